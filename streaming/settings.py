@@ -1,0 +1,115 @@
+"""The settings of the engine and the gateway; beside `webapp.settings`, the only reader of the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from streaming.errors import LookoutError
+from streaming.spaces import SPACES
+
+DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """What the gateway and the engine must know, each with a default that works.
+
+    Parameters
+    ----------
+    home : Path
+        The state folder (``LOOKOUT_HOME``, ``var``); made absolute.
+    redis_url : str
+        Where the logs are (``LOOKOUT_REDIS_URL``, else ``REDIS_URL``, else what ``manage.py live`` last started in
+        `home`, else port 6379 of this machine).
+    space : str
+        The space that this engine evaluates (``LOOKOUT_SPACE``, ``earth``).
+    partitions : int
+        Partitions of the ingest log (``LOOKOUT_PARTITIONS``, 2); fixed for the life of the state.
+    regions : int
+        Regions that the space is cut into (``LOOKOUT_REGIONS``, 4); fixed for the life of the state.
+    state_dir : Path
+        Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
+    master : str
+        Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2]``).
+    max_blocks : int
+        Most blocks that one micro-batch reads from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
+    driver_memory : str
+        Largest heap of the Java machine (``LOOKOUT_DRIVER_MEMORY``, ``1g``).
+    shuffle_partitions : int
+        Tasks of the region stage (``LOOKOUT_SHUFFLE_PARTITIONS``, 2).
+    java_home : str
+        Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
+    """
+
+    home: Path = Path("var").absolute()
+    redis_url: str = DEFAULT_REDIS_URL
+    space: str = "earth"
+    partitions: int = 2
+    regions: int = 4
+    state_dir: Path = Path("var/engine/earth").absolute()
+    master: str = "local[2]"
+    max_blocks: int = 64
+    driver_memory: str = "1g"
+    shuffle_partitions: int = 2
+    java_home: str = ""
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str] | None = None) -> "EngineSettings":
+        """Return the settings that an environment describes; an empty value counts as none.
+
+        Parameters
+        ----------
+        environ : mapping of str to str, optional
+            The process's own where it is left out.
+
+        Raises
+        ------
+        LookoutError
+            When a number is not a positive whole number, or the space is unknown.
+
+        Examples
+        --------
+        >>> EngineSettings.from_environ({"LOOKOUT_REGIONS": "9"}).regions
+        9
+        """
+        given = {name: value for name, value in (os.environ if environ is None else environ).items() if value}
+        home = Path(given.get("LOOKOUT_HOME", "var")).expanduser().absolute()
+        space = given.get("LOOKOUT_SPACE", cls.space)
+        if space not in SPACES:
+            raise LookoutError(f"LOOKOUT_SPACE must be one of {', '.join(SPACES)}; got {space!r}")
+        return cls(
+            home=home,
+            redis_url=redis_url(given, home),
+            space=space,
+            partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
+            regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
+            state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space)).expanduser().absolute(),
+            master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
+            max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
+            driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
+            shuffle_partitions=_count(given, "LOOKOUT_SHUFFLE_PARTITIONS", cls.shuffle_partitions),
+            java_home=given.get("JAVA_HOME", cls.java_home),
+        )
+
+
+def redis_url(environ: Mapping[str, str], home: Path) -> str:
+    """Return the address of Redis: what the environment says, else the embedded one of a state folder, else 6379."""
+    for name in ("LOOKOUT_REDIS_URL", "REDIS_URL"):
+        if environ.get(name):
+            return environ[name]
+    embedded = embedded_redis_file(home)
+    return embedded.read_text().strip() if embedded.is_file() else DEFAULT_REDIS_URL
+
+
+def embedded_redis_file(home: Path) -> Path:
+    """Return the file that holds the address of the Redis that ``manage.py live`` starts for a state folder."""
+    return home / "redis" / "url"
+
+
+def _count(given, name, default):
+    """Return a positive whole number of the environment."""
+    text = given.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise LookoutError(f"{name} must be a positive whole number; got {text!r}")
+    return int(text)

@@ -1,0 +1,147 @@
+// Units, times and numbers as text. Pure: the clock and the zone are passed in.
+
+const MPS_PER_KNOT = 1852 / 3600;
+const M_PER_FOOT = 0.3048;
+const MINUS = "\u2212";
+const NONE = "\u2013";
+
+/** The sign of a result tuple, by its number. */
+export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
+
+// By the ending of a field's name, which says its unit (speed_mps, course_deg).
+const UNITS = [
+  ["_time_us", (value) => utcTime(value / 1000)],
+  ["_us", (value) => utcTime(value / 1000)],
+  ["_mps", speed],
+  ["_deg_per_min", (value) => `${number(value, 1)}\u00b0/min`],
+  ["_deg", (value) => `${number(value, 1)}\u00b0`],
+  ["_fpm", (value) => `${number(value, 0)} ft/min`],
+  ["_ft", (value) => `${number(value, 0)} ft`],
+  ["_km", (value) => `${number(value, 1)} km`],
+  ["_m", (value) => `${number(value, 1)} m`],
+  ["_s", (value) => `${number(value, 0)} s`],
+  ["_kg", (value) => `${number(value, 0)} kg`],
+  ["_c", (value) => `${number(value, 1)} \u00b0C`],
+  ["_pct", (value) => `${number(value, 0)} %`],
+];
+
+/** A count with thousands separated: 12,345. */
+export function count(value) {
+  return Math.round(value).toLocaleString("en-US");
+}
+
+/** A number with at most `digits` decimals, and no trailing zeros. */
+export function number(value, digits) {
+  return value.toLocaleString("en-US", { maximumFractionDigits: digits });
+}
+
+/** A speed in metres per second and in knots. */
+export function speed(mps) {
+  return `${number(mps, 1)} m/s (${number(mps / MPS_PER_KNOT, 1)} kn)`;
+}
+
+/** A height in metres and in feet. */
+export function altitude(m) {
+  return `${number(m, 0)} m (${number(m / M_PER_FOOT, 0)} ft)`;
+}
+
+/** A place as 60.1699° N, 24.9384° E. */
+export function place(lonDeg, latDeg) {
+  if (!Number.isFinite(lonDeg) || !Number.isFinite(latDeg)) return NONE;
+  const lon = lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
+  return `${Math.abs(latDeg).toFixed(4)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(4)}\u00b0 ${lon < 0 ? "W" : "E"}`;
+}
+
+/** Hours, minutes and seconds in UTC. */
+export function utcClock(ms) {
+  return Number.isFinite(ms) ? new Date(ms).toISOString().slice(11, 19) : NONE;
+}
+
+/** Date and time in UTC. */
+export function utcTime(ms) {
+  return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC` : NONE;
+}
+
+/** Hours, minutes and seconds in a time zone; the browser's own where none is given. */
+export function localClock(ms, timeZone) {
+  const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone };
+  return Number.isFinite(ms) ? new Intl.DateTimeFormat("en-GB", options).format(ms) : NONE;
+}
+
+/** How long ago: "now", "12 s", "3 min", "5 h", "2 d". */
+export function age(ms) {
+  if (!Number.isFinite(ms)) return NONE;
+  const s = Math.max(0, ms) / 1000;
+  if (s < 1.5) return "now";
+  if (s < 100) return `${Math.round(s)} s`;
+  if (s < 5400) return `${Math.round(s / 60)} min`;
+  return s < 129600 ? `${Math.round(s / 3600)} h` : `${count(s / 86400)} d`;
+}
+
+/** A lag: "340 ms", "2.4 s", "3 min". */
+export function lag(ms) {
+  if (!Number.isFinite(ms)) return NONE;
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 100_000 ? `${number(ms / 1000, 1)} s` : age(ms);
+}
+
+/** A field's name as a label: "speed_mps" is "Speed". */
+export function label(name) {
+  const ending = UNITS.find(([suffix]) => name.endsWith(suffix) && name.length > suffix.length);
+  const words = (ending ? name.slice(0, -ending[0].length) : name).replaceAll("_", " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A field's value as text, in the unit that its name says. */
+export function value(name, content) {
+  if (content === null || content === undefined || content === "") return NONE;
+  if (typeof content === "boolean") return content ? "yes" : "no";
+  if (typeof content === "object") return JSON.stringify(content);
+  if (typeof content !== "number") return String(content);
+  if (name.includes("altitude") && name.endsWith("_m")) return altitude(content);
+  const ending = UNITS.find(([suffix]) => name.endsWith(suffix));
+  if (ending) return ending[1](content);
+  return /(^|_)(id|number|mmsi|imo|year)$/.test(name) ? String(content) : number(content, 3);
+}
+
+/** Properties as rows of [label, text], those without a value left out. */
+export function properties(object) {
+  return Object.entries(object)
+    .filter(([, content]) => content !== null && content !== undefined && content !== "")
+    .map(([name, content]) => [label(name), value(name, content)]);
+}
+
+// Under which of these names a thing says what it is called, best first.
+const TITLES = ["name", "ship_name", "vessel_name", "call_sign", "callsign", "flight", "registration", "label", "title"];
+
+/** What a thing is called: its name, or else its key. */
+export function title(key, object) {
+  const name = TITLES.find((field) => typeof object[field] === "string" && object[field].trim());
+  return name ? object[name].trim() : key;
+}
+
+// The engine's reasons in words, by sign.
+const REASON_TEXT = {
+  moved: ["moved out", "moved", "moved in"],
+  registered: ["left", "inside", "already inside"],
+  edited: ["left by the edit", "inside", "inside after the edit"],
+  cancelled: ["query ended", "query ended", "query ended"],
+  expired: ["no longer heard", "heard", "heard again"],
+  handoff: ["handed over", "handed over", "handed over"],
+  dropped: ["dropped", "dropped", "dropped"],
+  snapshot: ["gone while catching up", "inside", "found while catching up"],
+};
+
+/** Why a tuple was produced, in words. */
+export function reason(name, sign) {
+  return REASON_TEXT[name]?.[sign + 1] ?? name;
+}
+
+/** The field of the query form that a server's error is about, or null for the form as a whole. */
+export function errorField(code, message) {
+  const text = `${code} ${message}`.toLowerCase();
+  if (/\bwhere\b|filter|cql/.test(text)) return "where";
+  if (/longitude|latitude|\barea\b|\bcompare\b|\blo\b|\bhi\b|rectangle/.test(text)) return "box";
+  if (/\bname\b/.test(text) && !/stream/.test(text)) return "name";
+  return /stream/.test(text) ? "stream" : null;
+}

@@ -1,0 +1,96 @@
+// Answers as columns: from binary frames (Arrow IPC) and from JSON rows alike.
+
+import { middle } from "./geometry.js";
+
+const HEAD = "lookout";
+
+/** Names of the codes in the column `reason`, as streaming/results.py numbers them. */
+export const REASONS = ["moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot"];
+
+const SIGN_OF = { "-": -1, "~": 0, "+": 1 };
+
+/**
+ * Read a binary frame: `{type, query, ..., rows}`, where rows are the columns
+ * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties}`.
+ */
+export function readFrame(Arrow, buffer) {
+  const table = Arrow.tableFromIPC(new Uint8Array(buffer));
+  const head = JSON.parse(table.schema.metadata.get(HEAD));
+  const parts = table.batches.filter((batch) => batch.numRows > 0).map(batchColumns);
+  return { ...head, rows: parts.length === 1 ? parts[0] : joined(parts) };
+}
+
+/** Rows of a JSON frame as columns. */
+export function columnsOf(rows) {
+  const column = (read) => Float64Array.from(rows, read);
+  return {
+    length: rows.length,
+    sign: Int8Array.from(rows, (row) => SIGN_OF[row.sign]),
+    reason: rows.map((row) => row.reason),
+    keys: rows.map((row) => row.key),
+    timeMs: column((row) => row.time_us / 1000),
+    lon: column((row) => row.lon ?? NaN),
+    lat: column((row) => row.lat ?? NaN),
+    alt: column((row) => middle(row.bounds?.[2] ?? -Infinity, row.bounds?.[5] ?? Infinity)),
+    properties: rows.map((row) => JSON.stringify(row.properties ?? {})),
+  };
+}
+
+function batchColumns(batch) {
+  const bounds = batch.getChild("bounds").data[0];
+  const width = bounds.type.listSize;
+  const n = width / 2;
+  const flat = bounds.children[0].values;
+  const start = bounds.offset * width;
+  const column = (axis) => {
+    const out = new Float64Array(batch.numRows);
+    for (let row = 0, at = start + axis; row < out.length; row++, at += width) out[row] = middle(flat[at], flat[at + n]);
+    return out;
+  };
+  const codes = batch.getChild("reason").data[0].values;
+  return {
+    length: batch.numRows,
+    sign: batch.getChild("sign").data[0].values.slice(0, batch.numRows),
+    reason: Array.from({ length: batch.numRows }, (_, row) => REASONS[codes[row]] ?? String(codes[row])),
+    keys: strings(batch.getChild("key")),
+    timeMs: Float64Array.from(batch.getChild("time_us").data[0].values.subarray(0, batch.numRows), (t) => Number(t) / 1000),
+    lon: column(0),
+    lat: column(1),
+    alt: n > 2 ? column(2) : new Float64Array(batch.numRows).fill(NaN),
+    properties: strings(batch.getChild("properties")),
+  };
+}
+
+/** The strings of a column; one decoding of all its bytes where they are ASCII, since then bytes and characters agree. */
+function strings(vector) {
+  const { values, valueOffsets, length, nullCount } = vector.data[0];
+  const first = Number(valueOffsets[0]);
+  const bytes = values.subarray(first, Number(valueOffsets[length]));
+  const text = new TextDecoder().decode(bytes);
+  if (text.length !== bytes.length || nullCount > 0) return Array.from({ length }, (_, row) => vector.get(row) ?? "");
+  return Array.from({ length }, (_, row) => text.slice(Number(valueOffsets[row]) - first, Number(valueOffsets[row + 1]) - first));
+}
+
+function joined(parts) {
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  const numbers = (name, Type) => {
+    const out = new Type(length);
+    let at = 0;
+    for (const part of parts) {
+      out.set(part[name], at);
+      at += part.length;
+    }
+    return out;
+  };
+  return {
+    length,
+    sign: numbers("sign", Int8Array),
+    reason: parts.flatMap((part) => part.reason),
+    keys: parts.flatMap((part) => part.keys),
+    timeMs: numbers("timeMs", Float64Array),
+    lon: numbers("lon", Float64Array),
+    lat: numbers("lat", Float64Array),
+    alt: numbers("alt", Float64Array),
+    properties: parts.flatMap((part) => part.properties),
+  };
+}

@@ -1,0 +1,153 @@
+// The objects on the map as columns of numbers: what the canvas reads sixty times a second. Pure.
+
+import { headingIndex, mercatorX, mercatorY } from "./geometry.js";
+
+export const TRAIL_POINTS = 128;
+export const KINDS = ["ship", "aircraft", "bus", "other"];
+export const NO_COLOUR = -1;
+
+const FIRST_CAPACITY = 1024;
+const COLUMNS = {
+  lon: Float64Array,
+  lat: Float64Array,
+  alt: Float64Array,
+  x: Float64Array,
+  y: Float64Array,
+  timeMs: Float64Array,
+  heading: Uint8Array,
+  kind: Uint8Array,
+  colour: Int8Array,
+  alive: Uint8Array,
+};
+
+/** Kind of a stream's icon; unknown ones are "other". */
+export function kindOf(icon) {
+  const index = KINDS.indexOf({ plane: "aircraft", vessel: "ship" }[icon] ?? icon);
+  return index < 0 ? KINDS.length - 1 : index;
+}
+
+/** The course that properties hold, without parsing all of them: the text is JSON, and most are never looked at. */
+export function courseOf(properties) {
+  const at = properties.indexOf('"course_deg":');
+  const course = at < 0 ? NaN : Number.parseFloat(properties.slice(at + 13, at + 33));
+  if (!Number.isNaN(course)) return course;
+  const heading = properties.indexOf('"heading_deg":');
+  return heading < 0 ? NaN : Number.parseFloat(properties.slice(heading + 14, heading + 34));
+}
+
+/** Slots of objects; a slot is reused once its object has left every answer. */
+export class Objects {
+  constructor() {
+    this.capacity = 0;
+    this.size = 0; // slots ever used: the loops run to here
+    this.live = 0;
+    this.free = [];
+    this.keys = [];
+    this.streams = [];
+    this.texts = [];
+    this.trails = [];
+    this.queries = []; // of each slot: the numbers of the queries whose answer it is in
+    this.byStream = new Map();
+    this.#grow(FIRST_CAPACITY);
+  }
+
+  slot(stream, key) {
+    return this.byStream.get(stream)?.get(key);
+  }
+
+  /** The slot of an object, a new one where it is not known yet. */
+  ensure(stream, kind, key) {
+    let slots = this.byStream.get(stream);
+    if (!slots) this.byStream.set(stream, (slots = new Map()));
+    let slot = slots.get(key);
+    if (slot === undefined) {
+      slot = this.free.pop() ?? this.size++;
+      if (slot >= this.capacity) this.#grow(this.capacity * 2);
+      slots.set(key, slot);
+      this.#clear(slot, stream, kind, key);
+      this.live++;
+    }
+    return slot;
+  }
+
+  /** Take over a newer statement about an object; an older one changes nothing. */
+  update(slot, rows, row) {
+    if (rows.timeMs[row] < this.timeMs[slot]) return false;
+    const moved = this.lon[slot] !== rows.lon[row] || this.lat[slot] !== rows.lat[row];
+    this.timeMs[slot] = rows.timeMs[row];
+    this.alt[slot] = rows.alt[row];
+    if (rows.properties[row] !== this.texts[slot]) {
+      this.texts[slot] = rows.properties[row];
+      this.heading[slot] = headingIndex(courseOf(rows.properties[row]));
+    }
+    if (moved) {
+      this.lon[slot] = rows.lon[row];
+      this.lat[slot] = rows.lat[row];
+      this.x[slot] = mercatorX(rows.lon[row]);
+      this.y[slot] = mercatorY(rows.lat[row]);
+      this.#trace(slot);
+    }
+    return moved;
+  }
+
+  /** Give a slot back. */
+  remove(slot) {
+    this.byStream.get(this.streams[slot]).delete(this.keys[slot]);
+    this.alive[slot] = 0;
+    this.trails[slot] = null;
+    this.texts[slot] = "";
+    this.free.push(slot);
+    this.live--;
+  }
+
+  properties(slot) {
+    try {
+      return JSON.parse(this.texts[slot] || "{}");
+    } catch {
+      return {};
+    }
+  }
+
+  /** Unit Mercator positions of the trail, oldest first, as [x, y, x, y, ...]. */
+  trail(slot) {
+    const trail = this.trails[slot];
+    if (!trail) return [];
+    const first = Math.max(0, trail.count - TRAIL_POINTS);
+    const out = [];
+    for (let i = first; i < trail.count; i++) {
+      const at = 2 * (i % TRAIL_POINTS);
+      out.push(trail.points[at], trail.points[at + 1]);
+    }
+    return out;
+  }
+
+  #trace(slot) {
+    const trail = (this.trails[slot] ??= { points: new Float64Array(2 * TRAIL_POINTS), count: 0 });
+    const at = 2 * (trail.count++ % TRAIL_POINTS);
+    trail.points[at] = this.x[slot];
+    trail.points[at + 1] = this.y[slot];
+  }
+
+  #clear(slot, stream, kind, key) {
+    this.streams[slot] = stream;
+    this.keys[slot] = key;
+    this.texts[slot] = "";
+    this.trails[slot] = null;
+    this.queries[slot] = [];
+    this.timeMs[slot] = -Infinity;
+    this.lon[slot] = this.lat[slot] = this.x[slot] = this.y[slot] = NaN;
+    this.heading[slot] = 0;
+    this.kind[slot] = kind;
+    this.colour[slot] = NO_COLOUR;
+    this.alive[slot] = 1;
+  }
+
+  #grow(capacity) {
+    for (const [name, Type] of Object.entries(COLUMNS)) {
+      const column = new Type(capacity);
+      if (this[name]) column.set(this[name]);
+      this[name] = column;
+    }
+    this.capacity = capacity;
+  }
+}

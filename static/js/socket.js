@@ -1,0 +1,102 @@
+// The only module that talks to the websocket: connects, reconnects with back-off, matches replies to requests.
+
+import { columnsOf, readFrame } from "./frames.js";
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 15_000;
+const REPLY_MS = 20_000;
+const SIGNED_OUT_CODES = [4401, 4403];
+
+/** An error that the server answered a request with. */
+export class ServerError extends Error {
+  constructor({ code, message }) {
+    super(message);
+    this.code = code ?? "";
+  }
+}
+
+export class Socket {
+  /**
+   * @param {string} path of the websocket on this server
+   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state)` with "open", "reconnecting" or "signed-out";
+   *   `onOpen()` after every (re)connection
+   */
+  constructor(path, parts) {
+    this.url = `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${path}`;
+    this.parts = parts;
+    this.waitMs = FIRST_WAIT_MS;
+    this.lastId = 0;
+    this.pending = new Map();
+    window.addEventListener("online", () => this.#retryNow());
+  }
+
+  connect() {
+    const socket = new WebSocket(this.url);
+    socket.binaryType = "arraybuffer";
+    socket.onopen = () => {
+      this.waitMs = FIRST_WAIT_MS;
+      this.parts.onState("open");
+      this.parts.onOpen();
+    };
+    socket.onmessage = ({ data }) => this.#receive(data);
+    socket.onclose = ({ code }) => this.#closed(code);
+    this.socket = socket;
+  }
+
+  get open() {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Send a message, unless the line is down: what matters is sent again after a reconnection. */
+  send(message) {
+    if (this.open) this.socket.send(JSON.stringify(message));
+  }
+
+  /** Send a message and return a promise of the reply; it is rejected with the server's error. */
+  request(message) {
+    if (!this.open) return Promise.reject(new ServerError({ code: "offline", message: "The connection is down. Try again in a moment." }));
+    const id = String(++this.lastId);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#settle(id);
+        reject(new ServerError({ code: "timeout", message: "The server did not answer in time." }));
+      }, REPLY_MS);
+      this.pending.set(id, { resolve, reject, timer });
+      this.send({ ...message, id });
+    });
+  }
+
+  #receive(data) {
+    const message = typeof data === "string" ? JSON.parse(data) : readFrame(this.parts.Arrow, data);
+    if (Array.isArray(message.rows)) message.rows = columnsOf(message.rows);
+    const asked = message.id === undefined || message.id === null ? undefined : this.#settle(String(message.id));
+    if (message.type !== "error") this.parts.onMessage(message);
+    if (message.type === "error" && !asked) this.parts.onMessage(message);
+    if (asked && message.type === "error") asked.reject(new ServerError(message));
+    else asked?.resolve(message);
+  }
+
+  #settle(id) {
+    const asked = this.pending.get(id);
+    clearTimeout(asked?.timer);
+    this.pending.delete(id);
+    return asked;
+  }
+
+  #closed(code) {
+    for (const id of [...this.pending.keys()]) {
+      this.#settle(id).reject(new ServerError({ code: "offline", message: "The connection was lost before the server answered." }));
+    }
+    if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out");
+    this.parts.onState("reconnecting");
+    // Half of the wait is left to chance, so that many browsers do not come back in one moment.
+    this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));
+    this.waitMs = Math.min(this.waitMs * 2, LONGEST_WAIT_MS);
+  }
+
+  #retryNow() {
+    if (this.open || this.socket?.readyState === WebSocket.CONNECTING) return;
+    clearTimeout(this.timer);
+    this.connect();
+  }
+}

@@ -1,0 +1,321 @@
+// All that the page knows, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
+
+import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
+
+export const COLOURS = 8;
+export const EVENTS_KEPT = 2000;
+export const LIVE_STATUSES = ["pending", "running", "paused", "failed"];
+
+// An event time further than this ahead of the server's clock is the sender's error, and does not make others look old.
+const FUTURE_MS = 60_000;
+// An object unheard of for this long, by its stream's own clock, is drawn faded.
+const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
+
+export function createStore() {
+  return new Store();
+}
+
+class Store {
+  constructor() {
+    this.objects = new Objects();
+    this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
+    this.queries = new Map(); // number -> the last query.status, with {colour, shown}
+    this.views = new Map(); // number -> stream
+    this.answers = new Map(); // number -> Set of slots, of views and queries alike
+    this.events = []; // newest last
+    this.eventsSeen = 0; // events ever recorded
+    this.unread = 0;
+    this.user = null;
+    this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
+    this.link = { state: "connecting", sinceMs: NaN };
+    this.dataMs = NaN; // when the newest answer came
+    this.lagMs = NaN;
+    this.resyncMs = NaN;
+    this.clockOffsetMs = 0; // server minus this computer
+    this.selected = null; // {stream, key}
+    this.listeners = new Map();
+  }
+
+  /** Call `listener` after every change of a topic: objects, queries, streams, events, status, selection. */
+  on(topics, listener) {
+    for (const topic of topics.split(" ")) {
+      if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
+      this.listeners.get(topic).add(listener);
+    }
+  }
+
+  emit(...topics) {
+    for (const listener of new Set(topics.flatMap((topic) => [...(this.listeners.get(topic) ?? [])]))) listener();
+  }
+
+  /** Apply a message of the server that arrived at `nowMs`; unknown types change nothing. */
+  apply(message, nowMs) {
+    const reduce = REDUCERS[message.type];
+    if (reduce) this.emit(...reduce(this, message, nowMs));
+  }
+
+  setLink(state, nowMs) {
+    if (this.link.state === state) return;
+    this.link = { state, sinceMs: nowMs };
+    this.emit("status");
+  }
+
+  select(stream, key) {
+    this.selected = stream === null ? null : { stream, key };
+    this.emit("selection");
+  }
+
+  selectedSlot() {
+    return this.selected ? this.objects.slot(this.selected.stream, this.selected.key) : undefined;
+  }
+
+  /** Show or hide a query's rectangle and its colour on the map. */
+  show(query, shown) {
+    this.queries.get(query).shown = shown;
+    for (const slot of this.answers.get(query) ?? []) recolour(this, slot);
+    this.emit("queries", "objects");
+  }
+
+  readEvents() {
+    if (this.unread === 0) return;
+    this.unread = 0;
+    this.emit("events");
+  }
+
+  count(query) {
+    return this.answers.get(query)?.size ?? 0;
+  }
+
+  /** Queries to list, in the order of their making. */
+  listed() {
+    return [...this.queries.values()].filter((q) => LIVE_STATUSES.includes(q.status)).sort((a, b) => a.query - b.query);
+  }
+
+  /** A stream's own time at `nowMs`: its newest event time plus the silence since; so a replay of old data is not old. */
+  streamTimeMs(name, nowMs) {
+    const stream = this.streams.get(name);
+    return stream && Number.isFinite(stream.newestMs) ? stream.newestMs + (nowMs - stream.heardMs) : NaN;
+  }
+
+  ageMs(slot, nowMs) {
+    return this.streamTimeMs(this.objects.streams[slot], nowMs) - this.objects.timeMs[slot];
+  }
+
+  /** The event time of each stream before which its objects are stale. */
+  staleBefore(nowMs) {
+    return new Map([...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]));
+  }
+
+  /** The badge: live, slow, reconnecting, down. */
+  connection(nowMs) {
+    if (this.link.state !== "open") return this.link.state === "signed-out" ? "signed-out" : "reconnecting";
+    if (this.engine.alive === false) return "down";
+    const silent = nowMs - (Number.isFinite(this.engine.atMs) ? this.engine.atMs : this.link.sinceMs);
+    if (silent > 10_000) return "down";
+    return this.engine.lagMs > 2000 || silent > 4000 ? "slow" : "live";
+  }
+
+  /** Forget the answers of the old connection's views; the new one sends snapshots. */
+  dropViews() {
+    for (const number of [...this.views.keys()]) dropAnswer(this, number);
+    this.views.clear();
+    this.emit("objects");
+  }
+}
+
+const REDUCERS = {
+  hello(store, message, nowMs) {
+    store.user = message.user;
+    store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
+    const known = store.streams;
+    store.streams = new Map(
+      message.streams.map((s) => [
+        s.name,
+        { newestMs: NaN, heardMs: NaN, health: null, ...known.get(s.name), ...s, kind: kindOf(s.icon) },
+      ]),
+    );
+    return ["streams", "status"];
+  },
+
+  "query.status"(store, message) {
+    const known = store.queries.get(message.query);
+    const topics = ["queries"];
+    if (message.status === "cancelled") {
+      dropAnswer(store, message.query);
+      store.queries.delete(message.query);
+      topics.push("objects");
+    } else {
+      const { type, id, ...status } = message;
+      const colour = known?.colour ?? freeColour(store, message.query);
+      store.queries.set(message.query, { shown: true, ...known, ...status, colour });
+    }
+    return topics;
+  },
+
+  "view.status"(store, message) {
+    const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
+    for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
+    store.views = views;
+    return ["objects"];
+  },
+
+  "answer.snapshot"(store, message, nowMs) {
+    const stream = streamOf(store, message.query);
+    if (stream === undefined) return [];
+    heard(store, stream, message, nowMs);
+    if (message.resync) store.resyncMs = nowMs;
+    const before = store.answers.get(message.query) ?? new Set();
+    const first = !store.answers.has(message.query);
+    const after = new Set();
+    store.answers.set(message.query, after);
+    const { rows } = message;
+    for (let row = 0; row < rows.length; row++) {
+      const slot = take(store, stream, rows, row);
+      after.add(slot);
+      if (before.has(slot)) continue;
+      join(store, slot, message.query);
+      if (!first) record(store, message.query, 1, "snapshot", slot, nowMs);
+    }
+    for (const slot of before) {
+      if (after.has(slot)) continue;
+      record(store, message.query, -1, "snapshot", slot, nowMs);
+      leave(store, slot, message.query);
+    }
+    return ["objects", "queries", "events", "status"];
+  },
+
+  "answer.change"(store, message, nowMs) {
+    const stream = streamOf(store, message.query);
+    if (stream === undefined) return [];
+    heard(store, stream, message, nowMs);
+    const seenBefore = store.eventsSeen;
+    let answer = store.answers.get(message.query);
+    if (!answer) store.answers.set(message.query, (answer = new Set()));
+    const sizeBefore = answer.size;
+    const kept = store.queries.get(message.query)?.plan?.emit !== "all";
+    const { rows } = message;
+    for (let row = 0; row < rows.length; row++) {
+      const sign = rows.sign[row];
+      if (sign < 0) change.left(store, message.query, stream, answer, rows, row, nowMs);
+      else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
+    }
+    const topics = ["objects"];
+    if (answer.size !== sizeBefore) topics.push("queries");
+    if (store.eventsSeen !== seenBefore) topics.push("events");
+    return topics;
+  },
+
+  "engine.status"(store, message, nowMs) {
+    store.engine = { alive: message.alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs: nowMs };
+    return ["status"];
+  },
+
+  "stream.status"(store, message) {
+    for (const [name, health] of Object.entries(message.streams)) {
+      const stream = store.streams.get(name);
+      if (stream) stream.health = health;
+    }
+    return ["streams"];
+  },
+};
+
+const change = {
+  left(store, query, stream, answer, rows, row, nowMs) {
+    const slot = store.objects.slot(stream, rows.keys[row]);
+    if (slot === undefined || !answer.delete(slot)) return;
+    store.objects.update(slot, rows, row);
+    record(store, query, -1, rows.reason[row], slot, nowMs);
+    leave(store, slot, query);
+  },
+
+  matched(store, query, stream, answer, rows, row, nowMs) {
+    if (!answer && store.objects.slot(stream, rows.keys[row]) === undefined) return; // of a query that keeps no answer
+    const slot = take(store, stream, rows, row);
+    if (!answer) {
+      record(store, query, 1, rows.reason[row], slot, nowMs);
+    } else if (!answer.has(slot)) {
+      answer.add(slot);
+      join(store, slot, query);
+      record(store, query, 1, rows.reason[row], slot, nowMs);
+    }
+  },
+};
+
+function streamOf(store, query) {
+  return store.views.get(query) ?? store.queries.get(query)?.stream;
+}
+
+function heard(store, stream, message, nowMs) {
+  if (message.rows.length > 0) store.dataMs = nowMs;
+  if (Number.isFinite(message.lag_ms)) store.lagMs = message.lag_ms;
+  const state = store.streams.get(stream);
+  if (!state) return;
+  const limit = nowMs + store.clockOffsetMs + FUTURE_MS;
+  let newest = -Infinity;
+  for (const time of message.rows.timeMs) if (time > newest && time <= limit) newest = time;
+  const current = store.streamTimeMs(stream, nowMs);
+  if (newest > -Infinity && !(newest <= state.newestMs && current > newest)) {
+    state.newestMs = newest;
+    state.heardMs = nowMs;
+  }
+}
+
+function take(store, stream, rows, row) {
+  const kind = store.streams.get(stream)?.kind ?? KINDS.length - 1;
+  const slot = store.objects.ensure(stream, kind, rows.keys[row]);
+  store.objects.update(slot, rows, row);
+  return slot;
+}
+
+function join(store, slot, query) {
+  store.objects.queries[slot].push(query);
+  if (store.queries.has(query)) recolour(store, slot);
+}
+
+function leave(store, slot, query) {
+  const queries = store.objects.queries[slot];
+  const at = queries.indexOf(query);
+  if (at >= 0) queries.splice(at, 1);
+  if (queries.length === 0) store.objects.remove(slot);
+  else recolour(store, slot);
+}
+
+function recolour(store, slot) {
+  const shown = store.objects.queries[slot].filter((number) => store.queries.get(number)?.shown);
+  store.objects.colour[slot] = shown.length > 0 ? store.queries.get(shown.at(-1)).colour : NO_COLOUR;
+}
+
+function dropAnswer(store, query) {
+  for (const slot of store.answers.get(query) ?? []) leave(store, slot, query);
+  store.answers.delete(query);
+}
+
+function freeColour(store, query) {
+  const used = new Set([...store.queries.values()].map((q) => q.colour));
+  for (let colour = 0; colour < COLOURS; colour++) if (!used.has(colour)) return colour;
+  return query % COLOURS;
+}
+
+/** Record an event of a user's query; views have none. */
+function record(store, query, sign, reason, slot, nowMs) {
+  const status = store.queries.get(query);
+  if (!status) return;
+  const { objects } = store;
+  store.events.push({
+    number: ++store.eventsSeen,
+    query,
+    queryName: status.name,
+    colour: status.colour,
+    sign,
+    reason,
+    stream: objects.streams[slot],
+    key: objects.keys[slot],
+    text: objects.texts[slot],
+    timeMs: objects.timeMs[slot],
+    heardMs: nowMs,
+    lon: objects.lon[slot],
+    lat: objects.lat[slot],
+  });
+  if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
+  store.unread++;
+}

@@ -1,0 +1,6 @@
+"""Decoders: the bytes of a feed become elements."""
+
+from streaming.decoders.base import Decoded, Decoder, Malformed
+from streaming.decoders.registry import decoder_class, decoder_kinds, make_decoder
+
+__all__ = ["Decoded", "Decoder", "Malformed", "decoder_class", "decoder_kinds", "make_decoder"]

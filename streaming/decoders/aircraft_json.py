@@ -1,0 +1,92 @@
+"""ADS-B as ``aircraft.json`` of readsb and dump1090, and as the aggregators' answers of the same form.
+
+References
+----------
+readsb, README-json.md: https://github.com/wiedehopf/readsb/blob/dev/README-json.md
+"""
+
+import orjson
+
+from streaming.decoders.base import OUT_OF_RANGE, Points
+from streaming.decoders.documents import DocumentDecoder
+from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
+
+# Field of the document, name of the property, factor to SI units.
+NUMBERS = (
+    ("gs", "speed_mps", KNOT_MPS),
+    ("track", "course_deg", 1),
+    ("true_heading", "heading_deg", 1),
+    ("alt_geom", "altitude_geometric_m", FOOT_M),
+    ("baro_rate", "vertical_rate_mps", FOOT_PER_MINUTE_MPS),
+)
+TEXTS = (
+    ("flight", "callsign"),
+    ("squawk", "squawk"),
+    ("category", "category"),
+    ("emergency", "emergency"),
+    ("r", "registration"),
+    ("t", "aircraft_type"),
+)
+
+
+class AircraftJsonDecoder(DocumentDecoder):
+    """Decodes ``{"now": ..., "aircraft": [...]}``; the list may be called ``ac`` as well. See `DocumentDecoder`."""
+
+    def _read(self, document: bytes, received_us: int, points: Points) -> None:
+        try:
+            content = orjson.loads(document)
+        except orjson.JSONDecodeError:
+            points.fault("not JSON", document)
+            return
+        aircraft = _aircraft(content)
+        now = content.get("now") if aircraft is not None else None
+        if aircraft is None or not (now is None or _is_number(now)):
+            points.fault("not a list of aircraft", document)
+            return
+        now_us = None if now is None else epoch_us(now)
+        for entry in aircraft:
+            reason = _add(entry, received_us if now_us is None else now_us, points)
+            if reason:
+                points.fault(reason, orjson.dumps(entry))
+
+
+def _aircraft(content):
+    """Return the list of aircraft of a document, or None."""
+    if not isinstance(content, dict):
+        return None
+    aircraft = content.get("aircraft", content.get("ac"))
+    return aircraft if isinstance(aircraft, list) else None
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(entry, name):
+    value = entry.get(name)
+    return value if _is_number(value) else None
+
+
+def _add(entry, now_us, points):
+    """Add an aircraft that has a position; return why it could not be read, or None."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("hex"), str) or not entry["hex"].strip():
+        return "aircraft without hex"
+    lon, lat = entry.get("lon"), entry.get("lat")
+    if lon is None and lat is None:
+        return None
+    if not (_is_number(lon) and _is_number(lat)):
+        return "position"
+    key = entry["hex"].strip().lower()
+    age_s = _number(entry, "seen_pos") or 0
+    time_us = max(0, now_us - round(age_s * MICROSECONDS))
+    properties = _properties(entry) | {"icao24": key, "kind": "aircraft"}
+    position = (lon, lat, properties.get("altitude_m", properties.get("altitude_geometric_m")))
+    return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
+
+
+def _properties(entry):
+    on_ground = entry.get("alt_baro") == "ground"
+    numbers = {name: scaled(_number(entry, field), factor) for field, name, factor in NUMBERS}
+    texts = {name: entry[field].strip() or None for field, name in TEXTS if isinstance(entry.get(field), str)}
+    altitude = {"altitude_m": scaled(_number(entry, "alt_baro"), FOOT_M), "on_ground": on_ground}
+    return {name: value for name, value in (texts | numbers | altitude).items() if value is not None}

@@ -1,0 +1,161 @@
+"""AIS: the positions of ships, as NMEA lines."""
+
+from dataclasses import dataclass
+
+from streaming.decoders.ais_reports import Report, read_report
+from streaming.decoders.ais_sentences import (
+    ARMOUR,
+    MAX_GROUPS,
+    OTHER_SENTENCE,
+    SENTENCE,
+    TAG_BLOCK,
+    Assembler,
+    TagBlock,
+    checksum,
+    gatehouse_us,
+    read_tag_block,
+)
+from streaming.decoders.base import OUT_OF_RANGE, Decoded, Points
+from streaming.decoders.bounded import Bounded
+from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.options import Options, option
+from streaming.decoders.units import epoch_us
+from streaming.spaces import EARTH, Space
+
+TIME_SOURCES = ("auto", "tag_block", "appended", "gatehouse", "received")
+NO_TAG_BLOCK = TagBlock()
+
+
+@dataclass(frozen=True)
+class AisOptions(Options):
+    """Options of `AisDecoder`."""
+
+    time_source: str = option(
+        "auto", "where times are taken from; auto: the first of tag block, appended epoch, $PGHP line", TIME_SOURCES
+    )
+    check_checksum: bool = option(True, "count sentences with a wrong checksum as malformed")
+    max_objects: int = option(200_000, "how many ships are remembered for their static data", minimum=1)
+    max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
+
+
+class AisDecoder:
+    """Decodes AIS from NMEA lines with `pyais`; see docs/decoders.md.
+
+    Parameters
+    ----------
+    options : AisOptions
+    stream : str
+    space : Space
+
+    Attributes
+    ----------
+    ships : mapping of int to dict
+        Static data by MMSI, of all senders heard, the longest silent forgotten first.
+    """
+
+    options = AisOptions
+
+    def __init__(self, options: AisOptions, stream: str, space: Space = EARTH) -> None:
+        self._options, self._stream, self._space = options, stream, space
+        self._lines = Lines(options.max_line_bytes)
+        self._assembler = Assembler()
+        self._group_times = Bounded(MAX_GROUPS)
+        # A time that came on a line of its own, for the next message; and the last time that any message had.
+        self._announced_us: int | None = None
+        self._last_us: int | None = None
+        self.ships = Bounded(options.max_objects)
+
+    def feed(self, data: bytes, received_us: int) -> Decoded:
+        """Decode all complete lines; see `Decoder.feed`."""
+        points = Points(self._stream, self._space)
+        lines, too_long = self._lines.feed(data)
+        for line in too_long:
+            points.fault(TOO_LONG_LINE, line)
+        for line in lines:
+            self._line(line, received_us, points)
+        return points.decoded()
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode a last line without an end, give up messages that miss parts; see `Decoder.finish`."""
+        points = Points(self._stream, self._space)
+        for line in self._lines.finish():
+            self._line(line, received_us, points)
+        for sample in self._assembler.finish():
+            points.fault("incomplete message", sample)
+        self._announced_us = self._last_us = None
+        return points.decoded()
+
+    def _line(self, line, received_us, points):
+        tag = NO_TAG_BLOCK
+        if b"\\" in line and (block := TAG_BLOCK.search(line)):
+            tag = read_tag_block(block[1])
+            line = line[block.end() :] or line
+        sentence = SENTENCE.search(line)
+        if sentence is None:
+            self._other_line(line.strip(), tag, points)
+        elif self._options.check_checksum and checksum(sentence["checked"]) != int(sentence["checksum"], 16):
+            points.fault("checksum", line)
+        elif not sentence["payload"]:
+            points.fault("empty payload", line)
+        elif sentence["payload"].translate(None, ARMOUR):
+            points.fault("payload characters", line)
+        else:
+            self._sentence(sentence, tag, received_us, points)
+
+    def _other_line(self, line, tag, points):
+        """Take the time from a line without a sentence of AIS."""
+        time_us = gatehouse_us(line) if self._options.time_source in ("auto", "gatehouse") else None
+        if time_us is None and tag is not NO_TAG_BLOCK:
+            time_us = self._tag_time(tag)
+        if time_us is not None:
+            self._announced_us = time_us
+        elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
+            points.fault("not a sentence", line)
+
+    def _sentence(self, sentence, tag, received_us, points):
+        time_us = self._time(sentence, tag)
+        if sentence["parts"] == b"1":
+            message = sentence["payload"], int(sentence["fill"]), time_us
+        else:
+            message, lost = self._assembler.add(sentence, tag.group, time_us)
+            for sample in lost:
+                points.fault("incomplete message", sample)
+        if message is None:
+            return
+        payload, fill_bits, time_us = message
+        report = read_report(payload, fill_bits)
+        if isinstance(report, str):
+            points.fault(report, sentence[0])
+        elif report is not None:
+            self._last_us = self._last_us if time_us is None else time_us
+            self._report(report, received_us if self._last_us is None else self._last_us, sentence[0], points)
+
+    def _report(self, report: Report, time_us, sample, points):
+        ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
+        self.ships.overflow()
+        ship.update({name: value for name, value in report.static.items() if value is not None})
+        if report.position is None:
+            return
+        properties = ship | {name: value for name, value in report.moving.items() if value is not None}
+        if not points.add(str(report.mmsi), time_us, report.position, properties):
+            points.fault(OUT_OF_RANGE, sample)
+
+    def _time(self, sentence, tag):
+        """Return the time of a sentence by the chosen source, or None."""
+        source = self._options.time_source
+        announced, self._announced_us = self._announced_us, None
+        time_us = self._tag_time(tag)
+        if time_us is None and sentence["epoch"] and source in ("auto", "appended"):
+            time_us = epoch_us(int(sentence["epoch"]))
+        return announced if time_us is None else time_us
+
+    def _tag_time(self, tag):
+        """Return the time of a tag block, or of another line of its group."""
+        if self._options.time_source not in ("auto", "tag_block"):
+            return None
+        if tag.group is None:
+            return tag.time_us
+        if tag.time_us is not None:
+            self._group_times[tag.group] = tag.time_us
+            self._group_times.overflow()
+        return self._group_times.get(tag.group)

@@ -1,0 +1,191 @@
+"""Single AIS messages: from the bits of a payload to position and properties in SI units.
+
+`pyais` reads the fields; here the codes for "not available" are taken out and units and names are given.
+
+References
+----------
+ITU-R M.1371-5 (2014), annex 8, section 3: the messages and their "not available" codes.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pyais.bit_vector import bit_vector
+from pyais.constants import TurnRate
+from pyais.messages import MSG_CLASS
+
+from streaming.decoders.ais_words import AID_TYPE, SHIP_TYPE, STATUS
+from streaming.decoders.units import KNOT_MPS
+
+LAST_TYPE = 27
+NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
+NO_HEADING, NO_COURSE = 511, 360.0
+NO_SPEED = 102.3
+
+# Shortest and longest payload in bits of each type that is read: some stations leave spare bits out, some pad.
+LENGTHS = {kind: (168, 168) for kind in (1, 2, 3, 4, 9, 18)} | {
+    5: (420, 426),
+    19: (306, 312),
+    21: (268, 360),
+    24: (160, 168),
+    27: (96, 168),
+}
+
+
+class Report(NamedTuple):
+    """What one message says.
+
+    Parameters
+    ----------
+    mmsi : int
+    position : (longitude, latitude, altitude_m or None) or None
+        None where the message has no position, or its codes say that there is none.
+    moving : dict
+        Properties that belong to the position; None where not available.
+    static : dict
+        Properties that stay with the sender; None where not available.
+    """
+
+    mmsi: int
+    position: tuple[float, float, float | None] | None
+    moving: dict[str, Any]
+    static: dict[str, Any]
+
+
+def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
+    """Return what a payload says.
+
+    Returns
+    -------
+    Report, str or None
+        None for a type without position or static data; the reason, as text, for a payload that breaks the rules.
+    """
+    bits = bit_vector(payload, fill_bits)
+    kind = bits.get(0, 6)
+    if kind not in READERS:
+        return None if 1 <= kind <= LAST_TYPE else "unknown message type"
+    shortest, longest = LENGTHS[kind]
+    if not shortest <= len(bits) <= longest:
+        return "payload length"
+    if kind == 24 and bits.get(38, 2) > 1:
+        return "unknown part number"
+    message = MSG_CLASS[kind].from_vector(bits)
+    return Report(message.mmsi, *READERS[kind](message))
+
+
+def _position(message, altitude_m=None):
+    if message.lat == NO_LATITUDE or message.lon == NO_LONGITUDE:
+        return None
+    return message.lon, message.lat, altitude_m
+
+
+def _moving(kind, message, **more):
+    speed, course = message.speed, message.course
+    return {
+        "kind": kind,
+        "speed_mps": None if speed == NO_SPEED else round(speed * KNOT_MPS, 2),
+        "course_deg": None if course >= NO_COURSE else course,
+        **more,
+    }
+
+
+def _heading(message):
+    return message.heading if message.heading < NO_COURSE else None
+
+
+def _class_a(message):
+    turn = message.turn
+    more = {
+        "heading_deg": _heading(message),
+        "rate_of_turn_deg_per_min": None if isinstance(turn, TurnRate) else turn,
+        "status": STATUS[message.status],
+    }
+    return _position(message), _moving("ship", message, **more), {"ais_class": "A"}
+
+
+def _class_b(message):
+    return _position(message), _moving("ship", message, heading_deg=_heading(message)), {"ais_class": "B"}
+
+
+def _class_b_extended(message):
+    position, moving, static = _class_b(message)
+    return position, moving, static | _identity(message) | _size(message)
+
+
+def _long_range(message):
+    # Message 27 has whole knots and degrees: 63 and 511 stand for none.
+    moving = {
+        "kind": "ship",
+        "speed_mps": None if message.speed >= 63 else round(message.speed * KNOT_MPS, 2),
+        "course_deg": None if message.course >= NO_COURSE else message.course,
+        "status": STATUS[message.status],
+    }
+    position = None if abs(message.lat) > 90 or abs(message.lon) > 180 else (message.lon, message.lat, None)
+    return position, moving, {}
+
+
+def _aircraft(message):
+    # Message 9 has whole knots and metres: 1023 and 4095 stand for none.
+    altitude = None if message.alt == 4095 else float(message.alt)
+    speed = None if message.speed == 1023 else round(message.speed * KNOT_MPS, 2)
+    moving = _moving("aircraft", message) | {"speed_mps": speed, "altitude_m": altitude}
+    return _position(message, altitude), moving, {}
+
+
+def _base_station(message):
+    return _position(message), {"kind": "base station"}, {}
+
+
+def _aid_to_navigation(message):
+    moving = {"kind": "aid to navigation", "off_position": message.off_position, "virtual": message.virtual_aid}
+    name = message.name + (message.name_ext or "")
+    return _position(message), moving, {"name": name or None, "aid_type": AID_TYPE.get(message.aid_type)}
+
+
+def _voyage(message):
+    static = {
+        "imo": message.imo or None,
+        "callsign": message.callsign or None,
+        "draught_m": message.draught or None,
+        "destination": message.destination or None,
+    }
+    return None, {}, _identity(message) | static | _size(message)
+
+
+def _static_b(message):
+    if message.partno == 0:
+        return None, {}, {"name": message.shipname or None}
+    static = {"callsign": message.callsign or None, **_type(message)}
+    # An auxiliary craft (MMSI 98xxxxxxx) sends its mother ship's MMSI in place of its size.
+    if hasattr(message, "mothership_mmsi"):
+        return None, {}, static | {"mothership_mmsi": message.mothership_mmsi or None}
+    return None, {}, static | _size(message)
+
+
+def _identity(message):
+    return {"name": message.shipname or None, **_type(message)}
+
+
+def _type(message):
+    code = int(message.ship_type)
+    return {"ship_type_code": code or None, "ship_type": SHIP_TYPE.get(code)}
+
+
+def _size(message):
+    length, width = message.to_bow + message.to_stern, message.to_port + message.to_starboard
+    return {"length_m": length or None, "width_m": width or None}
+
+
+READERS: dict[int, Callable] = {
+    1: _class_a,
+    2: _class_a,
+    3: _class_a,
+    4: _base_station,
+    5: _voyage,
+    9: _aircraft,
+    18: _class_b,
+    19: _class_b_extended,
+    21: _aid_to_navigation,
+    24: _static_b,
+    27: _long_range,
+}

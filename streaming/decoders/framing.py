@@ -1,0 +1,68 @@
+"""Cutting a flow of bytes into lines or documents, in bounded memory."""
+
+TOO_LONG_LINE = "line too long"
+TOO_LONG_DOCUMENT = "document too long"
+
+
+class Document:
+    """Gathers the bytes of one document, or of one line.
+
+    Parameters
+    ----------
+    max_bytes : int
+        A longer document is discarded and reported once, however long it gets.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._kept = bytearray()
+        self._too_long = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Keep bytes; return the document's beginning, in a list, when it becomes too long."""
+        if self._too_long:
+            return []
+        self._kept += data
+        self._too_long = len(self._kept) > self.max_bytes
+        if not self._too_long:
+            return []
+        beginning, self._kept = bytes(self._kept[: self.max_bytes]), bytearray()
+        return [beginning]
+
+    def finish(self) -> list[bytes]:
+        """Return the document, in a list that is empty without one, and begin the next."""
+        documents = [bytes(self._kept)] if self._kept else []
+        self._kept, self._too_long = bytearray(), False
+        return documents
+
+
+class Lines:
+    """Cuts bytes into lines.
+
+    Parameters
+    ----------
+    max_bytes : int
+        A longer line is discarded and reported once.
+    separator : bytes
+        One byte.
+    """
+
+    def __init__(self, max_bytes: int, separator: bytes = b"\n") -> None:
+        self.max_bytes, self.separator = max_bytes, separator
+        self._last = Document(max_bytes)
+
+    def feed(self, data: bytes) -> tuple[list[bytes], list[bytes]]:
+        """Return the lines that are complete, without their ends, and the beginnings of those that were too long."""
+        first, *rest = data.split(self.separator)
+        too_long = self._last.feed(first)
+        if not rest:
+            return [], too_long
+        lines = self._last.finish()
+        *complete, last = rest
+        for line in complete:
+            (lines if len(line) <= self.max_bytes else too_long).append(line)
+        return lines, too_long + self._last.feed(last)
+
+    def finish(self) -> list[bytes]:
+        """Return the line that has no end, if there is one, and forget it."""
+        return self._last.finish()

@@ -1,0 +1,79 @@
+"""GTFS-Realtime VehiclePositions.
+
+References
+----------
+https://gtfs.org/documentation/realtime/reference/
+"""
+
+from google.protobuf.message import DecodeError
+from google.transit import gtfs_realtime_pb2 as gtfs
+
+from streaming.decoders.base import OUT_OF_RANGE, Points
+from streaming.decoders.documents import DocumentDecoder
+from streaming.decoders.units import MICROSECONDS, epoch_us
+
+VEHICLE = gtfs.VehiclePosition
+
+
+class GtfsRealtimeDecoder(DocumentDecoder):
+    """Decodes the vehicle positions of a feed message; trip updates and alerts are passed over. See `DocumentDecoder`."""
+
+    def _read(self, document: bytes, received_us: int, points: Points) -> None:
+        feed = gtfs.FeedMessage()
+        try:
+            feed.ParseFromString(document)
+        except DecodeError:
+            points.fault("not GTFS-Realtime", document)
+            return
+        feed_us = epoch_us(feed.header.timestamp) if feed.header.timestamp else received_us
+        for entity in feed.entity:
+            if entity.is_deleted or not entity.HasField("vehicle") or not entity.vehicle.HasField("position"):
+                continue
+            reason = _add(entity, feed_us, points)
+            if reason:
+                points.fault(reason, entity.SerializePartialToString())
+
+
+def _add(entity, feed_us, points):
+    """Add a vehicle; return why it could not be read, or None."""
+    vehicle = entity.vehicle
+    time_us = epoch_us(vehicle.timestamp) if vehicle.timestamp else feed_us
+    if time_us is None:
+        return "time"
+    key = vehicle.vehicle.id or entity.id
+    if not key:
+        return "vehicle without id"
+    position = (vehicle.position.longitude, vehicle.position.latitude, None)
+    return None if points.add(key, time_us, position, _properties(vehicle)) else OUT_OF_RANGE
+
+
+def _properties(vehicle):
+    trip, position = vehicle.trip, vehicle.position
+    properties = {
+        "kind": "vehicle",
+        "vehicle_id": vehicle.vehicle.id or None,
+        "label": vehicle.vehicle.label or None,
+        "license_plate": vehicle.vehicle.license_plate or None,
+        "route_id": trip.route_id or None,
+        "trip_id": trip.trip_id or None,
+        "direction_id": trip.direction_id if trip.HasField("direction_id") else None,
+        "stop_id": vehicle.stop_id or None,
+        "speed_mps": _number(position, "speed"),
+        "course_deg": _number(position, "bearing"),
+        "odometer_m": _number(position, "odometer"),
+        "current_status": _word(vehicle, "current_status", VEHICLE.VehicleStopStatus),
+        "occupancy": _word(vehicle, "occupancy_status", VEHICLE.OccupancyStatus),
+        "congestion": _word(vehicle, "congestion_level", VEHICLE.CongestionLevel),
+    }
+    return {name: value for name, value in properties.items() if value is not None}
+
+
+def _number(message, name):
+    # The numbers are single precision: three digits behind the point are all they have.
+    return round(getattr(message, name), 3) if message.HasField(name) else None
+
+
+def _word(message, name, enumeration):
+    if not message.HasField(name):
+        return None
+    return enumeration.Name(getattr(message, name)).lower().replace("_", " ")

@@ -1,0 +1,101 @@
+"""Options of decoders: frozen dataclasses that check themselves and can be shown to people."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Self
+
+from streaming.errors import InvalidOptions
+
+_KINDS = {
+    bool: (lambda value: isinstance(value, bool), "true or false"),
+    int: (lambda value: isinstance(value, int) and not isinstance(value, bool), "a whole number"),
+    float: (
+        lambda value: isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value),
+        "a finite number",
+    ),
+    str: (lambda value: isinstance(value, str), "a text"),
+    dict: (lambda value: isinstance(value, Mapping), "an object"),
+}
+
+
+def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = None) -> Any:
+    """Declare an option of an `Options` class.
+
+    Parameters
+    ----------
+    default : object
+        A mapping is copied for each instance.
+    doc : str
+        One sentence for people.
+    choices : tuple, optional
+        The values allowed.
+    minimum : float, optional
+        The smallest number allowed.
+    """
+    metadata = {"doc": doc, "choices": choices, "minimum": minimum}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class OptionDescription:
+    """What a form needs to know of an option."""
+
+    name: str
+    type: str
+    default: Any
+    doc: str
+    choices: tuple = ()
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of every decoder's options: each field is checked by its type, its choices and its minimum."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        for declared in fields(self):
+            _check(declared, getattr(self, declared.name))
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        """Return the options that a JSON object states.
+
+        Raises
+        ------
+        InvalidOptions
+            With the rule that the object breaks, and the value.
+        """
+        names = [declared.name for declared in fields(cls)]
+        unknown = [key for key in document if key not in names]
+        if unknown:
+            allowed = f"may only have {', '.join(names)}" if names else "has none"
+            raise InvalidOptions(f"this decoder's options: it {allowed}; got {unknown[0]!r}")
+        return cls(**document)
+
+    @classmethod
+    def describe(cls) -> list[OptionDescription]:
+        """Return the options with type, default and meaning, in order."""
+        return [
+            OptionDescription(
+                declared.name,
+                declared.type.__name__,
+                declared.default if declared.default_factory is MISSING else declared.default_factory(),
+                declared.metadata["doc"],
+                declared.metadata["choices"],
+            )
+            for declared in fields(cls)
+        ]
+
+
+def _check(declared, value):
+    name, rule = declared.name, declared.metadata
+    is_kind, kind = _KINDS[declared.type]
+    if not is_kind(value):
+        raise InvalidOptions(f"{name} must be {kind}; got {value!r}")
+    if rule["choices"] and value not in rule["choices"]:
+        raise InvalidOptions(f"{name} must be one of {', '.join(map(str, rule['choices']))}; got {value!r}")
+    if rule["minimum"] is not None and value < rule["minimum"]:
+        raise InvalidOptions(f"{name} must be at least {rule['minimum']}; got {value!r}")

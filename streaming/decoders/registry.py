@@ -1,0 +1,74 @@
+"""The kinds of decoders: those of this package, and those that other packages offer by an entry point."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from streaming.decoders.base import Decoder
+from streaming.errors import InvalidOptions
+from streaming.spaces import EARTH, Space
+
+GROUP = "lookout.decoders"
+
+BUILT_IN = {
+    "ais": "streaming.decoders.ais:AisDecoder",
+    "sbs": "streaming.decoders.sbs:SbsDecoder",
+    "aircraft_json": "streaming.decoders.aircraft_json:AircraftJsonDecoder",
+    "gtfs_realtime": "streaming.decoders.gtfs_realtime:GtfsRealtimeDecoder",
+    "geojson": "streaming.decoders.geojson:GeoJsonDecoder",
+    "csv": "streaming.decoders.csv_columns:CsvDecoder",
+}
+
+
+@cache
+def _kinds() -> dict[str, EntryPoint]:
+    built_in = {name: EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
+    return built_in | {point.name: point for point in entry_points(group=GROUP)}
+
+
+def decoder_kinds() -> list[str]:
+    """Return the names of all kinds of decoders.
+
+    Examples
+    --------
+    >>> "ais" in decoder_kinds()
+    True
+    """
+    return list(_kinds())
+
+
+def decoder_class(kind: str) -> type[Decoder]:
+    """Return the class of a kind of decoder; its attribute `options` is the dataclass of its options.
+
+    Raises
+    ------
+    InvalidOptions
+        When there is no such kind.
+    """
+    if kind not in _kinds():
+        raise InvalidOptions(f"a decoder's kind must be one of {', '.join(_kinds())}; got {kind!r}")
+    return _kinds()[kind].load()
+
+
+def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EARTH) -> Decoder:
+    """Return a decoder for a stream.
+
+    Parameters
+    ----------
+    definition : mapping
+        ``{"kind": "ais", ...options}``.
+    stream : str
+        The name of the stream, part of every element's key hash.
+    space : Space
+
+    Raises
+    ------
+    InvalidOptions
+        With the rule that the definition breaks, and the value.
+    """
+    if not isinstance(definition, Mapping):
+        raise InvalidOptions(f'a decoder must be an object like {{"kind": "ais"}}; got {definition!r}')
+    options = dict(definition)
+    kind = decoder_class(options.pop("kind", None))
+    return kind(kind.options.parse(options), stream, space)

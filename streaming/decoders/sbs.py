@@ -1,0 +1,153 @@
+"""ADS-B as SBS-1 (BaseStation) lines, whose message types are merged into one element per aircraft.
+
+References
+----------
+The BaseStation socket format: http://woodair.net/sbs/article/barebones42_socket_data.htm
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from streaming.decoders.base import OUT_OF_RANGE, Decoded, Points, on_earth
+from streaming.decoders.bounded import Bounded
+from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.options import Options, option
+from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, iso_us, scaled
+from streaming.spaces import EARTH, Space
+
+FIELDS = 22
+TYPE, HEX_IDENT, DATE, TIME, LATITUDE, LONGITUDE = 1, 4, 6, 7, 14, 15
+OTHER_MESSAGES = (b"SEL", b"ID", b"AIR", b"STA", b"CLK")
+HEX_DIGITS = frozenset(b"0123456789abcdef")
+
+
+def _number(factor: float) -> Callable[[bytes], float]:
+    def read(field):
+        number = float(field)
+        if not math.isfinite(number):
+            raise ValueError("a number must be finite")
+        return scaled(number, factor)
+
+    return read
+
+
+def _text(field):
+    return field.decode("ascii").strip() or None
+
+
+def _flag(field):
+    # BaseStation writes -1 for true, others write 1.
+    return {b"-1": True, b"1": True, b"0": False}[field]
+
+
+PROPERTIES: tuple[tuple[int, str, Callable[[bytes], Any]], ...] = (
+    (10, "callsign", _text),
+    (11, "altitude_m", _number(FOOT_M)),
+    (12, "speed_mps", _number(KNOT_MPS)),
+    (13, "course_deg", _number(1)),
+    (16, "vertical_rate_mps", _number(FOOT_PER_MINUTE_MPS)),
+    (17, "squawk", _text),
+    (19, "emergency", _flag),
+    (21, "on_ground", _flag),
+)
+
+
+@dataclass(frozen=True)
+class SbsOptions(Options):
+    """Options of `SbsDecoder`."""
+
+    utc_offset_s: float = option(0.0, "local time of the receiver minus UTC; the lines carry local time")
+    max_objects: int = option(20_000, "how many aircraft are remembered", minimum=1)
+    max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
+
+
+class SbsDecoder:
+    """Decodes SBS-1 lines; an element for each line with a position, or with news of an aircraft whose position is known.
+
+    Parameters
+    ----------
+    options : SbsOptions
+    stream : str
+    space : Space
+    """
+
+    options = SbsOptions
+
+    def __init__(self, options: SbsOptions, stream: str, space: Space = EARTH) -> None:
+        self._options, self._stream, self._space = options, stream, space
+        self._lines = Lines(options.max_line_bytes)
+        self._aircraft = Bounded(options.max_objects)
+
+    def feed(self, data: bytes, received_us: int) -> Decoded:
+        """Decode all complete lines; see `Decoder.feed`."""
+        points = Points(self._stream, self._space)
+        lines, too_long = self._lines.feed(data)
+        for line in too_long:
+            points.fault(TOO_LONG_LINE, line)
+        for line in lines:
+            self._line(line, received_us, points)
+        return points.decoded()
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode a last line without an end; see `Decoder.finish`."""
+        points = Points(self._stream, self._space)
+        for line in self._lines.finish():
+            self._line(line, received_us, points)
+        return points.decoded()
+
+    def _line(self, line, received_us, points):
+        fields = line.strip().split(b",")
+        if fields[0] in OTHER_MESSAGES or fields == [b""]:
+            return
+        reason = _fault(fields)
+        if reason:
+            points.fault(reason, line)
+            return
+        time_us = self._time_us(fields, received_us)
+        if time_us is None:
+            points.fault("time", line)
+            return
+        try:
+            news = {name: read(fields[place]) for place, name, read in PROPERTIES if fields[place]}
+            position = _position(fields)
+        except (ValueError, KeyError):
+            points.fault("field", line)
+            return
+        if position and not on_earth(*position):
+            points.fault(OUT_OF_RANGE, line)
+            return
+        self._merge(fields[HEX_IDENT].decode().lower(), time_us, position, news, points)
+
+    def _time_us(self, fields, received_us):
+        if not fields[DATE] and not fields[TIME]:
+            return received_us
+        text = fields[DATE].replace(b"/", b"-") + b"T" + fields[TIME]
+        return iso_us(text.decode("ascii", "replace"), self._options.utc_offset_s)
+
+    def _merge(self, key, time_us, position, news, points):
+        known = self._aircraft.renew(key, lambda: {"position": None, "properties": {"icao24": key, "kind": "aircraft"}})
+        self._aircraft.overflow()
+        properties = known["properties"] | {name: value for name, value in news.items() if value is not None}
+        changed = properties != known["properties"]
+        known["properties"], known["position"] = properties, position or known["position"]
+        if known["position"] and (position or changed):
+            points.add(key, time_us, (*known["position"], properties.get("altitude_m")), properties)
+
+
+def _fault(fields):
+    """Return why the fields are not those of a transmission, or None."""
+    if fields[0] != b"MSG" or len(fields) != FIELDS:
+        return "not a message"
+    if fields[TYPE] not in (b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8"):
+        return "message type"
+    ident = fields[HEX_IDENT].lower()
+    return None if len(ident) == 6 and HEX_DIGITS.issuperset(ident) else "hex ident"
+
+
+def _position(fields):
+    """Return (longitude, latitude), or None where the line has none."""
+    if not fields[LATITUDE] or not fields[LONGITUDE]:
+        return None
+    return float(fields[LONGITUDE]), float(fields[LATITUDE])

@@ -1,0 +1,92 @@
+"""Conversions to SI units and to microseconds since 1970."""
+
+from datetime import UTC, datetime
+
+KNOT_MPS = 1852 / 3600
+FOOT_M = 0.3048
+FOOT_PER_MINUTE_MPS = FOOT_M / 60
+MILE_M = 1609.344
+
+# What a number is multiplied with to be in SI units; degrees and plain numbers stay.
+FACTORS = {
+    "number": 1.0,
+    "degrees": 1.0,
+    "mps": 1.0,
+    "knots": KNOT_MPS,
+    "kmh": 1 / 3.6,
+    "mph": MILE_M / 3600,
+    "feet_per_min": FOOT_PER_MINUTE_MPS,
+    "metres": 1.0,
+    "feet": FOOT_M,
+    "km": 1000.0,
+    "miles": MILE_M,
+    "nautical_miles": 1852.0,
+}
+
+MICROSECONDS = 1_000_000
+# Epoch numbers tell their own unit by their size: these limits are the year 5138 in seconds and in milliseconds.
+_SECONDS_LIMIT = 1e11
+_MILLISECONDS_LIMIT = 1e14
+LATEST_US = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * MICROSECONDS
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """Return a number in SI units, to a millimetre (per second), or None for None.
+
+    Examples
+    --------
+    >>> scaled(10, KNOT_MPS)
+    5.144
+    """
+    return None if value is None else round(value * factor, 3)
+
+
+def epoch_us(number: float) -> int | None:
+    """Return microseconds since 1970 of an epoch number in seconds, milliseconds or microseconds, told by its size.
+
+    Returns
+    -------
+    int or None
+        None for a time before 1970 or after 2200, or a number that is not finite.
+
+    Examples
+    --------
+    >>> epoch_us(1328133720012), epoch_us(1328133720.012), epoch_us(-1)
+    (1328133720012000, 1328133720012000, None)
+    """
+    if not 0 <= number < float("inf"):
+        return None
+    factor = MICROSECONDS if number < _SECONDS_LIMIT else 1000 if number < _MILLISECONDS_LIMIT else 1
+    time_us = round(number * factor)
+    return time_us if time_us < LATEST_US else None
+
+
+def iso_us(text: str, utc_offset_s: float = 0.0) -> int | None:
+    """Return microseconds since 1970 of an ISO 8601 date and time.
+
+    Parameters
+    ----------
+    text : str
+    utc_offset_s : float
+        Local time minus UTC, for texts that do not say it themselves.
+
+    Returns
+    -------
+    int or None
+        None for a text of another form, and for a time before 1970 or after 2200.
+
+    Examples
+    --------
+    >>> iso_us("1970-01-01T01:00:00+01:00"), iso_us("1970-01-01 00:00:01"), iso_us("yesterday")
+    (0, 1000000, None)
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    offset = 0.0
+    if moment.tzinfo is None:
+        moment, offset = moment.replace(tzinfo=UTC), utc_offset_s
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    time_us = (since.days * 86_400 + since.seconds) * MICROSECONDS + since.microseconds - round(offset * MICROSECONDS)
+    return time_us if 0 <= time_us < LATEST_US else None

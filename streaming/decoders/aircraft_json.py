@@ -7,9 +7,11 @@ readsb, README-json.md: https://github.com/wiedehopf/readsb/blob/dev/README-json
 
 import orjson
 
-from streaming.decoders.base import OUT_OF_RANGE, Points
+from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
 from streaming.decoders.documents import DocumentDecoder
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
+
+OLDEST_S = 1e9
 
 # Field of the document, name of the property, factor to SI units.
 NUMBERS = (
@@ -47,7 +49,7 @@ class AircraftJsonDecoder(DocumentDecoder):
         for entry in aircraft:
             reason = _add(entry, received_us if now_us is None else now_us, points)
             if reason:
-                points.fault(reason, orjson.dumps(entry))
+                points.fault(reason, json_sample(entry))
 
 
 def _aircraft(content):
@@ -77,7 +79,7 @@ def _add(entry, now_us, points):
     if not (_is_number(lon) and _is_number(lat)):
         return "position"
     key = entry["hex"].strip().lower()
-    age_s = _number(entry, "seen_pos") or 0
+    age_s = min(max(_number(entry, "seen_pos") or 0, 0), OLDEST_S)
     time_us = max(0, now_us - round(age_s * MICROSECONDS))
     properties = _properties(entry) | {"icao24": key, "kind": "aircraft"}
     position = (lon, lat, properties.get("altitude_m", properties.get("altitude_geometric_m")))

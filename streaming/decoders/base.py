@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from streaming.decoders.options import Options
@@ -85,6 +86,14 @@ def on_earth(lon: float | None, lat: float | None) -> bool:
         and -LONGITUDE_LIMIT_DEG <= lon <= LONGITUDE_LIMIT_DEG
         and -LATITUDE_LIMIT_DEG <= lat <= LATITUDE_LIMIT_DEG
     )
+
+
+def json_sample(value: Any) -> bytes:
+    """Return the beginning of a value as JSON; empty where the value is nested too deep to be written."""
+    try:
+        return orjson.dumps(value)[:MAX_SAMPLE_BYTES]
+    except orjson.JSONEncodeError:
+        return b""
 
 
 class Points:

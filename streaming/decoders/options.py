@@ -90,6 +90,13 @@ class Options:
         ]
 
 
+def check_texts(name: str, mapping: Mapping[str, Any]) -> None:
+    """Raise InvalidOptions unless all values of a mapping are texts."""
+    for key, value in mapping.items():
+        if not isinstance(value, str) or not value:
+            raise InvalidOptions(f"{name}[{key!r}] must be a text; got {value!r}")
+
+
 def _check(declared, value):
     name, rule = declared.name, declared.metadata
     is_kind, kind = _KINDS[declared.type]

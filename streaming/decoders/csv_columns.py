@@ -1,0 +1,272 @@
+"""CSV with a header, by a mapping of its columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from streaming.decoders.base import (
+    LATITUDE_LIMIT_DEG,
+    LONGITUDE_LIMIT_DEG,
+    MAX_SAMPLE_BYTES,
+    OUT_OF_RANGE,
+    Decoded,
+    Malformed,
+)
+from streaming.decoders.columns import json_objects, numbers, point_table, times_us
+from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.options import Options, check_texts, option
+from streaming.decoders.units import FACTORS
+from streaming.elements import element_schema
+from streaming.errors import InvalidOptions
+from streaming.spaces import EARTH, Space
+
+ROLES = ("key", "time", "lon", "lat", "altitude")
+TIME_FORMATS = ("iso8601", "epoch_s", "epoch_ms", "epoch_us")
+DIGITS_KEPT = 3
+
+
+@dataclass(frozen=True)
+class CsvOptions(Options):
+    """Options of `CsvDecoder`."""
+
+    columns: dict = option(
+        {"key": "key", "time": "time", "lon": "lon", "lat": "lat"},
+        "column of each role: key, lon, lat, and if there are any time and altitude",
+    )
+    properties: dict = option(
+        {},
+        'what becomes of other columns: a property\'s name, or {"name": ..., "unit": ...}; without a unit it is a text',
+    )
+    time_format: str = option("iso8601", "how times are written", TIME_FORMATS)
+    utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
+    altitude_unit: str = option("metres", "unit of the altitude", ("metres", "feet"))
+    null_values: dict = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
+    constants: dict = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
+    delimiter: str = option(",", "one character")
+    drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
+    max_line_bytes: int = option(100_000, "longer lines are malformed", minimum=100)
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        check_texts("columns", self.columns)
+        check_texts("constants", self.constants)
+        _check_columns(self.columns)
+        for column, target in self.properties.items():
+            _check_property(column, target)
+        for column, texts in self.null_values.items():
+            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+                raise InvalidOptions(f"null_values[{column!r}] must be a list of texts; got {texts!r}")
+        if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
+            raise InvalidOptions(f"delimiter must be one ASCII character; got {self.delimiter!r}")
+
+
+def _check_columns(columns):
+    unknown = sorted(set(columns) - set(ROLES))
+    if unknown:
+        raise InvalidOptions(f"columns may only have {', '.join(ROLES)}; got {unknown[0]!r}")
+    for role in ("key", "lon", "lat"):
+        if role not in columns:
+            raise InvalidOptions(f"columns must have {role}; got {dict(columns)!r}")
+
+
+def _check_property(column, target):
+    if isinstance(target, str) and target:
+        return
+    if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
+        raise InvalidOptions(
+            f'properties[{column!r}] must be a name or {{"name": ..., "unit": ...}}; got {target!r}'
+        )
+    if not isinstance(target["name"], str):
+        raise InvalidOptions(f"properties[{column!r}].name must be a text; got {target['name']!r}")
+    if target.get("unit", "number") not in FACTORS:
+        raise InvalidOptions(f"properties[{column!r}].unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
+
+
+class CsvDecoder:
+    """Decodes CSV, a row an element; the first line names the columns.
+
+    Quoted values must not contain line ends.
+
+    Parameters
+    ----------
+    options : CsvOptions
+    stream : str
+    space : Space
+    """
+
+    options = CsvOptions
+
+    def __init__(self, options: CsvOptions, stream: str, space: Space = EARTH) -> None:
+        self._options, self._stream, self._space = options, stream, space
+        self._lines = Lines(options.max_line_bytes)
+        self._header: list[str] | None = None
+
+    def feed(self, data: bytes, received_us: int) -> Decoded:
+        """Decode all complete lines; see `Decoder.feed`."""
+        lines, too_long = self._lines.feed(data)
+        malformed = [_malformed(TOO_LONG_LINE, line) for line in too_long]
+        return self._decoded(lines, received_us, malformed)
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode a last line without an end; what comes next begins with a header. See `Decoder.finish`."""
+        decoded = self._decoded(self._lines.finish(), received_us, [])
+        self._header = None
+        return decoded
+
+    def _decoded(self, lines, received_us, malformed):
+        lines = self._without_header(lines, malformed) if self._header is None else lines
+        texts = self._texts(lines, malformed)
+        if texts is None or not texts.num_rows:
+            return Decoded(element_schema(self._space).empty_table(), tuple(malformed))
+        return Decoded(self._elements(texts, received_us, malformed), tuple(malformed))
+
+    def _without_header(self, lines, malformed):
+        """Take the header from the front of the lines; lines that are none are malformed."""
+        for number, line in enumerate(lines):
+            text = line.decode("utf-8-sig", "replace").strip()
+            if not text:
+                continue
+            header = [name.strip().strip('"') for name in text.split(self._options.delimiter)]
+            missing = [name for name in self._options.columns.values() if name not in header]
+            if not missing:
+                self._header = header
+                return lines[number + 1 :]
+            malformed.append(_malformed("header", line))
+        return []
+
+    def _texts(self, lines, malformed):
+        """Return the cells that are needed as a table of texts, null where empty."""
+        rows = self._rows(lines, malformed)
+        if not rows:
+            return None
+        data = b"\n".join(rows) + b"\n"
+        wanted = dict.fromkeys([*self._options.columns.values(), *self._options.properties])
+        wanted = [name for name in wanted if name in self._header]
+
+        def count(row):
+            malformed.append(_malformed("number of columns", (row.text or "").encode()))
+            return "skip"
+
+        table = csv.read_csv(
+            pa.py_buffer(data),
+            csv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=self._header),
+            csv.ParseOptions(delimiter=self._options.delimiter, invalid_row_handler=count),
+            csv.ConvertOptions(
+                include_columns=wanted,
+                column_types=dict.fromkeys(wanted, pa.string()),
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+        return table.combine_chunks()
+
+    def _rows(self, lines, malformed):
+        """Return the lines that are text with balanced quotes, without blank ones."""
+        lines = [line for line in lines if line and line != b"\r"]
+        joined = b"\n".join(lines)
+        if b'"' not in joined and b"\0" not in joined and _is_utf8(joined):
+            return lines
+        rows = []
+        for line in lines:
+            if b"\0" in line or not _is_utf8(line):
+                malformed.append(_malformed("encoding", line))
+            elif line.count(b'"') % 2:
+                malformed.append(_malformed("quotes", line))
+            else:
+                rows.append(line)
+        return rows
+
+    def _elements(self, texts, received_us, malformed):
+        options = self._options
+        roles = {role: self._column(texts, name) for role, name in options.columns.items()}
+        lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
+        times = (
+            times_us(roles["time"], options.time_format, options.utc_offset_s)
+            if "time" in roles
+            else pa.array(np.full(texts.num_rows, received_us))
+        )
+        faults = {
+            "no key": pc.is_null(roles["key"]),
+            "time": pc.is_null(times),
+            "no position": pc.or_(pc.is_null(lon), pc.is_null(lat)),
+            OUT_OF_RANGE: pc.or_(_beyond(lon, LONGITUDE_LIMIT_DEG), _beyond(lat, LATITUDE_LIMIT_DEG)),
+            "null island": pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0)) if options.drop_null_island else None,
+        }
+        good = _count_faults({reason: rows for reason, rows in faults.items() if rows is not None}, texts, malformed)
+        keep = pa.array(np.flatnonzero(good))
+        points = np.full((len(good), self._space.n), np.nan)
+        points[:, 0], points[:, 1] = _floats(lon), _floats(lat)
+        properties = self._properties(texts)
+        if "altitude" in roles:
+            altitude = _scaled(roles["altitude"], options.altitude_unit)
+            points[:, 2:3] = _floats(altitude)[:, None]
+            properties["altitude_m"] = altitude
+        return point_table(
+            self._stream,
+            roles["key"].take(keep),
+            times.take(keep).to_numpy(),
+            points[good],
+            json_objects(properties, texts.num_rows).take(keep),
+            self._space,
+        )
+
+    def _column(self, texts, name):
+        """Return a column of texts, without blanks around them, null where they mean none."""
+        column = pc.utf8_trim_whitespace(texts[name].combine_chunks())
+        nulls = ["", *self._options.null_values.get(name, ())]
+        return pc.if_else(pc.is_in(column, pa.array(nulls)), None, column)
+
+    def _properties(self, texts):
+        columns: dict[str, Any] = {
+            name: pa.array([text]).take(pa.array(np.zeros(texts.num_rows, dtype=np.int64)))
+            for name, text in self._options.constants.items()
+        }
+        for column, target in self._options.properties.items():
+            if column in texts.column_names:
+                name, unit = (target, None) if isinstance(target, str) else (target["name"], target.get("unit"))
+                values = self._column(texts, column)
+                columns[name] = values if unit is None else _scaled(values, unit)
+        return columns
+
+
+def _malformed(reason, sample):
+    return Malformed(reason, sample[:MAX_SAMPLE_BYTES])
+
+
+def _is_utf8(data):
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _floats(values):
+    return values.to_numpy(zero_copy_only=False)
+
+
+def _beyond(values, limit):
+    return pc.fill_null(pc.greater(pc.abs(values), limit), False)
+
+
+def _scaled(texts, unit):
+    values, factor = numbers(texts), FACTORS[unit]
+    return values if factor == 1.0 else pc.round(pc.multiply(values, factor), DIGITS_KEPT)
+
+
+def _count_faults(faults, texts, malformed):
+    """Count each bad row by its first fault; return which rows are good, as booleans."""
+    good = np.ones(texts.num_rows, dtype=bool)
+    for reason, rows in faults.items():
+        bad = pc.fill_null(rows, False).to_numpy(zero_copy_only=False) & good
+        for row in np.flatnonzero(bad):
+            cells = texts.slice(row, 1).to_pylist()[0].values()
+            malformed.append(_malformed(reason, ",".join(cell or "" for cell in cells).encode()))
+        good &= ~bad
+    return good

@@ -1,0 +1,206 @@
+"""GeoJSON: features as lines, as a text sequence, or as one FeatureCollection.
+
+References
+----------
+RFC 7946 (GeoJSON), RFC 8142 (GeoJSON text sequences).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import shapely
+
+from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed, json_sample, on_earth
+from streaming.decoders.framing import TOO_LONG_DOCUMENT, TOO_LONG_LINE, Document, Lines
+from streaming.decoders.options import Options, check_texts, option
+from streaming.decoders.units import epoch_us, iso_us
+from streaming.elements import box_elements, element_schema
+from streaming.spaces import EARTH, Space
+
+FRAMINGS = ("lines", "sequence", "document")
+RECORD_SEPARATOR = b"\x1e"
+
+
+@dataclass(frozen=True)
+class GeoJsonOptions(Options):
+    """Options of `GeoJsonDecoder`."""
+
+    framing: str = option(
+        "lines", "lines: a text a line; sequence: RFC 8142 record separators; document: one text", FRAMINGS
+    )
+    key: str = option("id", "property that names the object; where a feature lacks it, the feature's own id does")
+    time: str = option("", "property with the time (ISO 8601, or epoch in s, ms or us); empty: time of arrival")
+    utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
+    rename: dict = option({}, "new names of properties, by their names in the feature")
+    max_bytes: int = option(64_000_000, "longer lines or documents are malformed", minimum=1000)
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        check_texts("rename", self.rename)
+
+
+@dataclass
+class _Features:
+    """Features of one call, with their boxes; those with a geometry that is no point wait for `shapely`."""
+
+    keys: list[str] = field(default_factory=list)
+    times_us: list[int] = field(default_factory=list)
+    properties: list[dict] = field(default_factory=list)
+    geometries: list[dict] = field(default_factory=list)
+    malformed: list[Malformed] = field(default_factory=list)
+
+    def fault(self, reason, sample):
+        self.malformed.append(Malformed(reason, sample[:MAX_SAMPLE_BYTES]))
+
+
+class GeoJsonDecoder:
+    """Decodes features: points to point elements, other geometries to boxes that carry the geometry as WKB.
+
+    Parameters
+    ----------
+    options : GeoJsonOptions
+    stream : str
+    space : Space
+    """
+
+    options = GeoJsonOptions
+
+    def __init__(self, options: GeoJsonOptions, stream: str, space: Space = EARTH) -> None:
+        self._options, self._stream, self._space = options, stream, space
+        separator = RECORD_SEPARATOR if options.framing == "sequence" else b"\n"
+        self._lines = Lines(options.max_bytes, separator)
+        self._document = Document(options.max_bytes)
+
+    def feed(self, data: bytes, received_us: int) -> Decoded:
+        """Decode all complete lines or sequence texts; keep a document until `finish`. See `Decoder.feed`."""
+        features = _Features()
+        if self._options.framing == "document":
+            texts, too_long, reason = [], self._document.feed(data), TOO_LONG_DOCUMENT
+        else:
+            texts, too_long = self._lines.feed(data)
+            reason = TOO_LONG_LINE
+        for beginning in too_long:
+            features.fault(reason, beginning)
+        return self._decoded(texts, received_us, features)
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode the document, or a last text without an end; see `Decoder.finish`."""
+        return self._decoded(self._document.finish() + self._lines.finish(), received_us, _Features())
+
+    def _decoded(self, texts, received_us, features):
+        for text in texts:
+            self._text(text.strip(b" \t\r\n\x1e"), received_us, features)
+        return Decoded(self._elements(features), tuple(features.malformed))
+
+    def _text(self, text, received_us, features):
+        if not text:
+            return
+        try:
+            content = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            features.fault("not JSON", text)
+            return
+        kind = content.get("type") if isinstance(content, dict) else None
+        if kind == "Feature":
+            self._feature(content, received_us, features)
+        elif kind == "FeatureCollection" and isinstance(content.get("features"), list):
+            for feature in content["features"]:
+                self._feature(feature, received_us, features)
+        else:
+            features.fault("not a feature", text)
+
+    def _feature(self, feature, received_us, features):
+        reason = _fault(feature)
+        if reason:
+            features.fault(reason, json_sample(feature))
+            return
+        properties, rename = feature.get("properties") or {}, self._options.rename
+        key = _key(properties.get(self._options.key)) or _key(feature.get("id"))
+        time_us = self._time_us(properties.get(self._options.time)) if self._options.time else received_us
+        if key is None or time_us is None:
+            features.fault("feature without key" if key is None else "time", json_sample(feature))
+            return
+        features.keys.append(key)
+        features.times_us.append(time_us)
+        features.properties.append({rename.get(name, name): value for name, value in properties.items()})
+        features.geometries.append(feature["geometry"])
+
+    def _time_us(self, value):
+        if isinstance(value, str):
+            return iso_us(value, self._options.utc_offset_s)
+        return epoch_us(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    def _elements(self, features):
+        """Return the elements of features whose place is on earth; count the others as malformed."""
+        count = len(features.keys)
+        if not count:
+            return element_schema(self._space).empty_table()
+        bounds, wkb = np.full((count, 2 * self._space.n), np.nan), np.full(count, None)
+        is_point = np.array([_is_point(geometry) for geometry in features.geometries])
+        self._points(features, np.flatnonzero(is_point), bounds)
+        self._shapes(features, np.flatnonzero(~is_point), bounds, wkb)
+        bad = np.isnan(bounds).any(axis=1)
+        for row in np.flatnonzero(bad):
+            features.fault(OUT_OF_RANGE if is_point[row] else "geometry", json_sample(features.geometries[row]))
+        table = box_elements(
+            self._stream,
+            features.keys,
+            features.times_us,
+            np.where(bad[:, None], 0.0, bounds),
+            features.properties,
+            wkb.tolist(),
+            self._space,
+        )
+        return table.filter(pa.array(~bad)) if bad.any() else table
+
+    def _points(self, features, rows, bounds):
+        n = self._space.n
+        for row in rows:
+            coordinates = features.geometries[row]["coordinates"][:n]
+            if on_earth(*coordinates[:2]):
+                bounds[row, :n], bounds[row, n:] = -np.inf, np.inf
+                bounds[row, : len(coordinates)] = bounds[row, n : n + len(coordinates)] = coordinates
+
+    def _shapes(self, features, rows, bounds, wkb):
+        n = self._space.n
+        texts = np.array([orjson.dumps(features.geometries[row]).decode() for row in rows], dtype=object)
+        shapes = shapely.from_geojson(texts, on_invalid="ignore")
+        boxes = shapely.bounds(shapes)
+        limits = np.array([-360.0, -90.0, 360.0, 90.0])
+        good = (boxes[:, :2] >= limits[:2]).all(axis=1) & (boxes[:, 2:] <= limits[2:]).all(axis=1)
+        rows, boxes = rows[good], boxes[good]
+        bounds[rows, :n], bounds[rows, n:] = -np.inf, np.inf
+        bounds[rows, :2], bounds[rows, n : n + 2] = boxes[:, :2], boxes[:, 2:]
+        wkb[rows] = shapely.to_wkb(shapes[good])
+
+
+def _fault(feature):
+    """Return why a value is not a feature with a place, or None."""
+    if not isinstance(feature, dict) or feature.get("type") != "Feature":
+        return "not a feature"
+    if not isinstance(feature.get("properties") or {}, dict):
+        return "not a feature"
+    if not isinstance(feature.get("geometry"), dict):
+        return "feature without geometry"
+    return None if json_sample(feature) else "nested too deep"
+
+
+def _key(value):
+    """Return a key as text, or None where the value is none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    return str(value) or None
+
+
+def _is_point(geometry):
+    """Return whether a geometry is a point whose coordinates are two or more numbers."""
+    coordinates = geometry.get("coordinates")
+    return (
+        geometry.get("type") == "Point"
+        and isinstance(coordinates, list)
+        and len(coordinates) >= 2
+        and all(isinstance(number, int | float) and not isinstance(number, bool) for number in coordinates)
+    )

@@ -1,0 +1,18 @@
+"""The clock that the gateway passes to its parts."""
+
+import asyncio
+import time
+
+SECOND_US = 1_000_000
+
+
+class Clock:
+    """Wall-clock time, and waiting for it."""
+
+    def now_us(self) -> int:
+        """Return microseconds since 1970 UTC."""
+        return time.time_ns() // 1_000
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)

@@ -1,0 +1,67 @@
+"""Definitions of streams, as they stand in ``lookout:streams``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from streaming.decoders import make_decoder
+from streaming.errors import InvalidOptions
+from streaming.gateway.transports import make_transport
+from streaming.spaces import SPACES
+
+_REQUIRED = ("name", "space", "transport", "decoder")
+_OPTIONAL = ("enabled", "ttl_s")
+
+
+@dataclass(frozen=True)
+class StreamDefinition:
+    """A stream: where its bytes come from, what they mean, and how long its objects last without news.
+
+    Parameters
+    ----------
+    name, space : str
+    transport, decoder : dict
+        Each a `kind` and its options.
+    enabled : bool
+    ttl_s : float or None
+        Time to live; None for ever.
+    """
+
+    name: str
+    space: str
+    transport: Mapping[str, Any]
+    decoder: Mapping[str, Any]
+    enabled: bool = True
+    ttl_s: float | None = None
+
+
+def read_definition(payload: bytes) -> StreamDefinition:
+    """Return the definition that a JSON document states; keys that the gateway does not need are left to others.
+
+    Raises
+    ------
+    InvalidOptions
+        When it is not an object with the keys that a definition needs.
+    """
+    try:
+        document = orjson.loads(payload)
+    except orjson.JSONDecodeError as error:
+        raise InvalidOptions(f"a definition must be JSON; {error}") from None
+    if not isinstance(document, dict) or any(key not in document for key in _REQUIRED):
+        raise InvalidOptions(f"a definition must be an object with {', '.join(_REQUIRED)}; got {document!r:.200}")
+    return StreamDefinition(**{key: document[key] for key in (*_REQUIRED, *_OPTIONAL) if key in document})
+
+
+def check_definition(definition: StreamDefinition) -> None:
+    """Raise InvalidOptions unless a definition can be run."""
+    if definition.space not in SPACES:
+        raise InvalidOptions(f"space must be one of {', '.join(SPACES)}; got {definition.space!r}")
+    if not isinstance(definition.enabled, bool):
+        raise InvalidOptions(f"enabled must be true or false; got {definition.enabled!r}")
+    ttl_s = definition.ttl_s
+    if ttl_s is not None and (isinstance(ttl_s, bool) or not isinstance(ttl_s, int | float) or not ttl_s > 0):
+        raise InvalidOptions(f"ttl_s must be null or a positive number; got {ttl_s!r}")
+    make_transport(definition.transport)
+    make_decoder(definition.decoder, definition.name, SPACES[definition.space])

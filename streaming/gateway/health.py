@@ -1,0 +1,77 @@
+"""What the gateway says of each stream."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SAMPLE_CHARACTERS = 200
+
+
+@dataclass
+class Health:
+    """Counters of one stream, for the life of the gateway's process.
+
+    Attributes
+    ----------
+    space : str
+    state : str
+        running, connecting, retrying, stopped, failed or finished.
+    error : str or None
+        Why it is retrying or has failed.
+    elements, merged, bytes : int
+        Elements decoded; of those, replaced by newer ones before they were written; bytes received.
+    malformed : dict of str to int
+        Pieces of input that no element could be made of, by reason.
+    last_malformed : dict
+        By reason, the last such piece (`sample`) and when it came (`at_us`).
+    last_us : int or None
+        Wall-clock time of the last element.
+    elements_per_s : float
+        Over the last report's interval.
+    """
+
+    space: str
+    state: str = "stopped"
+    error: str | None = None
+    elements: int = 0
+    merged: int = 0
+    bytes: int = 0
+    malformed: dict[str, int] = field(default_factory=dict)
+    last_malformed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    last_us: int | None = None
+    elements_per_s: float = 0.0
+
+    def enter(self, state: str, error: object = None) -> None:
+        """Change the state."""
+        self.state, self.error = state, None if error is None else str(error) or type(error).__name__
+
+    def count_elements(self, elements: int, now_us: int) -> None:
+        """Count elements that were decoded."""
+        if elements:
+            self.elements += elements
+            self.last_us = now_us
+
+    def count_malformed(self, reason: str, sample: bytes, now_us: int, times: int = 1) -> None:
+        """Count input that was malformed, and keep its last piece."""
+        self.malformed[reason] = self.malformed.get(reason, 0) + times
+        self.last_malformed[reason] = {"sample": printable(sample), "at_us": now_us}
+
+    def document(self) -> dict[str, Any]:
+        """Return the entry of ``lookout:health``."""
+        return asdict(self)
+
+
+def rate(counts: Sequence[int], seconds: float) -> float:
+    """Return the growth per second between the first and the last of some counts."""
+    return round((counts[-1] - counts[0]) / seconds, 1) if seconds > 0 else 0.0
+
+
+def printable(sample: bytes) -> str:
+    r"""Return bytes as text that is safe to show, cut to `SAMPLE_CHARACTERS`.
+
+    Examples
+    --------
+    >>> printable(b"!AIVDM\x00\xff")
+    '!AIVDM\\x00\\xff'
+    """
+    return repr(sample[:SAMPLE_CHARACTERS])[2:-1][:SAMPLE_CHARACTERS]

@@ -1,0 +1,97 @@
+"""When the elements of a recording are due, and which times they then bear: arithmetic only, no clock, no waiting."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.gateway.clock import SECOND_US
+from streaming.gateway.transports.base import Replay
+
+# Two neighbours further apart than this are a leap of the recording (a night without data, a wrong time stamp, the
+# next vehicle of a file that is sorted by vehicle), which nobody wants to wait for.
+LEAP_US = 3600 * SECOND_US
+# A replay that fell behind by more than this (nobody took its elements) goes on from where it stood.
+LATE_US = 1 * SECOND_US
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the replay of a recording has come.
+
+    Parameters
+    ----------
+    start_us : int
+        Wall-clock time at which the recording's beginning was, or would have been, played.
+    latest_us : int or None
+        Event time of the element read last; None at the beginning of a lap.
+    played_us : int
+        Its distance from the beginning in recorded time, leaps left out.
+    furthest_us : int
+        The greatest such distance so far.
+    """
+
+    start_us: int
+    latest_us: int | None = None
+    played_us: int = 0
+    furthest_us: int = 0
+
+
+def schedule(
+    progress: Progress | None, time_us: np.ndarray, replay: Replay, now_us: int
+) -> tuple[Progress, np.ndarray, np.ndarray]:
+    """Say when elements are due and which event times they bear if they are restamped.
+
+    An element is due when the newest event time so far is reached, so that elements out of order come in the order of
+    the recording. A restamped one bears the time at which its own event time is reached.
+
+    Parameters
+    ----------
+    progress : Progress or None
+        Where the replay stands; None before the first elements.
+    time_us : ndarray of int64, shape (N,), N >= 1
+        Event times in the order of the recording.
+    replay : Replay
+    now_us : int
+
+    Returns
+    -------
+    progress : Progress
+        After these elements.
+    due_us : ndarray of int64, shape (N,)
+        Wall-clock times, never decreasing; `now_us` at full speed.
+    stamp_us : ndarray of int64, shape (N,)
+    """
+    progress = progress or Progress(now_us)
+    steps = np.diff(time_us, prepend=time_us[0] if progress.latest_us is None else progress.latest_us)
+    steps[np.abs(steps) > LEAP_US] = 0
+    distance = progress.played_us + np.cumsum(steps)
+    furthest = np.maximum(np.maximum.accumulate(distance), progress.furthest_us)
+    scale = 1 / replay.speed if replay.speed else 1.0
+    start_us = progress.start_us
+    if replay.speed:
+        late_us = now_us - start_us - round(int(furthest[0]) * scale)
+        start_us += late_us if late_us > LATE_US else 0
+    # Not before the start: each lap is later than the one before, though its first elements may be out of order.
+    stamp_us = start_us + np.rint(np.maximum(distance, 0) * scale).astype(np.int64)
+    due_us = start_us + np.rint(furthest * scale).astype(np.int64) if replay.speed else np.full(len(time_us), now_us)
+    return Progress(start_us, int(time_us[-1]), int(distance[-1]), int(furthest[-1])), due_us, stamp_us
+
+
+def next_lap(progress: Progress | None, replay: Replay, now_us: int) -> Progress | None:
+    """Return where a recording stands that begins anew: later than all it has played."""
+    if progress is None:
+        return None
+    scale = 1 / replay.speed if replay.speed else 1.0
+    end_us = progress.start_us + round(progress.furthest_us * scale)
+    return Progress(max(now_us, end_us + 1))
+
+
+def restamped(elements: pa.Table, stamp_us: np.ndarray) -> pa.Table:
+    """Return elements with other event times, their versions moved by as much as the times."""
+    shift_us = stamp_us - elements["time_us"].to_numpy()
+    version = elements["version"].to_numpy() + shift_us
+    schema = elements.schema
+    for name, column in (("time_us", stamp_us), ("version", version)):
+        elements = elements.set_column(schema.get_field_index(name), schema.field(name), pa.array(column))
+    return elements

@@ -1,0 +1,158 @@
+"""What a transport is, and how its options are checked."""
+
+import math
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from enum import Enum
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+
+from streaming.errors import InvalidOptions, LookoutError
+
+# What a field of an options class accepts, by its annotation.
+_KINDS = {
+    str: (str,),
+    bool: (bool,),
+    int: (int,),
+    float: (int, float),
+    dict: (dict,),
+}
+
+READ_BYTES = 1 << 16
+
+
+class TransportError(LookoutError):
+    """A feed cannot be read for now; the stream tries again later."""
+
+
+class Mark(Enum):
+    """What a chunk says besides its bytes."""
+
+    BYTES = "bytes"
+    DOCUMENT_END = "document_end"
+    SOURCE_GONE = "source_gone"
+    LAP_END = "lap_end"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some bytes of a feed.
+
+    Parameters
+    ----------
+    source : str
+        Who sent them, for instance a client's address; each source has a decoder of its own.
+    payload : bytes
+        May be empty: the feed is open, though silent.
+    mark : Mark
+        After the bytes, a document ends; the source has gone for good; or a recording ends and begins anew.
+    overflow : int
+        Datagrams that were lost before this chunk because nobody took them in time.
+    """
+
+    source: str = ""
+    payload: bytes = b""
+    mark: Mark = Mark.BYTES
+    overflow: int = 0
+
+
+OPEN = Chunk()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How a recording is played.
+
+    Parameters
+    ----------
+    speed : float
+        Times the recorded speed; 0 for as fast as possible.
+    restamp : bool
+        Move event times and versions to the time of the replay.
+    """
+
+    speed: float
+    restamp: bool
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Where the bytes of a stream come from.
+
+    Attributes
+    ----------
+    live : bool
+        Whether the feed goes on while nobody listens, so that it must be conflated under overload; otherwise it waits.
+    replay : Replay or None
+        The pace of a recording.
+    """
+
+    live: bool
+    replay: Replay | None
+
+    def chunks(self) -> AsyncIterator[Chunk]:
+        """Open the feed and yield its bytes until its end; may be called again after an error.
+
+        Raises
+        ------
+        OSError, TransportError
+            When the feed cannot be opened, or breaks.
+        """
+        ...
+
+
+Options = TypeVar("Options")
+
+
+class Live:
+    """Base of the transports whose feeds do not wait."""
+
+    live: ClassVar[bool] = True
+    replay: ClassVar[None] = None
+
+
+def parse_options(options: type[Options], document: Mapping[str, Any]) -> Options:
+    """Return a transport's options from its definition.
+
+    Parameters
+    ----------
+    options : type
+        A frozen dataclass whose fields are str, int, float, bool or dict; it may check their values on creation.
+    document : mapping
+        The definition, with its `kind`.
+
+    Raises
+    ------
+    InvalidOptions
+        When a key is unknown or missing, or a value has the wrong type.
+    """
+    known = {field.name: field for field in fields(options)}  # type: ignore[arg-type]
+    given = {key: value for key, value in document.items() if key != "kind"}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        allowed = ", ".join(known) or "none"
+        raise InvalidOptions(f"options of the transport {document.get('kind')} are {allowed}; got {', '.join(unknown)}")
+    for name, field in known.items():
+        if name in given:
+            _check_type(name, given[name], field.type)
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise InvalidOptions(f"the transport {document.get('kind')} needs the option {name}; got {sorted(given)}")
+    return options(**given)
+
+
+def _check_type(name, value, kind):
+    accepted = isinstance(value, _KINDS[kind]) and (kind is bool or not isinstance(value, bool))
+    if not accepted:
+        raise InvalidOptions(f"{name} must be of type {kind.__name__}; got {value!r}")
+    if kind is float and not math.isfinite(value):
+        raise InvalidOptions(f"{name} must be finite; got {value!r}")
+
+
+def check_port(port: int, lowest: int = 1) -> None:
+    """Raise InvalidOptions unless `port` is a port number; 0 (any free one) where `lowest` allows it."""
+    check(lowest <= port <= 65_535, f"port must lie in [{lowest}, 65535]; got {port!r}")
+
+
+def check(rule: bool, message: str) -> None:
+    """Raise InvalidOptions with `message` unless `rule` holds."""
+    if not rule:
+        raise InvalidOptions(message)

@@ -1,0 +1,82 @@
+"""A feed that is asked for again and again by HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Live, Mark, TransportError, check, parse_options
+
+_TIMEOUT_S = 30.0
+_NOT_MODIFIED = 304
+# RFC 9110 8.8: what the server said of the last document, and how to ask for another one only.
+_VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
+_BODY_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class HttpPollOptions:
+    """Options of the transport `http_poll`; see docs/transports.md."""
+
+    url: str
+    interval_s: float = 30.0
+    headers: dict = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check(_is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
+        check(0 < self.interval_s <= 86_400, f"interval_s must lie in (0, 86400]; got {self.interval_s!r}")
+        texts = all(isinstance(text, str) for item in self.headers.items() for text in item)
+        check(texts, f"headers must be texts by name; got {self.headers!r}")
+
+
+class HttpPoll(Live):
+    """Every answer is a document; one that the server says is unchanged is not read again."""
+
+    def __init__(self, definition: Mapping[str, Any]) -> None:
+        self.options = parse_options(HttpPollOptions, definition)
+        self.validators: dict[str, str] = {}
+
+    async def chunks(self) -> AsyncIterator[Chunk]:
+        """Yield one document after the other; see `base.Transport.chunks`."""
+        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+        async with aiohttp.ClientSession(timeout=timeout, headers=self.options.headers) as session:
+            while True:
+                yield await self._poll(session)
+                await asyncio.sleep(self.options.interval_s)
+
+    async def _poll(self, session):
+        try:
+            async with session.get(self.options.url, headers=self.validators) as response:
+                if response.status == _NOT_MODIFIED:
+                    return OPEN
+                response.raise_for_status()
+                body = await _body(response)
+                self.validators = {
+                    ask: response.headers[told] for told, ask in _VALIDATORS.items() if told in response.headers
+                }
+                return Chunk(payload=body, mark=Mark.DOCUMENT_END)
+        except aiohttp.ClientResponseError as error:
+            answer = f"{error.status} {error.message}"
+            raise TransportError(f"{self.options.url} must answer 200 or 304; got {answer}") from None
+        except aiohttp.ClientError as error:
+            raise TransportError(f"{self.options.url}: {error or type(error).__name__}") from None
+
+
+async def _body(response):
+    body = bytearray()
+    async for part in response.content.iter_chunked(READ_BYTES):
+        body += part
+        if len(body) > _BODY_BYTES:
+            raise TransportError(f"a document must not exceed {_BODY_BYTES} bytes; {response.url} sends more")
+    return bytes(body)
+
+
+def _is_http(url):
+    try:
+        parsed = URL(url)
+    except ValueError:
+        return False
+    return parsed.scheme in ("http", "https") and bool(parsed.host)

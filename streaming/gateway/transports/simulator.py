@@ -1,0 +1,46 @@
+"""A feed that the simulator makes up."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streaming.gateway.clock import SECOND_US
+from streaming.gateway.transports.base import Chunk, Live, check, parse_options
+from streaming.simulator import FLEETS, feature_lines, make_fleet
+
+_MOST_OBJECTS = 100_000
+
+
+@dataclass(frozen=True)
+class SimulatorOptions:
+    """Options of the transport `simulator`; see docs/transports.md."""
+
+    fleet: str
+    count: int = 100
+    seed: int = 1
+    step_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        check(self.fleet in FLEETS, f"fleet must be one of {', '.join(FLEETS)}; got {self.fleet!r}")
+        check(1 <= self.count <= _MOST_OBJECTS, f"count must lie in [1, {_MOST_OBJECTS}]; got {self.count!r}")
+        check(self.seed >= 0, f"seed must not be negative; got {self.seed!r}")
+        check(0.01 <= self.step_s <= 3600, f"step_s must lie in [0.01, 3600]; got {self.step_s!r}")
+
+
+class Simulator(Live):
+    """A fleet that is where its timetable has it at this hour, so that a restart does not move anything."""
+
+    def __init__(self, definition: Mapping[str, Any]) -> None:
+        self.options = parse_options(SimulatorOptions, definition)
+
+    async def chunks(self) -> AsyncIterator[Chunk]:
+        """Yield every object's feature, once each step; see `base.Transport.chunks`."""
+        options = self.options
+        fleet = await asyncio.to_thread(make_fleet, options.fleet, options.count, options.seed)
+        while True:
+            began_s = time.time()
+            payload = await asyncio.to_thread(feature_lines, fleet, round(began_s * SECOND_US))
+            yield Chunk(payload=payload)
+            await asyncio.sleep(max(0.0, began_s + options.step_s - time.time()))

@@ -1,0 +1,46 @@
+"""A feed on the gateway's standard input."""
+
+import asyncio
+import os
+import select
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Mark, parse_options
+
+_LOOK_S = 0.2
+
+
+@dataclass(frozen=True)
+class StdinOptions:
+    """Options of the transport `stdin`; see docs/transports.md."""
+
+    live: bool = True
+
+
+class Stdin:
+    """Standard input until its end, whatever it is: a pipe, a terminal, a file."""
+
+    replay = None
+
+    def __init__(self, definition: Mapping[str, Any], descriptor: int = 0) -> None:
+        self.live = parse_options(StdinOptions, definition).live
+        self.descriptor = descriptor
+
+    async def chunks(self) -> AsyncIterator[Chunk]:
+        """Yield what is written there; see `base.Transport.chunks`."""
+        yield OPEN
+        while payload := await self._read():
+            yield Chunk(payload=payload)
+        yield Chunk(mark=Mark.DOCUMENT_END)
+
+    async def _read(self):
+        # Not by the event loop, which cannot wait for files; not by a blocking read, which nothing could interrupt.
+        while not await asyncio.to_thread(_is_readable, self.descriptor):
+            pass
+        return os.read(self.descriptor, READ_BYTES)
+
+
+def _is_readable(descriptor):
+    return bool(select.select([descriptor], [], [], _LOOK_S)[0])

@@ -1,0 +1,126 @@
+"""The one writer of blocks: it takes from every queue in turn, as long as the engine keeps up."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+import pyarrow as pa
+import redis
+
+from streaming.gateway.config import GatewayConfig
+from streaming.gateway.elementqueue import ElementQueue
+from streaming.logs import Log
+
+logger = logging.getLogger(__name__)
+
+_BLOCKED_S = 0.05
+_BROKEN_S = 0.25
+_LONGEST_BROKEN_S = 2.0
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements of one stream, taken from its queue."""
+
+    stream: str
+    elements: pa.Table
+    heard_us: int
+
+
+class Writer:
+    """Writes the streams' queues to the ingest log, fairly: one block of each stream a round.
+
+    Parameters
+    ----------
+    log : Log
+    config : GatewayConfig
+
+    Attributes
+    ----------
+    queues : dict of str to ElementQueue
+        By stream.
+    filled : asyncio.Event
+        To be set by the queues.
+    """
+
+    def __init__(self, log: Log, config: GatewayConfig) -> None:
+        self.log, self.config = log, config
+        self.queues: dict[str, ElementQueue] = {}
+        self.filled = asyncio.Event()
+        self._writing = asyncio.Lock()
+
+    def queue(self, stream: str, live: bool) -> ElementQueue:
+        """Return the queue of a stream, with what it still holds from before the stream's last change."""
+        queue = self.queues.setdefault(stream, ElementQueue(self.config.queue_rows, live, self.filled))
+        queue.live = live
+        return queue
+
+    async def discard(self, stream: str) -> None:
+        """Forget a stream; once this returns, nothing more of it is written."""
+        self.queues.pop(stream, None)
+        async with self._writing:
+            pass
+
+    async def run(self) -> None:
+        """Write until cancelled; while Redis is away, try again with growing waits."""
+        broken_s = _BROKEN_S
+        while True:
+            await self.filled.wait()
+            if not self._has_full_block():
+                await asyncio.sleep(self.config.flush_s)
+            try:
+                wrote = await self.round(await asyncio.to_thread(self.log.backlog))
+                broken_s = _BROKEN_S
+                if not wrote:
+                    await asyncio.sleep(_BLOCKED_S)
+            except redis.RedisError as error:
+                logger.warning("the ingest log cannot be written: %s", error)
+                await asyncio.sleep(broken_s)
+                broken_s = min(2 * broken_s, _LONGEST_BROKEN_S)
+
+    async def flush(self) -> None:
+        """Write everything that is queued, whether or not the engine keeps up."""
+        while await self.round(0):
+            pass
+
+    async def round(self, backlog: int) -> bool:
+        """Write at most one block of every stream that may be written at this backlog; return whether any was."""
+        async with self._writing:
+            blocks = self._take(backlog)
+            unwritten = [*blocks]
+            try:
+                await _finished(asyncio.to_thread(self._write, unwritten))
+            finally:
+                for block in unwritten:
+                    if block.stream in self.queues:
+                        self.queues[block.stream].put_back(block.elements, block.heard_us)
+        if not any(queue.rows for queue in self.queues.values()):
+            self.filled.clear()
+        return bool(blocks)
+
+    def _take(self, backlog):
+        bounds = {True: self.config.live_backlog, False: self.config.waiting_backlog}
+        return [
+            Block(stream, *queue.take(self.config.block_rows))
+            for stream, queue in self.queues.items()
+            if queue.rows and backlog <= bounds[queue.live]
+        ]
+
+    def _write(self, blocks):
+        """Write blocks and remove each from the list as soon as it is written."""
+        while blocks:
+            self.log.ingest(blocks[0].elements, blocks[0].stream, blocks[0].heard_us)
+            del blocks[0]
+
+    def _has_full_block(self):
+        return any(queue.rows >= self.config.block_rows for queue in self.queues.values())
+
+
+async def _finished(work):
+    """Await work in a thread to its end even when cancelled, since a thread cannot be stopped half-way."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

@@ -1,0 +1,275 @@
+// The moving objects as one Leaflet layer with a 2-D canvas, larger than the map so that a pan moves it for nothing.
+
+import { HEADINGS, mercatorX } from "./geometry.js";
+import { NO_COLOUR } from "./objects.js";
+import { SpriteSheet, spriteRow } from "./sprites.js";
+
+const PADDING = 0.15; // of the map's size, on every side
+const TRAILS_UP_TO = 500;
+const HIT_PX = 14;
+const WORLD_PX = 256;
+const RING_PX = 15;
+
+/** Diameter of a sprite by zoom: small ones leave a crowded map readable. */
+function spriteSize(zoom) {
+  return zoom < 5 ? 13 : zoom < 9 ? 17 : 21;
+}
+
+/**
+ * Make the layer.
+ *
+ * @param {object} L Leaflet
+ * @param {object} store read only
+ * @param {object} options `palette()`, `now()`, and `hidden(stream)`, true for streams that are switched off
+ */
+export function createObjectLayer(L, store, { palette, now, hidden }) {
+  const layer = new (L.Layer.extend(METHODS))();
+  Object.assign(layer, { L, store, palette, now, hidden, trails: true });
+  layer.visible = { n: 0, slots: new Int32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
+  layer.drawMs = 0;
+  return layer;
+}
+
+const METHODS = {
+  onAdd(map) {
+    this.canvas = this.L.DomUtil.create("canvas", "objects leaflet-zoom-animated", map.getPane("objects"));
+    this.context = this.canvas.getContext("2d");
+    this.reset();
+  },
+
+  onRemove() {
+    cancelAnimationFrame(this.frame);
+    this.canvas.remove();
+  },
+
+  getEvents() {
+    return {
+      zoomstart: () => (this.zooming = true),
+      zoomanim: ({ center, zoom }) => this.transform(center, zoom),
+      zoom: () => this.zooming && this.transform(this._map.getCenter(), this._map.getZoom()),
+      zoomend: () => {
+        this.zooming = false;
+        this.anchored = false;
+        this.invalidate();
+      },
+      move: this.moved,
+      movestart: () => (this.panning = true),
+      moveend: () => {
+        this.panning = false;
+        this.moved();
+      },
+      resize: this.reset,
+      viewreset: this.reset,
+    };
+  },
+
+  /** Forget what depends on the size, the screen and the colours. */
+  reset() {
+    this.anchored = false;
+    this.sheet = null;
+    this.invalidate();
+  },
+
+  /** Draw before the next frame; to be called after any change of what is shown. */
+  invalidate() {
+    this.frame ??= requestAnimationFrame((time) => this.onFrame(time));
+  },
+
+  moved() {
+    if (this.zooming || !this.anchored) return;
+    const corner = this._map.layerPointToContainerPoint(this.corner);
+    const size = this._map.getSize();
+    if (corner.x <= 0 && corner.y <= 0 && corner.x + this.width >= size.x && corner.y + this.height >= size.y) return;
+    this.anchored = false;
+    this.invalidate();
+  },
+
+  onFrame(time) {
+    this.frame = null;
+    if (!this._map || this.zooming) return;
+    // During a pan the map follows the hand first: new data may use a third of the frames' time, a bare edge any of it.
+    if (this.panning && this.anchored && time - this.drawnAt < 3 * this.drawMs) return this.invalidate();
+    this.draw();
+    this.drawnAt = time;
+    // The next frame comes only when this one is on the screen, so the raster's time counts as well.
+    requestAnimationFrame((next) => (this.drawMs = Math.min(next - time, 100)));
+  },
+
+  /** Follow a zoom animation by scaling what is drawn. */
+  transform(center, zoom) {
+    if (!this.center) return;
+    const map = this._map;
+    const scale = map.getZoomScale(zoom, this.zoom);
+    const offset = this.half.multiplyBy(-scale).add(map.project(this.center, zoom)).subtract(map._getNewPixelOrigin(center, zoom));
+    this.L.DomUtil.setTransform(this.canvas, offset, scale);
+  },
+
+  anchor() {
+    const map = this._map;
+    const size = map.getSize();
+    const pad = size.multiplyBy(PADDING).round();
+    this.corner = map.containerPointToLayerPoint(pad.multiplyBy(-1)).round();
+    this.half = size.divideBy(2).add(pad);
+    this.center = map.getCenter();
+    this.zoom = map.getZoom();
+    this.ratio = Math.min(window.devicePixelRatio || 1, 2);
+    this.width = size.x + 2 * pad.x;
+    this.height = size.y + 2 * pad.y;
+    const [width, height] = [Math.round(this.width * this.ratio), Math.round(this.height * this.ratio)];
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      this.canvas.width = width;
+      this.canvas.height = height;
+      this.canvas.style.width = `${this.width}px`;
+      this.canvas.style.height = `${this.height}px`;
+    }
+    this.anchored = true;
+  },
+
+  draw() {
+    const first = !this.anchored;
+    if (first) this.anchor();
+    const size = spriteSize(this.zoom);
+    if (this.sheet?.size !== size || this.sheet.ratio !== this.ratio) {
+      this.sheet = new SpriteSheet(size, this.ratio, this.palette());
+      this.sheet.size = size;
+    }
+    this.cull();
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    this.drawTrails();
+    this.drawSprites();
+    this.drawSelection();
+    if (first) this.L.DomUtil.setTransform(this.canvas, this.corner, 1);
+  },
+
+  /** Find the objects on the canvas and their places on it, in CSS pixels. */
+  cull() {
+    const { objects } = this.store;
+    const { visible } = this;
+    if (visible.slots.length < objects.size) {
+      visible.slots = new Int32Array(objects.capacity);
+      visible.x = new Float32Array(objects.capacity);
+      visible.y = new Float32Array(objects.capacity);
+    }
+    const off = new Set([...this.store.streams.keys()].filter(this.hidden));
+    const view = this.place();
+    const { x, y, alive, streams } = objects;
+    let n = 0;
+    for (let slot = 0; slot < objects.size; slot++) {
+      if (!alive[slot]) continue;
+      // The copy of the world that is nearest to the middle of the map.
+      const px = (x[slot] + Math.round(view.middle - x[slot])) * view.world - view.left;
+      const py = y[slot] * view.world - view.top;
+      if (!(px > -20 && py > -20 && px < this.width + 20 && py < this.height + 20)) continue;
+      if (off.size > 0 && off.has(streams[slot])) continue;
+      visible.slots[n] = slot;
+      visible.x[n] = px;
+      visible.y[n++] = py;
+    }
+    visible.n = n;
+  },
+
+  place() {
+    const origin = this._map.getPixelOrigin();
+    return {
+      world: WORLD_PX * 2 ** this.zoom,
+      middle: mercatorX(this.center.lng),
+      left: origin.x + this.corner.x,
+      top: origin.y + this.corner.y,
+    };
+  },
+
+  drawSprites() {
+    const { colour } = this.store.objects;
+    const { slots, n } = this.visible;
+    const staleBefore = this.store.staleBefore(this.now());
+    const answered = [];
+    for (let i = 0; i < n; i++) {
+      if (colour[slots[i]] === NO_COLOUR) this.sprite(i, staleBefore);
+      else answered.push(i);
+    }
+    for (const i of answered) this.sprite(i, staleBefore);
+  },
+
+  sprite(i, staleBefore) {
+    const { objects } = this.store;
+    const { sheet, ratio, visible } = this;
+    const slot = visible.slots[i];
+    const stale = objects.timeMs[slot] < staleBefore.get(objects.streams[slot]);
+    const row = spriteRow(objects.kind[slot], objects.colour[slot], stale);
+    sheet.prepare(row);
+    const { cell } = sheet;
+    const half = cell / 2;
+    const left = (visible.x[i] * ratio - half + 0.5) | 0; // whole pixels copy without resampling
+    const top = (visible.y[i] * ratio - half + 0.5) | 0;
+    this.context.drawImage(sheet.canvas, (objects.heading[slot] % HEADINGS) * cell, row * cell, cell, cell, left, top, cell, cell);
+  },
+
+  drawTrails() {
+    const { objects } = this.store;
+    const selected = this.store.selectedSlot();
+    const all = this.trails && this.visible.n < TRAILS_UP_TO;
+    if (!all && !(this.trails && selected !== undefined)) return;
+    const colours = this.palette();
+    const view = this.place();
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.context.lineJoin = "round";
+    for (let i = 0; i < this.visible.n; i++) {
+      const slot = this.visible.slots[i];
+      if (!all && slot !== selected) continue;
+      const colour = objects.colour[slot];
+      this.context.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
+      this.context.lineWidth = slot === selected ? 2.2 : 1.2;
+      this.context.globalAlpha = slot === selected ? 0.85 : 0.4;
+      this.trailPath(objects.trail(slot), view);
+    }
+    this.context.globalAlpha = 1;
+  },
+
+  trailPath(trail, view) {
+    if (trail.length < 4) return;
+    this.context.beginPath();
+    const last = trail[trail.length - 2];
+    let x = last + Math.round(view.middle - last);
+    this.context.moveTo(x * view.world - view.left, trail[trail.length - 1] * view.world - view.top);
+    for (let i = trail.length - 4; i >= 0; i -= 2) {
+      x = trail[i] + Math.round(x - trail[i]); // never the long way round the world
+      this.context.lineTo(x * view.world - view.left, trail[i + 1] * view.world - view.top);
+    }
+    this.context.stroke();
+  },
+
+  drawSelection() {
+    const selected = this.store.selectedSlot();
+    if (selected === undefined) return;
+    const i = this.visible.slots.subarray(0, this.visible.n).indexOf(selected);
+    if (i < 0) return;
+    const { edge, accent } = this.palette();
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    for (const [width, style] of [[4.5, edge], [2, accent]]) {
+      this.context.beginPath();
+      this.context.arc(this.visible.x[i], this.visible.y[i], RING_PX, 0, 2 * Math.PI);
+      this.context.lineWidth = width;
+      this.context.strokeStyle = style;
+      this.context.stroke();
+    }
+  },
+
+  /** The slot of the object nearest to a point of the map's container, undefined where none is near. */
+  hit(containerPoint) {
+    if (!this.anchored) return undefined;
+    const corner = this._map.layerPointToContainerPoint(this.corner);
+    const [px, py] = [containerPoint.x - corner.x, containerPoint.y - corner.y];
+    const { slots, x, y, n } = this.visible;
+    let best = HIT_PX * HIT_PX;
+    let found;
+    for (let i = 0; i < n; i++) {
+      const d = (x[i] - px) ** 2 + (y[i] - py) ** 2;
+      if (d <= best && this.store.objects.alive[slots[i]]) {
+        best = d;
+        found = slots[i];
+      }
+    }
+    return found;
+  },
+};

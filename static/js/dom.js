@@ -1,0 +1,60 @@
+// Elements, text and timing of the page: the little that every panel needs.
+
+/** Make an element: `h("button", {class: "icon", onclick: f, "aria-label": "Close"}, child, ...)`. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function $(id) {
+  return document.getElementById(id);
+}
+
+/** Set an element's text, only when it differs: an unchanged screen costs no layout. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** An icon from the page's SVG symbols. */
+export function icon(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("class", "icon-svg");
+  svg.setAttribute("aria-hidden", "true");
+  const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+  use.setAttribute("href", `#icon-${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/** A function that runs `draw` at most once in `intervalMs`, however often it is called; the last call is never lost. */
+export function coalesced(draw, intervalMs) {
+  let timer = null;
+  let lastMs = -Infinity;
+  return () => {
+    if (timer !== null) return;
+    timer = setTimeout(
+      () => {
+        timer = null;
+        lastMs = performance.now();
+        draw();
+      },
+      Math.max(0, lastMs + intervalMs - performance.now()),
+    );
+  };
+}
+
+export function debounced(run, waitMs) {
+  let timer;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, waitMs);
+  };
+}
+
+export const lessMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,0 +1,77 @@
+// The sprite sheet: every shape at every heading, drawn once. A row is a kind, a colour and whether it is stale.
+
+import { HEADINGS } from "./geometry.js";
+import { KINDS } from "./objects.js";
+
+const COLOURS = 9; // that of the kind, and those of the queries
+const STALE_ALPHA = 0.38;
+const MARGIN = 3;
+
+// Right halves of the outlines, pointing north, in units of half a sprite.
+const OUTLINES = {
+  ship: [[0, -1], [0.32, -0.62], [0.44, -0.2], [0.44, 0.86], [0.3, 0.96]],
+  aircraft: [[0, -1], [0.13, -0.8], [0.15, -0.3], [1, 0.26], [1, 0.48], [0.15, 0.2], [0.11, 0.64], [0.42, 0.86], [0.42, 1], [0, 0.9]],
+  bus: [[0, -1], [0.4, -0.5], [0.62, -0.1], [0.6, 0.32], [0.4, 0.62], [0, 0.72]],
+  other: [[0, -0.85], [0.6, 0], [0, 0.85]],
+};
+
+/** Row of the sheet. */
+export function spriteRow(kind, colour, stale) {
+  return (kind * COLOURS + colour + 1) * 2 + (stale ? 1 : 0);
+}
+
+export class SpriteSheet {
+  /**
+   * @param {number} size of a sprite in CSS pixels
+   * @param {number} ratio device pixels to a CSS pixel
+   * @param {object} palette `{kinds: [css], queries: [css], edge: css}`
+   */
+  constructor(size, ratio, palette) {
+    this.radius = (size * ratio) / 2;
+    this.ratio = ratio;
+    this.palette = palette;
+    this.cell = Math.ceil(size * ratio) + 2 * MARGIN;
+    this.canvas = document.createElement("canvas");
+    this.canvas.width = HEADINGS * this.cell;
+    this.canvas.height = KINDS.length * COLOURS * 2 * this.cell;
+    this.context = this.canvas.getContext("2d");
+    this.ready = new Uint8Array(KINDS.length * COLOURS * 2);
+  }
+
+  /** Draw a row unless it is there; to be called before its sprites are used. */
+  prepare(row) {
+    if (this.ready[row]) return;
+    this.ready[row] = 1;
+    const { context, cell } = this;
+    const kind = (row >> 1) / COLOURS | 0;
+    const colour = (row >> 1) % COLOURS - 1;
+    context.globalAlpha = row & 1 ? STALE_ALPHA : 1;
+    for (let heading = 0; heading < HEADINGS; heading++) {
+      context.setTransform(1, 0, 0, 1, (heading + 0.5) * cell, (row + 0.5) * cell);
+      context.rotate((heading / HEADINGS) * 2 * Math.PI);
+      this.#shape(KINDS[kind], colour);
+    }
+  }
+
+  #shape(kind, colour) {
+    const { context, radius, ratio, palette } = this;
+    const answered = colour >= 0;
+    const scale = radius * (answered ? 1 : 0.9);
+    const right = OUTLINES[kind];
+    const left = right.map(([x, y]) => [-x, y]).reverse();
+    context.beginPath();
+    for (const [x, y] of [...right, ...left]) context.lineTo(x * scale, y * scale);
+    context.closePath();
+    context.lineJoin = "round";
+    context.lineWidth = (answered ? 2.6 : 1.6) * ratio;
+    context.strokeStyle = answered ? palette.queries[colour] : palette.edge;
+    context.stroke();
+    if (answered) {
+      context.lineWidth = 1 * ratio;
+      context.strokeStyle = palette.edge;
+      context.stroke();
+    }
+    context.fillStyle = answered ? palette.queries[colour] : palette.kinds[KINDS.indexOf(kind)];
+    context.fill();
+  }
+}

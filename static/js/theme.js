@@ -1,0 +1,37 @@
+// Dark and light: the system's preference, unless the user chose.
+
+const KEY = "lookout-theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+
+export function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : system.matches;
+}
+
+/** The value of a colour of base.css or map.css under the present theme. */
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** Wire the toggle button; returns the toggle. `onChange` runs after every change, the system's included. */
+export function createTheme(button, onChange) {
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  const changed = () => {
+    show();
+    onChange();
+  };
+  const toggle = () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try {
+      localStorage.setItem(KEY, theme);
+    } catch {
+      // Storage may be forbidden; the choice then holds for this page.
+    }
+    changed();
+  };
+  button.addEventListener("click", toggle);
+  system.addEventListener("change", changed);
+  show();
+  return toggle;
+}

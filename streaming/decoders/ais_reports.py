@@ -23,7 +23,7 @@ NO_HEADING, NO_COURSE = 511, 360.0
 NO_SPEED = 102.3
 
 # Shortest and longest payload in bits of each type that is read: some stations leave spare bits out, some pad.
-LENGTHS = {kind: (168, 168) for kind in (1, 2, 3, 4, 9, 18)} | {
+LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
     5: (420, 426),
     19: (306, 312),
     21: (268, 360),

@@ -16,9 +16,7 @@ SENTENCE = re.compile(
     rb"!(?P<checked>..(?:VDM|VDO),(?P<parts>[1-9]),(?P<part>[1-9]),(?P<sequence>\d*),(?P<channel>[^,*]*),"
     rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})(?:,(?P<epoch>\d{9,16}))?"
 )
-GATEHOUSE = re.compile(
-    rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),"
-)
+GATEHOUSE = re.compile(rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),")
 # Any other sentence is somebody else's business, not a fault.
 OTHER_SENTENCE = re.compile(rb"[!$](?!..VD[MO])[A-Z]{2}[A-Z0-9]{1,6},[\x20-\x7e]*\Z")
 TAG_BLOCK = re.compile(rb"\\([\x20-\x5b\x5d-\x7e]*)\\")

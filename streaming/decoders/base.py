@@ -139,7 +139,5 @@ class Points:
         if not self.keys:
             return Decoded(element_schema(self.space).empty_table(), tuple(self.malformed))
         coordinates = np.array(self.coordinates)[:, : self.space.n]
-        table = point_elements(
-            self.stream, self.keys, self.times_us, coordinates, self.properties, space=self.space
-        )
+        table = point_elements(self.stream, self.keys, self.times_us, coordinates, self.properties, space=self.space)
         return Decoded(table, tuple(self.malformed))

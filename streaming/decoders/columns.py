@@ -63,7 +63,7 @@ def _iso_us(texts, utc_offset_s):
 
 
 def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
-    """Return one JSON object a row, without the names whose value is null.
+    r"""Return one JSON object a row, without the names whose value is null.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
     Examples
     --------
     >>> json_objects({"a": pa.array([1.5, None]), "b": pa.array(['x"y', "z"])}, 2).to_pylist()
-    ['{"a":1.5,"b":"x\\\\"y"}', '{"b":"z"}']
+    ['{"a":1.5,"b":"x\\"y"}', '{"b":"z"}']
     """
     members = [_members(name, column) for name, column in columns.items()]
     if not members:
@@ -85,9 +85,12 @@ def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
 
 def _members(name, column):
     """Return ``"name":value`` for each row, null where the value is."""
+    start = orjson.dumps({name: 0}).decode()[1:-2]
+    if pa.types.is_floating(column.type):
+        return pc.binary_join_element_wise(start, pc.cast(column, pa.string()), "")
     distinct = column.dictionary_encode()
     values = distinct.dictionary.to_pylist()
-    members = pa.array([orjson.dumps({name: value}).decode()[1:-1] for value in values], pa.string())
+    members = pa.array([start + orjson.dumps(value).decode() for value in values], pa.string())
     return members.take(distinct.indices)
 
 

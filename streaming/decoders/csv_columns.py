@@ -34,19 +34,19 @@ DIGITS_KEPT = 3
 class CsvOptions(Options):
     """Options of `CsvDecoder`."""
 
-    columns: dict = option(
+    columns: Mapping = option(
         {"key": "key", "time": "time", "lon": "lon", "lat": "lat"},
         "column of each role: key, lon, lat, and if there are any time and altitude",
     )
-    properties: dict = option(
+    properties: Mapping = option(
         {},
         'what becomes of other columns: a property\'s name, or {"name": ..., "unit": ...}; without a unit it is a text',
     )
     time_format: str = option("iso8601", "how times are written", TIME_FORMATS)
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
     altitude_unit: str = option("metres", "unit of the altitude", ("metres", "feet"))
-    null_values: dict = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
-    constants: dict = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
+    null_values: Mapping = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
+    constants: Mapping = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
     delimiter: str = option(",", "one character")
     drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
     max_line_bytes: int = option(100_000, "longer lines are malformed", minimum=100)
@@ -79,9 +79,7 @@ def _check_property(column, target):
     if isinstance(target, str) and target:
         return
     if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
-        raise InvalidOptions(
-            f'properties[{column!r}] must be a name or {{"name": ..., "unit": ...}}; got {target!r}'
-        )
+        raise InvalidOptions(f'properties[{column!r}] must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
     if not isinstance(target["name"], str):
         raise InvalidOptions(f"properties[{column!r}].name must be a text; got {target['name']!r}")
     if target.get("unit", "number") not in FACTORS:
@@ -219,8 +217,9 @@ class CsvDecoder:
     def _column(self, texts, name):
         """Return a column of texts, without blanks around them, null where they mean none."""
         column = pc.utf8_trim_whitespace(texts[name].combine_chunks())
-        nulls = ["", *self._options.null_values.get(name, ())]
-        return pc.if_else(pc.is_in(column, pa.array(nulls)), None, column)
+        nulls = self._options.null_values.get(name, ())
+        is_null = pc.is_in(column, pa.array(["", *nulls])) if nulls else pc.equal(column, "")
+        return pc.if_else(is_null, None, column)
 
     def _properties(self, texts):
         columns: dict[str, Any] = {

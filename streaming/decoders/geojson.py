@@ -5,6 +5,7 @@ References
 RFC 7946 (GeoJSON), RFC 8142 (GeoJSON text sequences).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,7 @@ class GeoJsonOptions(Options):
     key: str = option("id", "property that names the object; where a feature lacks it, the feature's own id does")
     time: str = option("", "property with the time (ISO 8601, or epoch in s, ms or us); empty: time of arrival")
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
-    rename: dict = option({}, "new names of properties, by their names in the feature")
+    rename: Mapping = option({}, "new names of properties, by their names in the feature")
     max_bytes: int = option(64_000_000, "longer lines or documents are malformed", minimum=1000)
 
     def __post_init__(self) -> None:

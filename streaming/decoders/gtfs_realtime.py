@@ -10,13 +10,13 @@ from google.transit import gtfs_realtime_pb2 as gtfs
 
 from streaming.decoders.base import OUT_OF_RANGE, Points
 from streaming.decoders.documents import DocumentDecoder
-from streaming.decoders.units import MICROSECONDS, epoch_us
+from streaming.decoders.units import epoch_us
 
 VEHICLE = gtfs.VehiclePosition
 
 
 class GtfsRealtimeDecoder(DocumentDecoder):
-    """Decodes the vehicle positions of a feed message; trip updates and alerts are passed over. See `DocumentDecoder`."""
+    """Decodes the vehicle positions of a feed message, no trip updates or alerts. See `DocumentDecoder`."""
 
     def _read(self, document: bytes, received_us: int, points: Points) -> None:
         feed = gtfs.FeedMessage()

@@ -15,7 +15,7 @@ _KINDS = {
         "a finite number",
     ),
     str: (lambda value: isinstance(value, str), "a text"),
-    dict: (lambda value: isinstance(value, Mapping), "an object"),
+    Mapping: (lambda value: isinstance(value, Mapping), "an object"),
 }
 
 

@@ -64,7 +64,7 @@ class SbsOptions(Options):
 
 
 class SbsDecoder:
-    """Decodes SBS-1 lines; an element for each line with a position, or with news of an aircraft whose position is known.
+    """Decodes SBS-1 lines; an element for each line with a position or, where the position is known, with other news.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ class EngineSettings:
     Parameters
     ----------
     home : Path
-        The state folder (``LOOKOUT_HOME``, ``var``); made absolute.
+        The state folder (``LOOKOUT_HOME``, ``var``); `from_environ` makes paths absolute.
     redis_url : str
         Where the logs are (``LOOKOUT_REDIS_URL``, else ``REDIS_URL``, else what ``manage.py live`` last started in
         `home`, else port 6379 of this machine).
@@ -42,12 +42,12 @@ class EngineSettings:
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
     """
 
-    home: Path = Path("var").absolute()
+    home: Path = Path("var")
     redis_url: str = DEFAULT_REDIS_URL
     space: str = "earth"
     partitions: int = 2
     regions: int = 4
-    state_dir: Path = Path("var/engine/earth").absolute()
+    state_dir: Path = Path("var/engine/earth")
     master: str = "local[2]"
     max_blocks: int = 64
     driver_memory: str = "1g"
@@ -95,11 +95,15 @@ class EngineSettings:
 
 def redis_url(environ: Mapping[str, str], home: Path) -> str:
     """Return the address of Redis: what the environment says, else the embedded one of a state folder, else 6379."""
-    for name in ("LOOKOUT_REDIS_URL", "REDIS_URL"):
-        if environ.get(name):
-            return environ[name]
     embedded = embedded_redis_file(home)
-    return embedded.read_text().strip() if embedded.is_file() else DEFAULT_REDIS_URL
+    kept = embedded.read_text().strip() if embedded.is_file() else DEFAULT_REDIS_URL
+    return declared_redis_url(environ) or kept
+
+
+def declared_redis_url(environ: Mapping[str, str] | None = None) -> str:
+    """Return the address of Redis that an environment names, the process's own by default; empty for none."""
+    given = os.environ if environ is None else environ
+    return given.get("LOOKOUT_REDIS_URL") or given.get("REDIS_URL") or ""
 
 
 def embedded_redis_file(home: Path) -> Path:

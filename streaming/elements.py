@@ -17,6 +17,8 @@ from streaming.spaces import EARTH, Space
 # Mixes the stream's number into the key's hash; any odd constant of 64 bits with well spread bits serves.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
+_ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific)
+
 
 def element_schema(space: Space) -> pa.Schema:
     """Return the columns of an element.
@@ -190,5 +192,5 @@ def to_ipc(table: pa.Table) -> bytes:
 
 
 def from_ipc(payload) -> pa.Table:
-    """Return the table of an Arrow IPC stream, without copying its columns."""
-    return pa.ipc.open_stream(payload).read_all()
+    """Return the table of an Arrow IPC stream, copying no more than is needed to align its columns."""
+    return pa.ipc.open_stream(payload, options=_ALIGNED).read_all()

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from streaming.errors import InvalidPlan, InvalidSpace
-from streaming.operators.filters import parse_filter
+from streaming.filters import parse_filter
 from streaming.spaces import EARTH, Space
 
 REPORTS = ("inside", "outside")
 EMITS = ("changes", "all")
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
-MAX_WHERE_CHARACTERS = 10_000
+MAX_WHERE_CHARACTERS = 2_000
 MAX_TRANSFORMS = 8
 
 

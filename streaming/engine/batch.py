@@ -1,0 +1,160 @@
+"""One micro-batch, from the entries of the logs to fragments; what Spark's tasks run, without Spark.
+
+A task of the home stage turns the blocks of one ingest partition into *letters* to the regions; a task of the region
+stage turns a region's letters into a fragment. Both read and write their server's versioned state.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from streaming.elements import from_ipc, stream_number, to_ipc
+from streaming.engine.store import Store
+from streaming.operators.partitioners import GridPartitioner
+from streaming.results import Fragment
+from streaming.servers import home, region
+
+TABLES = ("arrivals", "departures", "passing")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How an engine is laid out.
+
+    Parameters
+    ----------
+    store : Store
+    partitions, regions : int
+        Of the ingest log, and of the space.
+    """
+
+    store: Store
+    partitions: int
+    regions: int
+
+    @property
+    def partitioner(self) -> GridPartitioner:
+        """The global index."""
+        return GridPartitioner(self.store.space, self.regions)
+
+
+@dataclass(frozen=True)
+class Block:
+    """An entry of the ingest log: elements (Arrow IPC) of one stream, and when they were heard."""
+
+    stream: str
+    heard_us: int
+    payload: bytes
+
+
+@dataclass(frozen=True)
+class Letter:
+    """What one home task says to one region in one micro-batch.
+
+    Parameters
+    ----------
+    region : int
+    head : bytes
+        JSON: control entries and counters.
+    arrivals, departures, passing : bytes
+        The tables of `home.Outbox` for this region, as Arrow IPC; empty where they have no rows.
+    """
+
+    region: int
+    head: bytes
+    arrivals: bytes = b""
+    departures: bytes = b""
+    passing: bytes = b""
+
+
+def home_task(
+    layout: Layout, partition: int, batch: int, blocks: Iterable[Block], control: Sequence[Mapping[str, Any]]
+) -> list[Letter]:
+    """Run the home server of one ingest partition; return a letter for every region.
+
+    Parameters
+    ----------
+    layout : Layout
+    partition, batch : int
+    blocks : iterable of Block
+        The partition's, in the order of the log.
+    control : sequence of mapping
+        The batch's control entries, which partition 0 hands on to the regions.
+    """
+    store = layout.store
+    registry, applied = store.applied(batch, control)
+    elements = _tracked(blocks, store.space)
+    state, outbox = home.step(
+        store.home(partition, batch), elements, layout.partitioner, registry.streams_in_full, applied.now_us
+    )
+    store.save_home(partition, batch, state)
+    heard = elements["heard_us"].to_numpy()
+    head = {
+        "control": control if partition == 0 else [],
+        "elements": elements.num_rows,
+        "stale": outbox.stale,
+        "newest_us": int(heard.max()) if len(heard) else 0,
+    }
+    return [_letter(number, outbox, head if number == 0 else {"control": head["control"]}) for number in range(layout.regions)]
+
+
+def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Letter]) -> Fragment:
+    """Run a regional server on the letters of all home tasks; return what it says of the batch."""
+    store = layout.store
+    heads = [orjson.loads(letter.head) for letter in letters]
+    control = [entry for head in heads for entry in head["control"]]
+    before = store.registry(batch)
+    after, applied = store.applied(batch, control)
+    inbox = region.Inbox(*(_opened(letters, name, store.space) for name in TABLES))
+    state, results = region.step(store.region(number, batch), inbox, before, after, applied)
+    store.save_region(number, batch, state)
+    if after is not before:
+        store.save_registry(batch, after)
+    counters = dict(results.counters)
+    for name in ("elements", "stale"):
+        counters[name] = sum(head.get(name, 0) for head in heads)
+    return Fragment(
+        store.epoch(),
+        batch,
+        number,
+        layout.regions,
+        results.changes,
+        results.snapshots,
+        applied.snapshots,
+        applied.acks,
+        counters,
+        max(head.get("newest_us", 0) for head in heads),
+    )
+
+
+def _tracked(blocks, space):
+    """Return the elements of blocks, with their stream's number and the time at which they were heard."""
+    schema = home.tracked_schema(space)
+    tables = [schema.empty_table()]
+    for block in blocks:
+        elements = from_ipc(block.payload)
+        for value in (stream_number(block.stream), block.heard_us):
+            name = schema.names[elements.num_columns]
+            elements = elements.append_column(schema.field(name), pa.array(np.full(elements.num_rows, value)))
+        tables.append(elements)
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _letter(number, outbox, head):
+    """Write the letter to one region."""
+    tables = []
+    for name in TABLES:
+        table, region_of = getattr(outbox, name)
+        rows = np.flatnonzero(region_of == number)
+        tables.append(to_ipc(table.take(rows)) if len(rows) else b"")
+    return Letter(number, orjson.dumps(head), *tables)
+
+
+def _opened(letters, name, space):
+    """Return one table of all letters."""
+    tables = [from_ipc(payload) for payload in (getattr(letter, name) for letter in letters) if payload]
+    return pa.concat_tables([home.tracked_schema(space).empty_table(), *tables])

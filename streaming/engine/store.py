@@ -1,0 +1,220 @@
+"""State of the servers on disk: versioned Arrow files, one version a micro-batch.
+
+The version of batch *b* is written, under a temporary name and then renamed, before Spark commits *b*; *b* is computed from
+the version of *b* - 1, so a replayed batch meets the state that it met before.
+"""
+
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from streaming.elements import bounds_array, bounds_of
+from streaming.errors import LookoutError
+from streaming.servers.home import Home
+from streaming.servers.objects import Cold, Objects, Segment
+from streaming.servers.region import Region
+from streaming.servers.registry import Applied, Registry
+from streaming.spaces import Space
+
+HEAD = b"head"
+REGISTRIES_KEPT = 3
+
+
+class LostState(LookoutError):
+    """The state that a batch needs is not on disk."""
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+    """Write tables into one file, one Arrow IPC stream after the other; the file appears whole or not at all."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    with pa.OSFile(str(temporary), "wb") as sink:
+        for table in tables:
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+    os.replace(temporary, path)
+
+
+def read_tables(path: Path) -> list[pa.Table]:
+    """Return the tables that `write_tables` wrote, mapped into memory."""
+    source = pa.memory_map(str(path))
+    tables = []
+    while source.tell() < source.size():
+        tables.append(pa.ipc.open_stream(source).read_all())
+    return tables
+
+
+class Store:
+    """Versions of the registry, the home servers and the regional servers of one engine.
+
+    A process keeps the newest version that it wrote or read, so that a file is read only when another process was last.
+
+    Parameters
+    ----------
+    root : Path
+        Made if it is not there.
+    space : Space
+    """
+
+    def __init__(self, root: Path, space: Space) -> None:
+        self.root, self.space = root, space
+        self._newest: dict[str, tuple[int, Any]] = {}
+        self._registries: dict[int, Registry] = {}
+        for folder in ("registry", "home", "region"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+
+    def epoch(self) -> str:
+        """Return the name of this state's life: batch numbers count from its making."""
+        path = self.root / "epoch"
+        if not path.exists():
+            temporary = path.with_name(f"epoch.{os.getpid()}.tmp")
+            temporary.write_text(uuid.uuid4().hex)
+            os.replace(temporary, path)
+        return path.read_text()
+
+    def registry(self, batch: int) -> Registry:
+        """Return the registry before `batch`; it has a version only for the batches that changed it."""
+        version = max((v for v in _versions(self.root / "registry", ".json") if v < batch), default=-1)
+        if version not in self._registries:
+            registry = Registry(self.space)
+            if version >= 0:
+                document = orjson.loads((self.root / "registry" / f"{version}.json").read_bytes())
+                registry = Registry.from_document(document)
+            self._remember(version, registry)
+        return self._registries[version]
+
+    def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
+        """Return the registry as the control entries of `batch` leave it, and what they do."""
+        before = self.registry(batch)
+        after, applied = before.apply(control)
+        if after is not before:
+            # Equal entries make equal registries: whoever compiled the queries of this batch first has done it for all.
+            after = self._registries.get(batch, after)
+            self._remember(batch, after)
+        return after, applied
+
+    def save_registry(self, batch: int, registry: Registry) -> None:
+        """Write the registry as `batch` left it."""
+        path = self.root / "registry" / f"{batch}.json"
+        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+        temporary.write_bytes(orjson.dumps(registry.document()))
+        os.replace(temporary, path)
+        older = sorted(version for version in _versions(path.parent, ".json") if version < batch)
+        for version in older[:-1]:
+            (path.parent / f"{version}.json").unlink(missing_ok=True)
+
+    def _remember(self, version, registry):
+        self._registries[version] = registry
+        for old in sorted(self._registries)[:-REGISTRIES_KEPT]:
+            del self._registries[old]
+
+    def home(self, partition: int, batch: int) -> Home:
+        """Return the state of a home server before `batch`."""
+        return self._load(f"home/{partition}", batch, Home.empty, _read_home)
+
+    def save_home(self, partition: int, batch: int, home: Home) -> None:
+        """Write the state of a home server as `batch` left it."""
+        columns = {name: getattr(home, name) for name in ("key_hash", "version", "region", "heard_us")}
+        head = {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
+        self._save(f"home/{partition}", batch, home, [_with_head(pa.table(columns), head)])
+
+    def region(self, number: int, batch: int) -> Region:
+        """Return the state of a regional server before `batch`."""
+        return self._load(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
+
+    def save_region(self, number: int, batch: int, region: Region) -> None:
+        """Write the state of a regional server as `batch` left it; a segment is written once."""
+        name = f"region/{number}"
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        before = self.region(number, batch)
+        numbers = {segment.number for segment in before.cold.segments}
+        for segment in region.cold.segments:
+            if segment.number not in numbers:
+                write_tables(folder / f"segment-{segment.number}.arrow", [segment.table])
+        self._save(name, batch, region, _region_tables(region))
+        numbers |= {segment.number for segment in region.cold.segments}
+        for path in folder.glob("segment-*.arrow"):
+            if int(path.stem.removeprefix("segment-")) not in numbers:
+                path.unlink(missing_ok=True)
+
+    def _load(self, name, batch, empty, read):
+        known, state = self._newest.get(name, (None, None))
+        if known == batch - 1:
+            return state
+        path = self.root / name / f"{batch - 1}.arrow"
+        if batch == 0:
+            state = empty()
+        elif path.exists():
+            state = read(path)
+        else:
+            raise LostState(f"batch {batch} needs the state that batch {batch - 1} left; {path} is missing")
+        self._newest[name] = batch - 1, state
+        return state
+
+    def _save(self, name, batch, state, tables):
+        folder = self.root / name
+        folder.mkdir(exist_ok=True)
+        write_tables(folder / f"{batch}.arrow", tables)
+        self._newest[name] = batch, state
+        for version in _versions(folder, ".arrow"):
+            if version < batch - 1:
+                (folder / f"{version}.arrow").unlink(missing_ok=True)
+
+
+def _versions(folder, suffix):
+    """Return the numbers of the versions in a folder."""
+    stems = (entry.name.removesuffix(suffix) for entry in os.scandir(folder) if entry.name.endswith(suffix))
+    return [int(stem) for stem in stems if stem.isdigit()]
+
+
+def _with_head(table, head):
+    return table.replace_schema_metadata({HEAD: orjson.dumps(head)})
+
+
+def _head(table):
+    return orjson.loads(table.schema.metadata[HEAD])
+
+
+def _read_home(path):
+    (table,) = read_tables(path)
+    return Home(*(_array(table[name]) for name in ("key_hash", "version", "region", "heard_us")), **_head(table))
+
+
+def _array(column):
+    return column.to_numpy() if column.num_chunks != 1 else column.chunk(0).to_numpy()
+
+
+def _region_tables(region):
+    columns = {field.name: getattr(region.objects, field.name) for field in fields(Objects)}
+    columns["bounds"] = bounds_array(columns["bounds"])
+    head = {
+        "now_us": region.now_us,
+        "following": region.cold.following,
+        "segments": [segment.number for segment in region.cold.segments],
+    }
+    return [
+        _with_head(pa.table(columns), head),
+        pa.table({"pair_key": region.pair_key, "pair_query": region.pair_query}),
+    ]
+
+
+def _read_region(path):
+    table, pairs = read_tables(path)
+    head = _head(table)
+    columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
+    segments = tuple(
+        Segment(number, read_tables(path.with_name(f"segment-{number}.arrow"))[0]) for number in head["segments"]
+    )
+    return Region(
+        Objects(*columns),
+        Cold(segments, head["following"]),
+        _array(pairs["pair_key"]),
+        _array(pairs["pair_query"]),
+        head["now_us"],
+    )

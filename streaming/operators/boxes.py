@@ -1,0 +1,82 @@
+"""Boxes: intersection and enlargement, over arrays of shape (N, 2n) with ``[lo_1 .. lo_n, hi_1 .. hi_n]`` a row."""
+
+import numpy as np
+
+from streaming.spaces import Space
+
+# Mean radius of the earth by IUGG; a degree of latitude on that sphere.
+EARTH_RADIUS_M = 6_371_008.8
+METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
+# Beyond this latitude a length in metres may span all longitudes.
+POLE_DEG = 89.99
+
+
+def intersects(boxes: np.ndarray, row: np.ndarray, others: np.ndarray, other_row: np.ndarray, space: Space) -> np.ndarray:
+    """Tell which pairs of boxes intersect; boxes are closed, so touching counts.
+
+    Parameters
+    ----------
+    boxes, others : ndarray of float64, shapes (N, 2n) and (M, 2n)
+    row, other_row : ndarray of int, shape (P,)
+        The pairs, as positions in `boxes` and `others`.
+    space : Space
+        On a dimension that wraps, boxes that meet after whole turns intersect too.
+
+    Returns
+    -------
+    ndarray of bool, shape (P,)
+    """
+    keep = np.ones(len(row), dtype=bool)
+    for axis, dimension in enumerate(space.dimensions):
+        if np.isneginf(others[:, axis]).all() or np.isneginf(boxes[:, axis]).all():
+            continue
+        low, high = boxes[row, axis], boxes[row, space.n + axis]
+        other_low, other_high = others[other_row, axis], others[other_row, space.n + axis]
+        meet = (low <= other_high) & (other_low <= high)
+        if dimension.wraps:
+            turn = dimension.extent
+            meet |= (low + turn <= other_high) & (other_low <= high + turn)
+            meet |= (low - turn <= other_high) & (other_low <= high - turn)
+        keep &= meet
+    return keep
+
+
+def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndarray:
+    """Return boxes enlarged about their centres (theta of BBoxDB Streams, section 4.3.1).
+
+    Parameters
+    ----------
+    boxes : ndarray of float64, shape (N, 2n)
+    by : {"enlarge_factor", "enlarge_value", "enlarge_m"}
+        See `plans.Enlargement`.
+    amount : float
+
+    Returns
+    -------
+    ndarray of float64, shape (N, 2n)
+        A new array. A side of longitude that reaches around the whole circle becomes infinite.
+    """
+    low, high = boxes[:, : space.n], boxes[:, space.n :]
+    by_value = by == "enlarge_value"
+    if by == "enlarge_m":
+        margin = _margin_of_metres(low, high, amount)
+    elif by_value:
+        margin = np.full(low.shape, amount)
+    else:
+        margin = np.where(np.isfinite(low) & np.isfinite(high), high - low, 0) * ((amount - 1) / 2)
+    low, high = low - margin, high + margin
+    for axis, dimension in enumerate(space.dimensions):
+        if dimension.wraps:
+            around = high[:, axis] - low[:, axis] >= dimension.extent
+            low[around, axis], high[around, axis] = -np.inf, np.inf
+    return np.hstack([low, high])
+
+
+def _margin_of_metres(low, high, metres):
+    """Return the enlargement of each side in its own unit; longitudes at the box's edge nearest to a pole."""
+    margin = np.zeros(low.shape)
+    margin[:, 1] = metres / METRES_PER_DEGREE
+    nearest_pole = np.maximum(np.abs(low[:, 1]), np.abs(high[:, 1])) + margin[:, 1]
+    cosine = np.cos(np.radians(np.minimum(nearest_pole, POLE_DEG)))
+    margin[:, 0] = np.where(nearest_pole >= POLE_DEG, np.inf, margin[:, 1] / cosine)
+    return margin

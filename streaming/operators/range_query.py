@@ -1,0 +1,198 @@
+"""Continuous range queries, all together: which elements belong to which answers?
+
+References
+----------
+BBoxDB Streams (2022), section 4.2.1: the query ``q_cr(S, alpha, sigma(tau, theta, beta))``.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import stream_number
+from streaming.operators.boxes import enlarged, intersects
+from streaming.filters import parse_filter, passes
+from streaming.operators.query_index import QueryIndex
+from streaming.plans import RangePlan
+from streaming.spaces import Space
+
+Properties = Callable[[np.ndarray], pa.Array | pa.ChunkedArray]
+
+
+class RangeQueries:
+    """An immutable set of range queries of one space, ready to be matched.
+
+    Parameters
+    ----------
+    plans : sequence of RangePlan, length Q
+    space : Space
+    """
+
+    def __init__(self, plans: Sequence[RangePlan], space: Space) -> None:
+        self.space = space
+        self.area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
+        self.compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
+        self.outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
+        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
+        self._transforms, self._transform = _distinct([plan.transform for plan in plans])
+        wheres, self._where = _distinct([plan.where for plan in plans])
+        self._filters = [parse_filter(where) if where else None for where in wheres]
+        self._factor = max([_factor(plan.transform) for plan in plans], default=1.0)
+        # Where area and compare are one box and nothing is transformed, one comparison answers both.
+        self._twofold = self.outside | (self.area != self.compare).any(1)
+        self._twofold |= np.array([bool(plan.transform) for plan in plans], dtype=bool)
+        streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
+        margins = [_margins(plan.transform) for plan in plans]
+        self._metres = 2 * max([metres for _, metres in margins], default=0.0)
+        reach = _reach(self.area, self.compare, self.outside, margins, space)
+        self._index = {
+            int(stream): _index(np.flatnonzero(streams == stream), reach, space) for stream in np.unique(streams)
+        }
+
+    def match(self, stream: np.ndarray, bounds: np.ndarray, properties: Properties) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs (element, query) of which the element satisfies the query.
+
+        Parameters
+        ----------
+        stream : ndarray of int64, shape (N,)
+            `elements.stream_number` of each element's stream.
+        bounds : ndarray of float64, shape (N, 2n)
+        properties : callable
+            Given rows (int64, shape (K,)), returns their properties as an Arrow array of JSON text; called only when a
+            filter must be evaluated.
+
+        Returns
+        -------
+        row, query : ndarray of int64, shape (P,)
+            Positions in the arrays and in `plans`, ordered by row, then query; no pair twice.
+        """
+        found = [np.empty((2, 0), dtype=np.int64)]
+        for number, index in self._index.items():
+            rows = np.flatnonzero(stream == number)
+            if len(rows):
+                found.append(self._of_stream(index, rows, bounds))
+        row, query = _ordered(*np.hstack(found), len(self.area))
+        return self._filtered(row, query, properties)
+
+    def _of_stream(self, index, rows, bounds):
+        """Match the elements at `rows`, all of one stream, with that stream's queries."""
+        n = self.space.n
+        low, high = bounds[rows][:, [0, min(1, n - 1)]], bounds[rows][:, [n, n + min(1, n - 1)]]
+        point = (low == high).all(1)
+        at = np.flatnonzero(point)
+        row, query = index.at_points(low[at, 0], low[at, 1])
+        row = at[row]
+        if len(at) < len(rows):
+            at = np.flatnonzero(~point)
+            box_row, box_query = self._at_boxes(index, bounds[rows[at]])
+            row, query = np.r_[row, at[box_row]], np.r_[query, box_query]
+        row = rows[row]
+        keep = self._satisfies(bounds, row, query)
+        return np.stack([row[keep], query[keep]])
+
+    def _at_boxes(self, index, bounds):
+        """Return candidates of boxes, which a factor may have enlarged and which may cross the end of a circle."""
+        n = self.space.n
+        bounds = enlarged(bounds, "enlarge_factor", self._factor, self.space)
+        if self._metres:
+            bounds = enlarged(bounds, "enlarge_m", self._metres, self.space)
+        plane = bounds[:, [0, min(1, n - 1), n, n + min(1, n - 1)]]
+        row, query = index.at_boxes(plane)
+        dimension = self.space.dimensions[0]
+        for turn in (-dimension.extent, dimension.extent) if dimension.wraps else ():
+            over = np.flatnonzero(plane[:, 2] >= dimension.hi if turn < 0 else plane[:, 0] < dimension.lo)
+            turned_row, turned_query = index.at_boxes(plane[over] + [turn, 0, turn, 0])
+            row, query = np.r_[row, over[turned_row]], np.r_[query, turned_query]
+        return row, query
+
+    def _satisfies(self, bounds, row, query):
+        """Evaluate area, transformation, query box and report for candidate pairs."""
+        keep = intersects(bounds, row, self.area, query, self.space)
+        again = np.flatnonzero(keep & self._twofold[query])
+        for number in np.unique(self._transform[query[again]]):
+            pair = again[self._transform[query[again]] == number]
+            boxes = bounds[row[pair]]
+            for step in self._transforms[number]:
+                boxes = enlarged(boxes, step.by, step.amount, self.space)
+            inside = intersects(boxes, np.arange(len(pair)), self.compare, query[pair], self.space)
+            keep[pair] = inside != self.outside[query[pair]]
+        return keep
+
+    def _filtered(self, row, query, properties):
+        """Drop the pairs whose element does not pass the query's filter; a filter sees an element once."""
+        where = self._where[query]
+        keep = np.ones(len(row), dtype=bool)
+        for number in np.unique(where):
+            if self._filters[number] is not None:
+                pair = np.flatnonzero(where == number)
+                rows, place = np.unique(row[pair], return_inverse=True)
+                keep[pair] = passes(self._filters[number], properties(rows))[place]
+        return row[keep], query[keep]
+
+
+def _distinct(values):
+    """Return the distinct values and, for each value, its number among them (int64)."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return list(numbers), np.array([numbers[value] for value in values], dtype=np.int64)
+
+
+def _factor(transform):
+    """Return a bound of the factor by which the transformation enlarges a box's own extent, at least 1."""
+    return float(np.prod([max(1.0, step.amount) for step in transform if step.by == "enlarge_factor"]))
+
+
+def _reach(area, compare, outside, margins, space):
+    """Return boxes (Q, 2n) outside of which no element can satisfy the query, the extents of elements apart.
+
+    Twice the margins, since an element within reach of the box may lie nearer to a pole, where metres span more degrees.
+    """
+    reach = area.copy()
+    for query, (value, metres) in enumerate(margins):
+        grown = enlarged(compare[[query]], "enlarge_value", 2 * value, space)
+        if metres:
+            grown = enlarged(grown, "enlarge_m", 2 * metres, space)
+        if not outside[query] and not _leaves_circle(area[query], space) and not _leaves_circle(grown[0], space):
+            reach[query, : space.n] = np.maximum(area[query, : space.n], grown[0, : space.n])
+            reach[query, space.n :] = np.minimum(area[query, space.n :], grown[0, space.n :])
+    return reach
+
+
+def _leaves_circle(box, space):
+    """Tell whether a box crosses the end of a dimension that wraps, so that its bounds cannot be compared as they are."""
+    return any(
+        dimension.wraps and np.isfinite(box[axis]) and not dimension.lo <= box[axis] <= box[space.n + axis] < dimension.hi
+        for axis, dimension in enumerate(space.dimensions)
+    )
+
+
+def _margins(transform):
+    """Return bounds of the lengths by which a transformation moves a side: in the dimension's unit, and in metres."""
+    length = {"enlarge_value": 0.0, "enlarge_m": 0.0}
+    factor = 1.0
+    for step in reversed(transform):
+        if step.by == "enlarge_factor":
+            factor *= max(1.0, step.amount)
+        else:
+            length[step.by] += step.amount * factor
+    return length["enlarge_value"], length["enlarge_m"]
+
+
+def _index(queries, reach, space):
+    """Index the queries' reach in the plane of the first two dimensions, once more a turn back where a box wraps."""
+    n = space.n
+    boxes = reach[queries][:, [0, min(1, n - 1), n, n + min(1, n - 1)]]
+    possible = (boxes[:, :2] <= boxes[:, 2:]).all(1)
+    queries, boxes = queries[possible], boxes[possible]
+    dimension = space.dimensions[0]
+    if dimension.wraps:
+        over = boxes[:, 2] >= dimension.hi
+        boxes = np.vstack([boxes, boxes[over] - [dimension.extent, 0, dimension.extent, 0]])
+        queries = np.r_[queries, queries[over]]
+    return QueryIndex(boxes, queries)
+
+
+def _ordered(row, query, queries):
+    """Return pairs ordered by row, then query, without repetitions."""
+    code = np.unique(row * queries + query) if len(row) else np.empty(0, np.int64)
+    return code // max(1, queries), code % max(1, queries)

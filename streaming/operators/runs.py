@@ -1,0 +1,63 @@
+"""Runs of equal or consecutive numbers, and look-ups in sorted arrays."""
+
+import numpy as np
+
+
+def expand(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the members of runs.
+
+    Parameters
+    ----------
+    start, count : ndarray of int64, shape (N,)
+
+    Returns
+    -------
+    run, position : ndarray of int64, shape (sum of count,)
+        Each run's number, `count` times, and the positions ``start, start + 1, ...``.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in expand(np.array([5, 0]), np.array([2, 1]))]
+    [[0, 0, 1], [5, 6, 0]]
+    """
+    run = np.repeat(np.arange(len(count)), count)
+    first = np.cumsum(count) - count
+    return run, np.arange(len(run)) + np.repeat(start - first, count)
+
+
+def find(ordered: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Look values up in an ordered array.
+
+    Parameters
+    ----------
+    ordered : ndarray, shape (M,)
+        Ascending.
+    values : ndarray, shape (N,)
+
+    Returns
+    -------
+    position : ndarray of int64, shape (N,)
+        Where the value stands, or would be inserted.
+    present : ndarray of bool, shape (N,)
+
+    Examples
+    --------
+    >>> [part.tolist() for part in find(np.array([2, 4]), np.array([4, 3]))]
+    [[1, 1], [True, False]]
+    """
+    position = np.searchsorted(ordered, values)
+    present = np.zeros(len(values), dtype=bool)
+    within = position < len(ordered)
+    present[within] = ordered[position[within]] == values[within]
+    return position, present
+
+
+def last_of_runs(ordered: np.ndarray) -> np.ndarray:
+    """Return the positions of the last member of each run of equal values.
+
+    Examples
+    --------
+    >>> last_of_runs(np.array([3, 3, 5])).tolist()
+    [1, 2]
+    """
+    return np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], np.ones(min(1, len(ordered)), dtype=bool)])

@@ -1,0 +1,203 @@
+"""The registry: which continuous queries and streams there are. A pure function of the control log."""
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from streaming.elements import stream_number
+from streaming.errors import LookoutError
+from streaming.operators.range_query import RangeQueries
+from streaming.plans import RangePlan, parse_plan, plan_document
+from streaming.spaces import SPACES, Space
+
+# Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
+CANCELLED_KEPT = 10_000
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A registered query.
+
+    Parameters
+    ----------
+    revision : int
+        Rises with each change of the query.
+    plan : RangePlan or None
+        None once cancelled.
+    """
+
+    revision: int
+    plan: RangePlan | None
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What the control entries of one micro-batch did.
+
+    Parameters
+    ----------
+    acks : tuple of dict
+        ``{"query", "revision", "op", "error"}`` for each entry that registers or cancels.
+    changed, cancelled : ndarray of int64
+        Queries with a new plan, and queries that ended; ascending.
+    snapshots : tuple of int
+        Queries whose whole answer is asked for.
+    dropped : tuple of int
+        Numbers of the streams whose objects are to leave.
+    now_us : int
+        The latest tick; 0 without one.
+    """
+
+    acks: tuple[dict, ...] = ()
+    changed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    cancelled: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    snapshots: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    now_us: int = 0
+
+
+@dataclass(frozen=True)
+class Registry:
+    """An immutable registry of one space.
+
+    Parameters
+    ----------
+    space : Space
+    registrations : mapping of int to Registration
+        By query number.
+    ttl_us : mapping of int to int
+        Time-to-live by stream number; a stream that is absent keeps its objects for ever.
+    """
+
+    space: Space
+    registrations: Mapping[int, Registration] = field(default_factory=dict)
+    ttl_us: Mapping[int, int] = field(default_factory=dict)
+
+    @functools.cached_property
+    def ids(self) -> np.ndarray:
+        """Numbers of the queries that run, int64, ascending; the order of `queries`."""
+        return np.array(sorted(q for q, r in self.registrations.items() if r.plan is not None), dtype=np.int64)
+
+    @functools.cached_property
+    def queries(self) -> RangeQueries:
+        """The queries that run, ready to be matched."""
+        return self.compiled(self.ids)
+
+    @functools.cached_property
+    def streams_in_full(self) -> frozenset[int]:
+        """Numbers of the streams of which a query wants every element, not only the newest of each object."""
+        plans = (registration.plan for registration in self.registrations.values())
+        return frozenset(stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all")
+
+    def compiled(self, ids: np.ndarray) -> RangeQueries:
+        """Return some of the queries that run, ready to be matched, in the order of `ids`."""
+        return RangeQueries([self.registrations[query].plan for query in ids.tolist()], self.space)
+
+    def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
+        """Apply control entries in their order; see `logs.control_entry`.
+
+        Returns
+        -------
+        registry : Registry
+            `self` where nothing changed.
+        applied : Applied
+        """
+        change = _Change(dict(self.registrations), dict(self.ttl_us))
+        for entry in entries:
+            change.apply(entry, self.space)
+        return self._changed(change), change.applied()
+
+    def _changed(self, change):
+        if change.registrations == self.registrations and change.ttl_us == self.ttl_us:
+            return self
+        cancelled = [query for query, registration in change.registrations.items() if registration.plan is None]
+        for query in cancelled[:-CANCELLED_KEPT]:
+            del change.registrations[query]
+        return replace(self, registrations=change.registrations, ttl_us=change.ttl_us)
+
+    def document(self) -> dict[str, Any]:
+        """Return the registry as a JSON document; `from_document` is the inverse."""
+        queries = [
+            [query, registration.revision, registration.plan and plan_document(registration.plan, self.space)]
+            for query, registration in self.registrations.items()
+        ]
+        return {"space": self.space.name, "queries": queries, "ttl_us": list(self.ttl_us.items())}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Registry":
+        """Return the registry that `document` made into a JSON document."""
+        space = SPACES[document["space"]]
+        registrations = {
+            query: Registration(revision, plan and parse_plan(plan, space))
+            for query, revision, plan in document["queries"]
+        }
+        return cls(space, registrations, {stream: ttl for stream, ttl in document["ttl_us"]})
+
+
+class _Change:
+    """Collects what a sequence of control entries does."""
+
+    def __init__(self, registrations, ttl_us):
+        self.registrations, self.ttl_us = registrations, ttl_us
+        self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
+
+    def apply(self, entry, space):
+        operation = getattr(self, f"_{entry.get('op')}", None)
+        if operation is not None:
+            operation(entry, space)
+
+    def applied(self):
+        running = [query for query in self._touched if self.registrations[query].plan is not None]
+        ended = [query for query in self._touched if self.registrations[query].plan is None]
+        return Applied(
+            tuple(self._acks),
+            np.array(sorted(running), dtype=np.int64),
+            np.array(sorted(ended), dtype=np.int64),
+            tuple(self._snapshots),
+            tuple(self._dropped),
+            self._now_us,
+        )
+
+    def _register(self, entry, space):
+        try:
+            self._put(entry, parse_plan(entry["plan"], space))
+        except LookoutError as error:
+            self._ack(entry, str(error))
+
+    def _cancel(self, entry, _):
+        self._put(entry, None)
+
+    def _put(self, entry, plan):
+        known = self.registrations.get(entry["query"])
+        if known is None or entry["revision"] > known.revision:
+            self.registrations.pop(entry["query"], None)
+            self.registrations[entry["query"]] = Registration(entry["revision"], plan)
+            if known is not None or plan is not None:
+                self._touched[entry["query"]] = None
+        self._ack(entry, None)
+
+    def _ack(self, entry, error):
+        head = {name: entry[name] for name in ("query", "revision", "op")}
+        self._acks.append({**head, "error": error})
+
+    def _snapshot(self, entry, _):
+        self._snapshots[entry["query"]] = None
+
+    def _tick(self, entry, _):
+        self._now_us = max(self._now_us, entry["now_us"])
+
+    def _stream(self, entry, _):
+        number = stream_number(entry["stream"])
+        if entry.get("ttl_s") is None:
+            self.ttl_us.pop(number, None)
+        else:
+            self.ttl_us[number] = int(entry["ttl_s"] * MICROSECONDS)
+
+    def _drop_stream(self, entry, _):
+        number = stream_number(entry["stream"])
+        self.ttl_us.pop(number, None)
+        self._dropped[number] = None

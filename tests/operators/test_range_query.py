@@ -1,0 +1,36 @@
+"""Range queries match exactly what their definition says."""
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.elements import stream_number
+from streaming.operators.range_query import RangeQueries
+from streaming.spaces import EARTH
+from tests import strategies
+from tests.oracle import satisfies
+
+elements = st.tuples(st.sampled_from(strategies.STREAMS), strategies.boxes(), strategies.properties)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(strategies.plans(), max_size=6), st.lists(elements, max_size=8))
+def test_pairs_are_those_that_satisfy_the_definition(plans, elements):
+    texts = [orjson.dumps(properties).decode() for _, _, properties in elements]
+    streams = np.array([stream_number(stream) for stream, _, _ in elements], dtype=np.int64)
+    bounds = np.array([box for _, box, _ in elements]).reshape(len(elements), 6)
+
+    row, query = RangeQueries(plans, EARTH).match(streams, bounds, pa.array(texts, pa.string()).take)
+
+    expected = {
+        (number, position)
+        for number, (stream, box, _) in enumerate(elements)
+        for position, plan in enumerate(plans)
+        if satisfies(plan, stream, box, texts[number])
+    }
+    pairs = list(zip(row.tolist(), query.tolist(), strict=True))
+    assert set(pairs) == expected
+    assert len(pairs) == len(expected)
+    assert pairs == sorted(pairs)

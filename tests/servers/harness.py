@@ -1,0 +1,77 @@
+"""A whole engine without Spark: home and region tasks over real state files, and a client that keeps the answers."""
+
+from collections import defaultdict
+
+from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
+from streaming.engine.batch import Block, Layout, home_task, region_task
+from streaming.engine.store import Store
+from streaming.results import ENTERED, LEFT, SIGNS, STAYED
+from streaming.servers.assembler import net
+from streaming.spaces import EARTH
+
+
+class Engine:
+    """Runs micro-batches as Spark's tasks would, in one process."""
+
+    def __init__(self, root, partitions=2, regions=4, space=EARTH):
+        self.root, self.space = root, space
+        self.layout = Layout(Store(root, space), partitions, regions)
+        self.batch = 0
+
+    def restart(self):
+        """Forget what the process knows; the files stay."""
+        self.layout = Layout(Store(self.root, self.space), self.layout.partitions, self.layout.regions)
+
+    def run(self, elements, control):
+        """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""
+        letters = defaultdict(list)
+        for partition in range(self.layout.partitions):
+            blocks = []
+            for stream, heard_us, table in elements:
+                mine = table.filter(partition_of(table["key_hash"].to_numpy(), self.layout.partitions) == partition)
+                blocks.append(Block(stream, heard_us, to_ipc(mine)))
+            for letter in home_task(self.layout, partition, self.batch, blocks, control):
+                letters[letter.region].append(letter)
+        fragments = [region_task(self.layout, number, self.batch, letters[number]) for number in range(self.layout.regions)]
+        self.batch += 1
+        return fragments
+
+
+class Client:
+    """Holds the answer of every query as the result tuples make it, and minds their grammar."""
+
+    def __init__(self):
+        self.answers = defaultdict(dict)
+        self.told = []
+
+    def receive(self, fragments):
+        """Take one batch: enter what was out, leave and move what was in."""
+        rows = net(fragments)
+        boxes = bounds_of(rows["bounds"]).tolist()
+        for row, box in zip(rows.drop_columns("bounds").to_pylist(), boxes, strict=True):
+            answer, key = self.answers[row["query"]], row["key"]
+            assert (key in answer) == (row["sign"] != ENTERED), (SIGNS[row["sign"]], row)
+            if row["sign"] == LEFT:
+                del answer[key]
+            else:
+                assert row["sign"] in (STAYED, ENTERED)
+                answer[key] = (box, row["properties"])
+            self.told.append(row)
+        for fragment in fragments:
+            self.check_snapshots(fragment, fragments)
+
+    def check_snapshots(self, _, fragments):
+        """A snapshot is the answer that the changes made."""
+        for query in fragments[0].snapshot_queries:
+            shown = {}
+            for fragment in fragments:
+                chosen = fragment.snapshots.filter(fragment.snapshots["query"].to_numpy() == query)
+                for row, box in zip(chosen.to_pylist(), bounds_of(chosen["bounds"]).tolist(), strict=True):
+                    assert row["key"] not in shown
+                    shown[row["key"]] = (box, row["properties"])
+            assert shown == self.answers[query]
+
+
+def one(stream, key, version, box, properties, space=EARTH):
+    """Return a table of one element."""
+    return box_elements(stream, [key], [version], [box], [properties], space=space)

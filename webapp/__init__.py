@@ -1,0 +1,5 @@
+"""The web side of Lookout: pages, admin, websocket, tasks."""
+
+from webapp.celery import app as celery_app
+
+__all__ = ["celery_app"]

@@ -1,0 +1,25 @@
+"""Events in the admin, to be read."""
+
+from django.contrib import admin
+
+from webapp.models import Event
+
+
+@admin.register(Event)
+class EventAdmin(admin.ModelAdmin):
+    """What entered and left answers."""
+
+    list_display = ("time", "query", "sign", "key", "reason", "lon", "lat")
+    list_filter = ("sign", "reason", "query__stream", ("query", admin.RelatedOnlyFieldListFilter), "time")
+    list_select_related = ("query",)
+    search_fields = ("key",)
+    date_hierarchy = "time"
+    show_full_result_count = False
+
+    def has_add_permission(self, request):
+        """Events are only recorded."""
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        """Events do not change."""
+        return False

@@ -1,0 +1,84 @@
+"""Queries in the admin: how they stand, and their pause, resume and cancel."""
+
+from django import forms
+from django.contrib import admin, messages
+
+from webapp import queries
+from webapp.models import Query
+
+
+class QueryForm(forms.ModelForm):
+    """A query's form; a wrong plan is an error of its field."""
+
+    class Meta:
+        model = Query
+        fields = ("name", "plan", "shared", "paused")
+
+    def clean_plan(self):
+        """Check the plan as the websocket does."""
+        try:
+            return queries.checked_plan(self.cleaned_data["plan"])
+        except queries.Refused as refused:
+            raise forms.ValidationError(refused.message) from None
+
+
+@admin.register(Query)
+class QueryAdmin(admin.ModelAdmin):
+    """Queries; whatever is done with them goes the way of the websocket."""
+
+    form = QueryForm
+    list_display = ("id", "name", "owner", "stream", "status", "error", "shared", "revision", "updated")
+    list_display_links = ("id", "name")
+    list_filter = ("status", "stream", "shared", "owner")
+    list_select_related = ("owner",)
+    search_fields = ("name", "owner__username", "error")
+    actions = ("pause", "resume", "cancel")
+    readonly_fields = ("owner", "stream", "status", "error", "revision", "acknowledged", "created", "updated")
+    fields = ("name", "plan", "shared", "paused", *readonly_fields)
+
+    def save_model(self, request, obj, form, change):
+        """Register a new query, or edit one by its changed fields."""
+        values = {field: form.cleaned_data[field] for field in form.changed_data}
+        if change:
+            queries.edit(request.user, obj.pk, **values)
+            return
+        paused = values.pop("paused", False)
+        made = queries.register(request.user, **values)
+        obj.__dict__.update(made.__dict__)
+        if paused:
+            queries.edit(request.user, obj.pk, paused=True)
+
+    def get_readonly_fields(self, request, obj=None):
+        """Leave a cancelled query as it is."""
+        ended = obj is not None and obj.status == Query.CANCELLED
+        return self.fields if ended else self.readonly_fields
+
+    def get_form(self, request, obj=None, **kwargs):
+        """Return a form with the fields that may be edited."""
+        ended = obj is not None and obj.status == Query.CANCELLED
+        return super().get_form(request, obj, **kwargs | ({"form": forms.ModelForm} if ended else {}))
+
+    @admin.action(description="Pause selected queries")
+    def pause(self, request, queryset):
+        """Stop evaluating queries, and keep them."""
+        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), "paused")
+
+    @admin.action(description="Resume selected queries")
+    def resume(self, request, queryset):
+        """Evaluate queries again."""
+        self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), "resumed")
+
+    @admin.action(description="Cancel selected queries")
+    def cancel(self, request, queryset):
+        """End queries for good."""
+        self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), "cancelled")
+
+    def _each(self, request, queryset, action, done):
+        count = 0
+        for query in queryset:
+            try:
+                action(query)
+                count += 1
+            except queries.Refused as refused:
+                self.message_user(request, refused.message, messages.ERROR)
+        self.message_user(request, f"{count} queries {done}", messages.SUCCESS)

@@ -1,0 +1,110 @@
+"""Streams in the admin: what they read, how they are, and their switch."""
+
+import json
+from datetime import UTC, datetime
+
+import redis
+from django.contrib import admin, messages
+from django.utils.html import format_html, format_html_join
+
+from streaming.logs import HEALTH_KEY
+from webapp.models import Stream
+from webapp.redis import client
+
+UNKNOWN = "—"
+
+
+def health_of(name: str) -> dict:
+    """Return the gateway's counters of a stream; empty where there are none, or no Redis."""
+    try:
+        counters = client().hget(HEALTH_KEY, name)
+    except redis.ConnectionError:
+        return {}
+    return json.loads(counters) if counters else {}
+
+
+def _time(microseconds):
+    if not microseconds:
+        return UNKNOWN
+    return f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+@admin.register(Stream)
+class StreamAdmin(admin.ModelAdmin):
+    """Streams with their health."""
+
+    list_display = ("name", "title", "enabled", "transport", "decoder", "state", "rate", "malformed")
+    list_filter = ("enabled", "transport", "decoder")
+    search_fields = ("name", "title")
+    actions = ("start", "stop")
+    readonly_fields = ("state", "counters", "malformed_input")
+    fieldsets = (
+        (None, {"fields": ("name", "title", "icon", "enabled", "ttl_s")}),
+        ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
+        ("Health", {"fields": ("state", "counters", "malformed_input")}),
+    )
+
+    def get_readonly_fields(self, request, obj=None):
+        """Fix the name once it is saved."""
+        return (*self.readonly_fields, "name") if obj else self.readonly_fields
+
+    @admin.action(description="Start selected streams")
+    def start(self, request, queryset):
+        """Switch streams on."""
+        self._switch(request, queryset, True)
+
+    @admin.action(description="Stop selected streams")
+    def stop(self, request, queryset):
+        """Switch streams off."""
+        self._switch(request, queryset, False)
+
+    def _switch(self, request, queryset, enabled):
+        for stream in queryset:
+            stream.enabled = enabled
+            stream.save()  # one by one: each is published
+        self.message_user(request, f"{len(queryset)} streams {'started' if enabled else 'stopped'}", messages.SUCCESS)
+
+    @admin.display(description="state")
+    def state(self, stream):
+        """What the gateway is doing, and why it fails."""
+        health = health_of(stream.name)
+        error = health.get("error")
+        return f"{health.get('state', UNKNOWN)}{f': {error}' if error else ''}"
+
+    @admin.display(description="elements/s")
+    def rate(self, stream):
+        """Elements per second."""
+        return health_of(stream.name).get("elements_per_s", UNKNOWN)
+
+    @admin.display(description="malformed")
+    def malformed(self, stream):
+        """How many pieces of input no element could be made of."""
+        return sum(health_of(stream.name).get("malformed", {}).values())
+
+    @admin.display(description="counters")
+    def counters(self, stream):
+        """Numbers since the gateway's start."""
+        health = health_of(stream.name)
+        rows = [
+            ("elements", health.get("elements", UNKNOWN)),
+            ("elements/s", health.get("elements_per_s", UNKNOWN)),
+            ("bytes", health.get("bytes", UNKNOWN)),
+            ("merged (replaced by newer ones under overload)", health.get("merged", UNKNOWN)),
+            ("last element", _time(health.get("last_us"))),
+        ]
+        return format_html("<table>{}</table>", format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", rows))
+
+    @admin.display(description="malformed input")
+    def malformed_input(self, stream):
+        """Counts by reason, each with the last offending bytes."""
+        health = health_of(stream.name)
+        last = health.get("last_malformed", {})
+        rows = [
+            (reason, count, _time(last.get(reason, {}).get("at_us")), last.get(reason, {}).get("sample", ""))
+            for reason, count in sorted(health.get("malformed", {}).items())
+        ]
+        if not rows:
+            return "none"
+        head = format_html("<tr><th>reason</th><th>count</th><th>last</th><th>last offending bytes</th></tr>")
+        body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>", rows)
+        return format_html("<table>{}{}</table>", head, body)

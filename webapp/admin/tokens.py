@@ -1,0 +1,30 @@
+"""API tokens in the admin; a token is shown once, when it is made."""
+
+from django.contrib import admin, messages
+from django.utils.html import format_html
+
+from webapp.models import ApiToken
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(admin.ModelAdmin):
+    """Tokens of programs."""
+
+    list_display = ("name", "user", "created", "last_used")
+    list_filter = ("user",)
+    search_fields = ("name", "user__username")
+    fields = ("user", "name", "created", "last_used")
+    readonly_fields = ("created", "last_used")
+    autocomplete_fields = ("user",)
+
+    def get_changeform_initial_data(self, request):
+        """Suggest the one who asks."""
+        return {"user": request.user.pk}
+
+    def save_model(self, request, obj, form, change):
+        """Draw a new token's secret, and show it."""
+        secret = None if change else obj.draw()
+        super().save_model(request, obj, form, change)
+        if secret is not None:
+            text = format_html("Copy the token now, it is not shown again: <code id='new-token'>{}</code>", secret)
+            self.message_user(request, text, messages.WARNING)

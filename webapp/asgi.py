@@ -1,0 +1,23 @@
+"""The ASGI application: pages and the websocket."""
+
+import os
+import warnings
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+from django.urls import path
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+# WhiteNoise serves files by a synchronous iterator; Django says so at each one.
+warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
+
+pages = get_asgi_application()
+
+# What follows needs the apps, which the line above has loaded.
+from channels.auth import AuthMiddlewareStack  # noqa: E402
+
+from webapp.consumers import Access, Monitor  # noqa: E402
+from webapp.sockets import SOCKET_PATH  # noqa: E402
+
+sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi())])
+application = ProtocolTypeRouter({"http": pages, "websocket": AuthMiddlewareStack(Access(sockets))})

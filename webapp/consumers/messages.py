@@ -1,0 +1,128 @@
+"""Messages from clients: which there are, and what each must hold."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from webapp.hub.subscriptions import FORMATS
+from webapp.queries import Refused
+
+MAX_NAME_CHARACTERS = 120
+MAX_STREAMS = 32
+MAX_NUMBER = 2**53 - 1
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a message: its rule, whether a value keeps it, and whether it must be there."""
+
+    rule: str
+    accepts: Callable[[Any], bool]
+    required: bool = True
+    default: Any = None
+
+
+def _is_name(value):
+    return isinstance(value, str) and 0 < len(value.strip()) <= MAX_NAME_CHARACTERS
+
+
+def _is_number(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER
+
+
+def _is_flag(value):
+    return isinstance(value, bool)
+
+
+def _is_object(value):
+    return isinstance(value, dict)
+
+
+def _is_format(value):
+    return value in FORMATS
+
+
+def _is_names(value):
+    return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
+
+
+NAME = Field(f"a text of 1 to {MAX_NAME_CHARACTERS} characters", _is_name)
+QUERY = Field("the number of a query", _is_number)
+PLAN = Field("a plan, a JSON object", _is_object)
+AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
+STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
+FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
+# An absent field of an edit is left alone, so these have no default.
+SHARED = Field("true or false", _is_flag, required=False)
+PAUSED = Field("true or false", _is_flag, required=False)
+NEW_NAME = Field(NAME.rule, _is_name, required=False)
+NEW_PLAN = Field(PLAN.rule, _is_object, required=False)
+
+FIELDS: dict[str, dict[str, Field]] = {
+    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
+    "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
+    "query.cancel": {"query": QUERY},
+    "query.subscribe": {"query": QUERY, "format": FORMAT},
+    "query.unsubscribe": {"query": QUERY},
+    "query.snapshot": {"query": QUERY},
+    "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},
+    "view.unsubscribe": {},
+}
+
+
+def read_document(text: str) -> dict[str, Any]:
+    """Return a message as an object.
+
+    Raises
+    ------
+    Refused
+        Where the text is not a JSON object. NaN and infinities, which JSON does not have, are refused too.
+    """
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused("json", f"a message must be a JSON object; {error}") from None
+    if not isinstance(document, dict):
+        raise Refused("json", f"a message must be a JSON object; got {text!r:.80}")
+    return document
+
+
+def _no_constant(name):
+    raise ValueError(f"got {name}")
+
+
+def reference_of(document: dict[str, Any]) -> str | int | None:
+    """Return the id by which the client tells the replies apart, None where it gave none that can be repeated."""
+    reference = document.get("id")
+    short = isinstance(reference, str) and len(reference) <= MAX_NAME_CHARACTERS
+    return reference if short or isinstance(reference, int) else None
+
+
+def read_fields(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a message's type and its fields, those with a default filled in.
+
+    Raises
+    ------
+    Refused
+        With the rule that the message breaks, and the value.
+    """
+    kind = document.get("type")
+    if not isinstance(kind, str) or kind not in FIELDS:
+        raise Refused("type", f"type must be one of {', '.join(FIELDS)}; got {kind!r:.80}")
+    fields = FIELDS[kind]
+    if unknown := sorted(set(document) - set(fields) - {"type", "id"}):
+        names = ", ".join(fields) or "(none)"
+        raise Refused("fields", f"{kind} has the fields {names}; got the unknown {', '.join(unknown):.80}")
+    values = {}
+    for name, field in fields.items():
+        if name not in document:
+            if field.required:
+                raise Refused("fields", f"{kind} needs {name}, {field.rule}; got none")
+            if field.default is not None:
+                values[name] = field.default
+        elif not field.accepts(document[name]):
+            raise Refused("fields", f"{name} must be {field.rule}; got {document[name]!r:.80}")
+        else:
+            values[name] = document[name]
+    return kind, values

@@ -1,0 +1,221 @@
+"""The consumer of ``/ws/monitor/``: translates messages into what `webapp.queries` and the hub do."""
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from typing import Any
+
+import orjson
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from streaming.spaces import SPACES
+from webapp import queries
+from webapp.consumers.limits import TokenBucket
+from webapp.consumers.messages import read_document, read_fields, reference_of
+from webapp.consumers.outbox import Outbox, Unread
+from webapp.consumers.viewports import Viewport
+from webapp.hub import Subscription, current_hub
+from webapp.models import Query, Stream
+from webapp.notify import SHARED_GROUP, user_group
+from webapp.queries import Refused
+
+UNAUTHENTICATED, FLOODED, TOO_BIG = 4401, 1008, 1009
+# So many refused messages at once, and one a second in the long run, before a flood ends the connection.
+REFUSALS_BURST = 100
+
+
+class Monitor(AsyncWebsocketConsumer):
+    """One connection."""
+
+    async def __call__(self, scope, receive, send):
+        """Serve the connection, and let go of all that it holds however it ends."""
+        self.joined = False
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self.joined:
+                await self._leave()
+
+    async def connect(self):
+        """Accept a known user and say what there is."""
+        self.user = self.scope["user"]
+        if not self.user.is_authenticated:
+            await self.accept()
+            await self.close(UNAUTHENTICATED, "log in, or send a token")
+            return
+        now = time.monotonic()
+        self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
+        self.refusals = TokenBucket(1, REFUSALS_BURST, now)
+        self.warned = False
+        self.subscriptions: dict[int, Subscription] = {}
+        self.outbox = Outbox(self._transmit, self._recover, settings.MAX_QUEUED_BYTES)
+        self.hub = current_hub()
+        self.viewport = Viewport(self)
+        self.joined = True
+        await self.accept()
+        self.sender = asyncio.create_task(self.outbox.run())
+        await self.hub.attach(self)
+        for group in (user_group(self.user.pk), SHARED_GROUP):
+            await self.channel_layer.group_add(group, self.channel_name)
+        for message in await database_sync_to_async(self._greeting)():
+            self.say(message)
+
+    async def receive(self, text_data=None, bytes_data=None):
+        """Carry out a message, or say why not."""
+        if not self.joined:
+            return
+        if len(bytes_data if text_data is None else text_data.encode()) > settings.MAX_MESSAGE_BYTES:
+            await self.close(TOO_BIG, f"a message may have {settings.MAX_MESSAGE_BYTES} bytes")
+            return
+        reference = None
+        try:
+            if not await self._within_rate():
+                return
+            if text_data is None:
+                raise Refused("json", f"a message must be a JSON text frame; got {len(bytes_data)} bytes")
+            document = read_document(text_data)
+            reference = reference_of(document)
+            kind, fields = read_fields(document)
+            await getattr(self, f"on_{kind.replace('.', '_')}")(reference, **fields)
+        except Refused as refused:
+            self.say({"type": "error", "id": reference, "code": refused.code, "message": refused.message})
+        except Unread as error:
+            await self.close(FLOODED, str(error))
+
+    # What the hub calls (`hub.Subscriber`).
+
+    def deliver(self, subscription: Subscription, frame: str | bytes) -> None:
+        """Queue an answer."""
+        self.outbox.answer(subscription, frame)
+
+    def broadcast(self, slot: str, text: str) -> None:
+        """Queue a report."""
+        self.outbox.broadcast(slot, text)
+
+    # What the channel layer calls.
+
+    async def query_status(self, event: dict[str, Any]) -> None:
+        """Pass on how a query stands; one that is no longer shared ends for all but its owner."""
+        document, mine = event["document"], event["owner_id"] == self.user.pk
+        if not mine and not document["shared"]:
+            await self._drop(document["query"])
+            document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
+        self._say_or_leave({"type": "query.status", **document, "mine": mine})
+
+    # One method for each type of message.
+
+    async def on_query_register(self, reference, name, plan, shared=False):
+        """Save and register a query."""
+        query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, shared)
+        self._say_status(reference, query)
+
+    async def on_query_edit(self, reference, query, **changes):
+        """Change a query."""
+        if "name" in changes:
+            changes["name"] = changes["name"].strip()
+        self._say_status(reference, await database_sync_to_async(queries.edit)(self.user, query, **changes))
+
+    async def on_query_cancel(self, reference, query):
+        """End a query."""
+        self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
+
+    async def on_query_subscribe(self, reference, query, format):
+        """Send a query's answer from now on."""
+        await database_sync_to_async(queries.visible)(self.user, query)
+        await self.subscribe(query, format)
+
+    async def on_query_unsubscribe(self, reference, query):
+        """Send a query's answer no more."""
+        await self._drop(query)
+
+    async def on_query_snapshot(self, reference, query):
+        """Send the whole answer once more."""
+        if query not in self.subscriptions:
+            raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
+        await self.hub.ask([self.subscriptions[query]])
+
+    async def on_view_subscribe(self, reference, streams, area, format):
+        """Open the viewport, or move it."""
+        plans = await database_sync_to_async(view_plans)(streams, area)
+        await self.viewport.show(reference, plans, format)
+
+    async def on_view_unsubscribe(self, reference):
+        """Close the viewport."""
+        await self.viewport.show(reference, {}, "json")
+
+    # What these are made of.
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Queue a reply, without an id where there is none."""
+        if message.get("id", "") is None:
+            message = {key: value for key, value in message.items() if key != "id"}
+        self.outbox.reply(orjson.dumps(message).decode())
+
+    async def subscribe(self, query: int, form: str) -> None:
+        """Subscribe to a query's answer."""
+        self.subscriptions[query] = await self.hub.subscribe(self, query, form)
+
+    async def _drop(self, query):
+        if self.subscriptions.pop(query, None):
+            self.hub.unsubscribe(self, query)
+
+    def _say_status(self, reference, query):
+        self.say(status_message(query, self.user) | {"id": reference})
+
+    def _say_or_leave(self, message):
+        try:
+            self.say(message)
+        except Unread:
+            asyncio.get_running_loop().create_task(self.close(FLOODED))
+
+    async def _within_rate(self):
+        """Tell whether the client keeps to the rate; warn one that does not, and end the connection if it goes on."""
+        now = time.monotonic()
+        if self.bucket.take(now):
+            self.warned = False
+            return True
+        if not self.refusals.take(now):
+            await self.close(FLOODED, "too many messages")
+        elif not self.warned:
+            self.warned = True
+            rate = f"at most {settings.MESSAGES_PER_SECOND:g} messages a second are carried out; this one was not"
+            raise Refused("rate", rate)
+        return False
+
+    def _greeting(self):
+        streams = [stream.summary() for stream in Stream.objects.all()]
+        space = SPACES[settings.SPACE]
+        axes = [{"name": d.name, "unit": d.unit, "lo": d.lo, "hi": d.hi, "wraps": d.wraps} for d in space.dimensions]
+        hello = {"type": "hello", "user": self.user.get_username(), "space": space.name, "dimensions": axes}
+        hello |= {"streams": streams, "server_time_us": time.time_ns() // 1000}
+        known = Query.objects.visible_to(self.user).select_related("owner").order_by("pk")
+        return [hello, *(status_message(query, self.user) for query in known)]
+
+    async def _transmit(self, frame):
+        await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
+
+    async def _recover(self, lost):
+        await self.hub.ask(lost, resync=True)
+
+    async def _leave(self):
+        """Let go of everything, whatever of it fails."""
+        self.joined = False
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.hub.detach, self)
+            stack.push_async_callback(self.viewport.close)
+            for group in (user_group(self.user.pk), SHARED_GROUP):
+                stack.push_async_callback(self.channel_layer.group_discard, group, self.channel_name)
+            self.sender.cancel()
+            await asyncio.wait([self.sender])
+
+
+def status_message(query: Query, user) -> dict[str, Any]:
+    """Return how a query stands, for one user."""
+    return {"type": "query.status", **query.document(), "mine": query.owner_id == user.pk}
+
+
+def view_plans(streams: list[str], area: dict) -> dict[str, dict]:
+    """Return the plan of a viewport for each of some streams; all are checked before any is used."""
+    return {name: queries.checked_plan({"stream": name, "compare": area}) for name in streams}

@@ -1,0 +1,86 @@
+"""The way of a saved query into the engine: an entry of the control log, then its acknowledgement."""
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import redis
+from django.db import transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from streaming.logs import FIRST, LogNames, control_entry
+from webapp.models import Query
+from webapp.redis import log
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """The engine's answer to one control entry; `error` is empty where the entry was applied."""
+
+    query: int
+    revision: int
+    error: str
+
+
+def entry_of(query: Query) -> dict[str, str]:
+    """Return the control entry that brings the engine to what a query should be."""
+    if query.should_run:
+        return control_entry("register", query=query.pk, revision=query.revision, plan=query.plan)
+    return control_entry("cancel", query=query.pk, revision=query.revision)
+
+
+def tell_engine(
+    client: redis.Redis, names: LogNames, queries: Iterable[Query], timeout_s: float
+) -> dict[int, Acknowledgement]:
+    """Send the state of queries to the engine and wait for its answers.
+
+    The engine ignores a revision that it has and acknowledges it all the same, so telling it again does no harm.
+
+    Parameters
+    ----------
+    client : redis.Redis
+    names : LogNames
+    queries : iterable of Query
+    timeout_s : float
+        How long to wait for the last answer.
+
+    Returns
+    -------
+    dict
+        The acknowledgement by query; a query without one is missing.
+    """
+    wanted = {query.pk: query.revision for query in queries}
+    position = last_id(client, names.acks)
+    with client.pipeline(transaction=False) as pipeline:
+        for query in queries:
+            pipeline.xadd(names.control, entry_of(query))
+        pipeline.execute()
+    answers: dict[int, Acknowledgement] = {}
+    deadline = time.monotonic() + timeout_s
+    while len(answers) < len(wanted) and (left_s := deadline - time.monotonic()) > 0:
+        for _, entries in client.xread({names.acks: position}, block=max(1, int(left_s * 1000))) or ():
+            position = entries[-1][0]
+            for answer in (a for _, fields in entries for a in acknowledgements(fields)):
+                if answer.revision >= wanted.get(answer.query, float("inf")):
+                    answers[answer.query] = answer
+    return answers
+
+
+def acknowledgements(fields: dict[bytes, bytes]) -> list[Acknowledgement]:
+    """Return what an entry of the log of acknowledgements says."""
+    return [Acknowledgement(a["query"], a["revision"], a["error"] or "") for a in json.loads(fields[b"acks"])]
+
+
+def last_id(client: redis.Redis, log: str) -> bytes | str:
+    """Return the id of a log's newest entry, to read on from there."""
+    newest = client.xrevrange(log, count=1)
+    return newest[0][0] if newest else FIRST
+
+
+@receiver(post_delete, sender=Query)
+def _deleted(instance, **_):
+    """End a query whose row is gone; nobody waits for the answer."""
+    number, revision = instance.pk, instance.revision + 1  # Django clears the key once the row is gone
+    transaction.on_commit(lambda: log().send("cancel", query=number, revision=revision))

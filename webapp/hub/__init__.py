@@ -1,0 +1,6 @@
+"""The hub: reads the result log once for all websocket connections of a process."""
+
+from webapp.hub.hub import Hub, current_hub
+from webapp.hub.subscriptions import Subscription
+
+__all__ = ["Hub", "Subscription", "current_hub"]

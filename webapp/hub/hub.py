@@ -1,0 +1,204 @@
+"""The hub of a web process."""
+
+import asyncio
+import contextlib
+import logging
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from streaming.logs import FIRST, LogNames, control_entry, read_fragment
+from streaming.spaces import SPACES
+from webapp.hub.assembly import Assembly, Batch
+from webapp.hub.reports import Reports
+from webapp.hub.subscriptions import SNAPSHOT, Subscriber, Subscription, due, encode
+from webapp.hub.views import Views
+from webapp.redis import async_client
+
+logger = logging.getLogger(__name__)
+
+# Batches above this many rows are cut in a thread, so that they do not hold up the connections.
+ROWS_IN_LOOP = 5_000
+READ_COUNT = 64
+READ_BLOCK_MS = 1_000
+RETRY_S = 0.5
+HOUSEKEEPING_S = 0.5
+LONGEST_PATIENCE_S = 30.0
+
+
+class Hub:
+    """Reads the result log, cuts batches by query, and hands frames to the subscribers.
+
+    It runs while connections are attached to it. All of its methods belong to the event loop that it runs in.
+    """
+
+    def __init__(self) -> None:
+        self.id = uuid.uuid4().hex
+        self.space = SPACES[settings.SPACE]
+        self.names = LogNames(settings.SPACE)
+        self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
+        self.subscribers: set[Subscriber] = set()
+        self._tasks: list[asyncio.Task] = []
+        self._ready: asyncio.Task | None = None
+
+    async def attach(self, subscriber: Subscriber) -> None:
+        """Add a connection; the first one starts the hub."""
+        self.subscribers.add(subscriber)
+        if self._ready is None:
+            self._ready = asyncio.create_task(self._start())
+        await asyncio.shield(self._ready)
+
+    async def detach(self, subscriber: Subscriber) -> None:
+        """Remove a connection with its subscriptions; the last one stops the hub."""
+        self.subscribers.discard(subscriber)
+        for query in list(self.subscriptions):
+            self.unsubscribe(subscriber, query)
+        if not self.subscribers and self._ready is not None:
+            await self._stop()
+
+    async def subscribe(self, subscriber: Subscriber, query: int, form: str) -> Subscription:
+        """Subscribe a connection to a query's answer: a snapshot, then every change; replaces its former one."""
+        self.unsubscribe(subscriber, query)
+        subscription = Subscription(subscriber, query, form)
+        self.subscriptions[query].append(subscription)
+        await self.ask([subscription])
+        return subscription
+
+    def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
+        """End a subscription, if there is one."""
+        kept = []
+        for subscription in self.subscriptions.get(query, ()):
+            subscription.closed = subscription.closed or subscription.subscriber is subscriber
+            kept += [] if subscription.closed else [subscription]
+        if kept:
+            self.subscriptions[query] = kept
+        else:
+            self.subscriptions.pop(query, None)
+
+    async def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
+        """Ask the engine for the snapshots that subscriptions need."""
+        wanted = [s for s in subscriptions if not s.closed]
+        for subscription in wanted:
+            subscription.waiting, subscription.asked = True, time.monotonic()
+            subscription.resync = subscription.resync or resync
+        await self.send([control_entry("snapshot", query=query) for query in sorted({s.query for s in wanted})])
+
+    async def send(self, entries: list[dict[str, str]]) -> None:
+        """Append entries to the control log."""
+        if entries:
+            async with self.redis.pipeline(transaction=False) as pipeline:
+                for entry in entries:
+                    pipeline.xadd(self.names.control, entry)
+                await pipeline.execute()
+
+    def broadcast(self, slot: str, text: str) -> None:
+        """Tell every connection something of which only the newest counts."""
+        for subscriber in self.subscribers:
+            subscriber.broadcast(slot, text)
+
+    async def _start(self):
+        self.redis = async_client()
+        self.views = Views(self)
+        self.reports = Reports(self)
+        await self.views.heartbeat()
+        newest = await self.redis.xrevrange(self.names.results, count=1)
+        position = newest[0][0] if newest else FIRST
+        loops = (self._read(position), self._every(HOUSEKEEPING_S, self._remind))
+        loops += (self._every(1.0, self.reports.publish), self._every(settings.WEB_PROCESS_TTL_S / 3, self._beat))
+        self._tasks = [asyncio.create_task(loop) for loop in loops]
+
+    async def _stop(self):
+        ready, self._ready = self._ready, None
+        await asyncio.wait([ready])
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with contextlib.suppress(redis.RedisError):
+            await self.views.leave()
+        await self.redis.aclose()
+
+    async def _beat(self):
+        await self.views.heartbeat()
+
+    async def _read(self, position: bytes | str):
+        """Follow the result log for ever."""
+        assembly = Assembly()
+        while True:
+            try:
+                reply = await self.redis.xread({self.names.results: position}, READ_COUNT, READ_BLOCK_MS)
+                if not reply:
+                    continue
+                entries = reply[0][1]
+                if position != FIRST and not await self.redis.xrange(self.names.results, position, position):
+                    assembly.lose()  # the log was cut beyond what this process had read
+                position = entries[-1][0]
+                for _, fields in entries:
+                    batch = assembly.add(read_fragment(fields))
+                    if batch is not None:
+                        await self.distribute(batch)
+            except redis.RedisError as error:
+                logger.warning("the result log cannot be read: %s", error)
+                await asyncio.sleep(RETRY_S)
+
+    async def distribute(self, batch: Batch) -> None:
+        """Hand a batch's frames to the subscribers, each frame encoded once."""
+        everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
+        if batch.new_epoch or batch.gap:
+            await self._recover(batch, everyone)
+        snapshots = batch.snapshot_queries
+        wanted = {frame for subscription in everyone for frame in due(subscription, snapshots)}
+        if not wanted:
+            return
+        arguments = (batch, wanted, time.time_ns() // 1000, self.space)
+        frames = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
+        for subscription in everyone:
+            self._deliver(subscription, frames, snapshots)
+
+    def _deliver(self, subscription, frames: dict[Any, str | bytes], snapshots):
+        for wanted in due(subscription, snapshots):
+            if subscription.closed or wanted not in frames:
+                continue
+            if wanted.kind == SNAPSHOT:
+                subscription.live, subscription.waiting, subscription.resync = True, False, False
+                subscription.patience_s = Subscription.patience_s
+            subscription.subscriber.deliver(subscription, frames[wanted])
+
+    async def _recover(self, batch, everyone):
+        """Have every answer sent anew after changes were lost, or after the engine started afresh."""
+        for subscription in everyone:
+            subscription.lose()
+        if batch.new_epoch:
+            await self.views.register_again()
+        await self.ask(everyone, resync=True)
+
+    async def _remind(self):
+        """Ask again for snapshots that do not come: the engine may not have known the query yet."""
+        now = time.monotonic()
+        late = [s for group in self.subscriptions.values() for s in group if s.waiting and now - s.asked > s.patience_s]
+        for subscription in late:
+            subscription.patience_s = min(2 * subscription.patience_s, LONGEST_PATIENCE_S)
+        await self.ask(late)
+
+    async def _every(self, seconds, step):
+        while True:
+            try:
+                await step()
+            except redis.RedisError as error:
+                logger.warning("%s: %s", step.__qualname__, error)
+            await asyncio.sleep(seconds)
+
+
+_HUBS: WeakKeyDictionary = WeakKeyDictionary()
+
+
+def current_hub() -> Hub:
+    """Return the hub of the running event loop."""
+    return _HUBS.setdefault(asyncio.get_running_loop(), Hub())

@@ -1,0 +1,102 @@
+"""Who gets which answer: subscriptions, and the frames that one batch means for them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import orjson
+import pyarrow as pa
+
+from streaming.results import frame, json_rows
+from streaming.spaces import Space
+from webapp.hub.assembly import Batch, rows_of
+
+FORMATS = ("json", "arrow")
+SNAPSHOT, CHANGE = "answer.snapshot", "answer.change"
+
+
+class Subscriber(Protocol):
+    """A connection, as the hub sees it."""
+
+    def deliver(self, subscription: "Subscription", frame: str | bytes) -> None:
+        """Take an answer; must neither wait nor fail."""
+
+    def broadcast(self, slot: str, text: str) -> None:
+        """Take a message of which only the newest counts; must neither wait nor fail."""
+
+
+@dataclass(eq=False)
+class Subscription:
+    """One connection's interest in one query's answer.
+
+    Attributes
+    ----------
+    live : bool
+        The client holds an answer that the next batch's changes carry on.
+    waiting : bool
+        A snapshot has been asked for.
+    resync : bool
+        That snapshot follows a loss.
+    asked : float
+        When the snapshot was last asked for, on the hub's clock.
+    patience_s : float
+        After how long it is asked for again.
+    closed : bool
+        Nothing may be sent any more.
+    """
+
+    subscriber: Subscriber
+    query: int
+    format: str
+    live: bool = False
+    waiting: bool = False
+    resync: bool = False
+    asked: float = 0.0
+    patience_s: float = 2.0
+    closed: bool = False
+
+    def lose(self) -> None:
+        """Note that an answer was lost on its way, so that later changes carry nothing on."""
+        self.live, self.waiting = False, False
+
+
+@dataclass(frozen=True)
+class FrameOf:
+    """Names a frame of a batch: connections that need the same one share its bytes."""
+
+    kind: str
+    query: int
+    format: str
+    resync: bool = False
+
+
+def due(subscription: Subscription, snapshots: frozenset[int]) -> list[FrameOf]:
+    """Return the frames that a subscription gets from a batch, given the queries whose snapshots it carries."""
+    query, form = subscription.query, subscription.format
+    frames = [FrameOf(CHANGE, query, form)] if subscription.live else []
+    if subscription.waiting and query in snapshots:
+        frames.append(FrameOf(SNAPSHOT, query, form, subscription.resync))
+    return frames
+
+
+def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -> dict[FrameOf, str | bytes]:
+    """Return the frames of a batch; those without changes are left out."""
+    wanted = list(wanted)
+    changed = {w.query for w in wanted if w.kind == CHANGE}
+    changes = batch.changes(changed) if changed else None
+    snapshots = {w.query: batch.snapshot(w.query) for w in wanted if w.kind == SNAPSHOT}
+    lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
+    frames = {}
+    for want in wanted:
+        rows = snapshots[want.query] if want.kind == SNAPSHOT else rows_of(changes, want.query)
+        if want.kind == SNAPSHOT or rows.num_rows:
+            head = {"type": want.kind, "query": want.query, "batch": batch.number, "lag_ms": lag_ms}
+            head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
+            frames[want] = _encoded(head, rows, want.format, space)
+    return frames
+
+
+def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space) -> str | bytes:
+    if form == "arrow":
+        return frame(head, rows)
+    return orjson.dumps(head | {"rows": json_rows(rows, space)}).decode()

@@ -1,0 +1,39 @@
+"""``manage.py create_login_link``: print an address that logs a user in, once."""
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import reverse
+
+from webapp.models import LoginLink
+
+FIRST_USER = "admin"
+
+
+class Command(BaseCommand):
+    """Print a one-time login link; the first user is made by it."""
+
+    help = "Print a one-time login link, good for an hour; makes the first user, with all rights, where there is none."
+
+    def add_arguments(self, parser):
+        """Declare the arguments."""
+        parser.add_argument("--user", help="the user to log in; the first one with all rights where it is left out")
+
+    def handle(self, *_, user=None, **__):
+        """Print the link."""
+        secret = LoginLink.issue(self._user(user))
+        host = f"[{settings.HOST}]" if ":" in settings.HOST else settings.HOST
+        host = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+        self.stdout.write(f"http://{host}:{settings.PORT}{reverse('login-once', args=[secret])}")
+
+    def _user(self, name):
+        users = get_user_model().objects
+        if not users.exists():
+            return users.create_superuser(name or FIRST_USER)
+        if name is None:
+            found = users.filter(is_superuser=True, is_active=True).order_by("pk").first()
+        else:
+            found = users.filter(username=name, is_active=True).first()
+        if found is None:
+            raise CommandError(f"user must be the name of an active user; got {name!r}")
+        return found

@@ -1,0 +1,35 @@
+"""Events: what entered and left the answers of saved queries, and how far the result log has been recorded."""
+
+from django.db import models
+
+from webapp.models.queries import Query
+
+
+class Event(models.Model):
+    """An object that entered (`+`) or left (`-`) the answer of a saved query."""
+
+    query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")
+    batch = models.PositiveBigIntegerField("batch")
+    key = models.CharField("object", max_length=200, db_index=True)
+    sign = models.CharField("sign", max_length=1, choices=[("+", "+ entered"), ("-", "- left")])
+    reason = models.CharField("reason", max_length=12)
+    time = models.DateTimeField("event time")
+    lon = models.FloatField("longitude [deg]", null=True)
+    lat = models.FloatField("latitude [deg]", null=True)
+    properties = models.JSONField("properties", default=dict)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["query", "-id"])]
+
+    def __str__(self) -> str:
+        return f"{self.sign}{self.key} {self.time:%Y-%m-%d %H:%M:%S}"
+
+
+class EventCursor(models.Model):
+    """How far the result log of a space has been recorded; moved in the transaction that stores the events."""
+
+    space = models.CharField(max_length=40, primary_key=True)
+    last_id = models.CharField(max_length=40, default="0-0")
+    epoch = models.CharField(max_length=80, blank=True)
+    batch = models.BigIntegerField(default=-1)

@@ -1,0 +1,92 @@
+"""Saved continuous queries."""
+
+import time
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+# Numbers from here on belong to views, which are not saved.
+VIEW_NUMBERS = 2**40
+
+
+class QuerySet(models.QuerySet):
+    """Selections of queries."""
+
+    def visible_to(self, user) -> "QuerySet":
+        """Select the user's own queries and the shared ones, except cancelled ones."""
+        return self.filter(Q(owner=user) | Q(shared=True)).exclude(status=Query.CANCELLED)
+
+    def alive(self) -> "QuerySet":
+        """Select what has not been cancelled."""
+        return self.exclude(status=Query.CANCELLED)
+
+    def unsettled(self) -> "QuerySet":
+        """Select what the engine should hear of (again): all that should run, and all it has not acknowledged."""
+        runs = Q(paused=False, status__in=(Query.PENDING, Query.RUNNING))
+        return self.filter(runs | Q(acknowledged__lt=models.F("revision")))
+
+
+class Query(models.Model):
+    """A continuous query that somebody saved; its primary key is its number in the engine.
+
+    `status` is what people see; `revision` counts every change; `acknowledged` is the newest revision that the engine
+    has answered for.
+    """
+
+    PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
+    STATUSES = [(status, status) for status in (PENDING, RUNNING, PAUSED, CANCELLED, FAILED)]
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="queries", verbose_name="owner")
+    name = models.CharField("name", max_length=120)
+    stream = models.CharField("stream", max_length=40, db_index=True, editable=False)
+    plan = models.JSONField("plan")
+    status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
+    error = models.TextField("error", blank=True)
+    shared = models.BooleanField("shared", default=False)
+    paused = models.BooleanField("paused", default=False)
+    revision = models.PositiveBigIntegerField("revision", default=1)
+    acknowledged = models.PositiveBigIntegerField("acknowledged revision", default=0)
+    created = models.DateTimeField("created", auto_now_add=True)
+    updated = models.DateTimeField("updated", auto_now=True)
+
+    objects = QuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "queries"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pk})"
+
+    @property
+    def should_run(self) -> bool:
+        """Whether the engine should evaluate this query."""
+        return not self.paused and self.status != self.CANCELLED
+
+    def editable_by(self, user) -> bool:
+        """Tell whether a user may change or end this query."""
+        return user.is_staff or self.owner_id == user.pk
+
+    def visible_to(self, user) -> bool:
+        """Tell whether a user may see this query's answer."""
+        return self.shared or self.editable_by(user)
+
+    def document(self) -> dict:
+        """Return what clients are told of this query, but for `mine`, which depends on who is told."""
+        return {
+            "query": self.pk,
+            "name": self.name,
+            "stream": self.stream,
+            "status": self.status,
+            "error": self.error or None,
+            "plan": self.plan,
+            "shared": self.shared,
+            "owner": self.owner.get_username(),
+            "revision": self.revision,
+        }
+
+
+def clock_revision() -> int:
+    """Return a revision for something unsaved: the wall clock in milliseconds, so above all of earlier processes."""
+    return time.time_ns() // 1_000_000

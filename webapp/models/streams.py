@@ -1,0 +1,96 @@
+"""Streams: where elements come from, and how their bytes are read."""
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+
+from streaming.errors import InvalidOptions
+
+NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
+
+
+class Stream(models.Model):
+    """A named flow of elements with its transport and its decoder.
+
+    Saving one publishes its definition to the gateway (`webapp.definitions`).
+    """
+
+    name = models.SlugField("name", max_length=40, unique=True, validators=[NAME_RULE], help_text="Fixed once saved.")
+    title = models.CharField("title", max_length=80)
+    icon = models.CharField(
+        "icon", max_length=20, default="dot", help_text="Shape on the map, such as ship, aircraft, bus, dot."
+    )
+    enabled = models.BooleanField("enabled", default=True)
+    ttl_s = models.FloatField(
+        "time to live [s]",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="An object unheard of for so long leaves every answer; empty: never.",
+    )
+    transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
+    transport_options = models.JSONField("transport options", default=dict, blank=True)
+    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read, such as ais, sbs1, gtfs_rt.")
+    decoder_options = models.JSONField("decoder options", default=dict, blank=True)
+    created = models.DateTimeField("created", auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    def clean(self) -> None:
+        """Check the options by building the decoder and the transport that they describe."""
+        super().clean()
+        errors = {}
+        for field in ("transport", "decoder"):
+            if getattr(self, field):
+                errors |= self._option_errors(field)
+        if self.pk and (kept := Stream.objects.filter(pk=self.pk).first()) and kept.name != self.name:
+            errors["name"] = f"the name of a stream cannot change; it is {kept.name!r}"
+        if errors:
+            raise ValidationError(errors)
+
+    def definition(self, space: str) -> dict:
+        """Return the document under which the gateway knows this stream."""
+        return {
+            "name": self.name,
+            "space": space,
+            "enabled": self.enabled,
+            "ttl_s": self.ttl_s,
+            "transport": {"kind": self.transport, **self.transport_options},
+            "decoder": {"kind": self.decoder, **self.decoder_options},
+        }
+
+    def summary(self) -> dict:
+        """Return what clients are told of this stream."""
+        return {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
+
+    def _option_errors(self, field: str) -> dict[str, str]:
+        """Return the validation errors of the transport's or the decoder's kind and options, by field."""
+        kind, options = getattr(self, field), getattr(self, f"{field}_options")
+        if not isinstance(options, dict):
+            return {f"{field}_options": f"options must be a JSON object; got {options!r}"}
+        if "kind" in options:
+            return {f"{field}_options": f"the kind has its own field; got {options['kind']!r} among the options"}
+        kinds, make = _makers(field)
+        if kind not in kinds():
+            return {field: f"{field} must be one of {', '.join(sorted(kinds()))}; got {kind!r}"}
+        try:
+            make({"kind": kind, **options}, self.name or "unnamed")
+        except InvalidOptions as error:
+            return {f"{field}_options": str(error)}
+        return {}
+
+
+def _makers(field: str):
+    """Return what lists the kinds of a decoder or transport, and what makes one of a definition and a stream's name."""
+    # Imported late: they load the libraries of their formats, which a process that edits no stream can do without.
+    if field == "decoder":
+        from streaming.decoders.registry import decoder_kinds, make_decoder
+
+        return decoder_kinds, make_decoder
+    from streaming.gateway.transports import make_transport, transport_kinds
+
+    return transport_kinds, lambda definition, _: make_transport(definition)

@@ -1,0 +1,34 @@
+"""Clients of the one Redis server."""
+
+from functools import lru_cache
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+from streaming.logs import Log, LogNames
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_connect_timeout=5, health_check_interval=30)
+
+
+def client() -> redis.Redis:
+    """Return this process's client; it is safe to share among threads."""
+    return _client(settings.REDIS_URL)
+
+
+def async_client() -> redis.asyncio.Redis:
+    """Return a new client for the running event loop; whoever asks for it closes it."""
+    return redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=5, health_check_interval=30)
+
+
+def log() -> Log:
+    """Return the logs of this project's space."""
+    return Log(client(), settings.SPACE, settings.PARTITIONS)
+
+
+def names() -> LogNames:
+    """Return the names of this project's logs."""
+    return LogNames(settings.SPACE)

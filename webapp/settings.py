@@ -1,0 +1,176 @@
+"""Settings of the web project: the only place of `webapp` that reads the environment.
+
+========================  ==============================  ===========================================================
+variable                  default                         what
+========================  ==============================  ===========================================================
+``LOOKOUT_HOME``          ``./var``                       state folder: database, secret key
+``LOOKOUT_REDIS_URL``     what ``manage.py live`` runs    logs, Celery broker, channel layer (alias ``REDIS_URL``)
+``LOOKOUT_SPACE``         ``earth``                       the space that this project shows
+``LOOKOUT_PARTITIONS``    ``2``                           partitions of the ingest log
+``LOOKOUT_HOST``          ``127.0.0.1``                   host name under which browsers reach the site
+``LOOKOUT_PORT``          ``8000``                        its port
+``LOOKOUT_SECRET_KEY``    made once, kept in the folder   signs sessions
+``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
+``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
+``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
+``DATABASE_URL``          SQLite in the state folder      any database that Django knows
+========================  ==============================  ===========================================================
+"""
+
+from pathlib import Path
+
+import environ
+
+from streaming.settings import redis_url
+from webapp.secret import kept_secret
+
+env = environ.Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+HOME = Path(env.str("LOOKOUT_HOME", "") or "var").expanduser().absolute()
+SPACE = env.str("LOOKOUT_SPACE", "earth")
+PARTITIONS = env.int("LOOKOUT_PARTITIONS", 2)
+HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
+PORT = env.int("LOOKOUT_PORT", 8000)
+REDIS_URL = redis_url(env.ENVIRON, HOME)
+
+DEBUG = env.bool("LOOKOUT_DEBUG", False)
+SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")
+ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"] + ([] if HOST in ("0.0.0.0", "::") else [HOST])
+ALLOWED_HOSTS += env.list("LOOKOUT_ALLOWED_HOSTS", default=[])
+
+INSTALLED_APPS = [
+    "webapp",
+    # Not the one that discovers: it would load the forms of django-leaflet, which need GDAL.
+    "django.contrib.admin.apps.SimpleAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "leaflet",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "webapp.middleware.ContentSecurityPolicy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "webapp.urls"
+ASGI_APPLICATION = "webapp.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {"default": env.db("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Readers do not wait for the writer (WAL); writers queue up at their first statement instead of failing later.
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL], "capacity": 1000}}
+}
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A task whose worker died is handed to another one after this time, so tasks must take less.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 90, "queue_order_strategy": "round_robin"}
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Tasks wait for Redis and for the engine: threads wait as well as processes, in a fraction of the memory.
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 6
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE_FILENAME = str(HOME / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "reconcile": {"task": "webapp.tasks.reconcile", "schedule": 30.0, "options": {"expires": 30}},
+    "record-events": {"task": "webapp.tasks.record_events", "schedule": 2.0, "options": {"expires": 2}},
+    "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "map"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_AGE = 30 * 24 * 3600
+# Sessions of several Lookouts on one machine's ports must not overwrite one another.
+SESSION_COOKIE_NAME = f"lookout_session_{PORT}"
+CSRF_COOKIE_NAME = f"lookout_csrf_{PORT}"
+X_FRAME_OPTIONS = "DENY"
+# OpenStreetMap's tile servers refuse requests that do not say from which site they come.
+SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Files are served from where they lie, under their own names: imports between ES modules work without a build.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_MAX_AGE = 60
+
+LEAFLET_CONFIG = {
+    "DEFAULT_CENTER": (30.0, 10.0),
+    "DEFAULT_ZOOM": 3,
+    "MIN_ZOOM": 2,
+    "MAX_ZOOM": 18,
+    "TILES": [],
+    "ATTRIBUTION_PREFIX": "Lookout",
+    "RESET_VIEW": False,
+    "NO_GLOBALS": False,
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
+}
+
+# Limits of one websocket connection, and of one user.
+MAX_MESSAGE_BYTES = 64 * 1024
+MESSAGES_PER_SECOND = 50
+MESSAGES_BURST = 100
+MAX_QUEUED_BYTES = 8 * 1024 * 1024
+MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# How long a task waits for the engine to acknowledge a query, and how long a web process may be silent.
+ACK_TIMEOUT_S = 10.0
+WEB_PROCESS_TTL_S = 15

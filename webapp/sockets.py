@@ -1,0 +1,3 @@
+"""Where the websocket is."""
+
+SOCKET_PATH = "ws/monitor/"

@@ -1,0 +1,43 @@
+"""Pages."""
+
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from webapp.models import LoginLink
+from webapp.sockets import SOCKET_PATH
+
+
+@never_cache
+@login_required
+def map_page(request: HttpRequest) -> HttpResponse:
+    """Show the map."""
+    page = {
+        "user": request.user.get_username(),
+        "staff": request.user.is_staff,
+        "websocket": f"/{SOCKET_PATH}",
+        "csrf": get_token(request),
+        "admin": reverse("admin:index"),
+        "logout": reverse("logout"),
+    }
+    return render(request, "map.html", {"page": page})
+
+
+@never_cache
+def health(request: HttpRequest) -> JsonResponse:
+    """Say that this process answers."""
+    return JsonResponse({"status": "ok"})
+
+
+@never_cache
+def login_once(request: HttpRequest, secret: str) -> HttpResponse:
+    """Log a user in by a one-time link."""
+    user = LoginLink.spend(secret)
+    if user is None:
+        return render(request, "registration/link_spent.html", status=410)
+    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect("map")

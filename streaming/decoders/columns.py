@@ -79,19 +79,21 @@ def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
     members = [_members(name, column) for name, column in columns.items()]
     if not members:
         return pa.array(["{}"]).take(pa.array(np.zeros(count, dtype=np.int64)))
-    inside = pc.binary_join_element_wise(*members, ",", null_handling="skip")
-    return pc.binary_join_element_wise("{", inside, "}", "")
+    # Not null_handling="skip": Arrow then leaves out the rows where every member is null (narwhals-dev/narwhals#3965).
+    inside = pc.binary_join_element_wise(*members, "")
+    return pc.binary_join_element_wise("{", pc.utf8_slice_codeunits(inside, 1), "}", "")
 
 
 def _members(name, column):
-    """Return ``"name":value`` for each row, null where the value is."""
-    start = orjson.dumps({name: 0}).decode()[1:-2]
+    """Return ``,"name":value`` for each row, nothing where the value is null."""
+    start = "," + orjson.dumps({name: 0}).decode()[1:-2]
     if pa.types.is_floating(column.type):
-        return pc.binary_join_element_wise(start, pc.cast(column, pa.string()), "")
+        members = pc.binary_join_element_wise(start, pc.cast(column, pa.string()), "")
+        return pc.fill_null(members, "")
     distinct = column.dictionary_encode()
     values = distinct.dictionary.to_pylist()
     members = pa.array([start + orjson.dumps(value).decode() for value in values], pa.string())
-    return members.take(distinct.indices)
+    return pc.fill_null(members.take(distinct.indices), "")
 
 
 def point_table(

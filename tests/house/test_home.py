@@ -25,7 +25,10 @@ def taken_port():
 
 
 def test_a_second_lookout_in_the_same_folder_is_refused_by_name_of_the_first(tmp_path):
-    second = "import sys; from pathlib import Path; from webapp.live.home import only_one\nwith only_one(Path(sys.argv[1])): pass"
+    second = (
+        "import sys; from pathlib import Path; from webapp.live.home import only_one\n"
+        "with only_one(Path(sys.argv[1])): pass"
+    )
     with only_one(tmp_path):
         refused = subprocess.run([sys.executable, "-c", second, tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert f"Lookout already runs from {tmp_path} (process {os.getpid()}); stop it first" in refused.stderr

@@ -76,12 +76,10 @@ def redis_program(place: Place) -> Program:
     return Program("redis", (REDIS_SERVER, configuration), ready=_answers(place.redis_url), stop_s=8.0)
 
 
-def steps(place: Place) -> list[Program]:
+def steps() -> list[Program]:
     """Return what runs once, in this order, between Redis and the rest."""
-    return [
-        Program("migrate", (PYTHON, MANAGE, "migrate", "--noinput")),
-        Program("seed", (PYTHON, MANAGE, "seed")),
-    ]
+    commands = {"wait_for_redis": (), "migrate": ("--noinput",), "seed_demo": ()}
+    return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 
 def programs(place: Place) -> list[Program]:

@@ -43,7 +43,7 @@ async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: C
     """Start Redis, then bring the database up to date, then start the rest; print the login link once pages answer."""
     if embedded:
         await _keep_until_ready(supervisor, redis_program(place), say)
-    for step in steps(place):
+    for step in steps():
         say(f"{step.name} ...")
         await supervisor.run(step)
     await _start_together(supervisor, programs(place), say, link=lambda: _login_link(supervisor, say))

@@ -1,0 +1,49 @@
+# Lookout. `make live` starts everything; `make check` is what the continuous integration runs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# Playwright brings a Node of its own, for machines that have none.
+NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwright/driver/node)
+# Only for its recorded flights, so without what it depends on.
+FLIGHTS := traffic==2.13
+
+.PHONY: live test check bench install lock clean
+
+live: $(INSTALLED)
+	$(BIN)/python manage.py live
+
+test: $(INSTALLED)
+	$(BIN)/python -m pytest
+	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(MAKE) --no-print-directory test
+
+bench: $(INSTALLED)
+	$(BIN)/python -m bench
+
+install: $(INSTALLED)
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Lookout needs Python 3.11 or newer; set PYTHON to one: make PYTHON=python3.12 live")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps $(FLIGHTS) -e .
+	@touch $@
+
+lock:
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install '.[test]'
+	head -n 2 requirements.lock > build/requirements.lock
+	build/lock/bin/python -m pip freeze --exclude lookout >> build/requirements.lock
+	echo 'async-timeout==5.0.1 ; python_full_version < "3.11.3"' >> build/requirements.lock
+	mv build/requirements.lock requirements.lock
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis

@@ -1,5 +1,6 @@
 """CSV with a header, by a mapping of its columns."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,7 @@ class CsvOptions(Options):
     null_values: Mapping = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
     constants: Mapping = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
     delimiter: str = option(",", "one character")
+    header: str = option("", "names of the columns, for input whose first line does not have them")
     drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
     max_line_bytes: int = option(100_000, "longer lines are malformed", minimum=100)
 
@@ -56,7 +58,7 @@ class CsvOptions(Options):
         super().__post_init__()
         check_texts("columns", self.columns)
         check_texts("constants", self.constants)
-        _check_columns(self.columns)
+        _check_columns(self)
         for column, target in self.properties.items():
             _check_property(column, target)
         for column, texts in self.null_values.items():
@@ -66,13 +68,16 @@ class CsvOptions(Options):
             raise InvalidOptions(f"delimiter must be one ASCII character; got {self.delimiter!r}")
 
 
-def _check_columns(columns):
+def _check_columns(options):
+    columns = options.columns
     unknown = sorted(set(columns) - set(ROLES))
     if unknown:
         raise InvalidOptions(f"columns may only have {', '.join(ROLES)}; got {unknown[0]!r}")
     for role in ("key", "lon", "lat"):
         if role not in columns:
             raise InvalidOptions(f"columns must have {role}; got {dict(columns)!r}")
+        if options.header and columns[role] not in options.header:
+            raise InvalidOptions(f"header must have the column of {role}, {columns[role]}; got {options.header!r}")
 
 
 def _check_property(column, target):
@@ -103,7 +108,11 @@ class CsvDecoder:
     def __init__(self, options: CsvOptions, stream: str, space: Space = EARTH) -> None:
         self._options, self._stream, self._space = options, stream, space
         self._lines = Lines(options.max_line_bytes)
-        self._header: list[str] | None = None
+        self._header = self._split(options.header) if options.header else None
+        # A quoted field that does not end with its line would swallow the lines after it.
+        delimiter = re.escape(options.delimiter.encode())
+        field = rb'(?:"(?:[^"]|"")*"|[^"%s]*)' % delimiter
+        self._row = re.compile(rb"%s(?:%s%s)*" % (field, delimiter, field), re.DOTALL)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode all complete lines; see `Decoder.feed`."""
@@ -114,7 +123,8 @@ class CsvDecoder:
     def finish(self, received_us: int) -> Decoded:
         """Decode a last line without an end; what comes next begins with a header. See `Decoder.finish`."""
         decoded = self._decoded(self._lines.finish(), received_us, [])
-        self._header = None
+        if not self._options.header:
+            self._header = None
         return decoded
 
     def _decoded(self, lines, received_us, malformed):
@@ -130,13 +140,16 @@ class CsvDecoder:
             text = line.decode("utf-8-sig", "replace").strip()
             if not text:
                 continue
-            header = [name.strip().strip('"') for name in text.split(self._options.delimiter)]
+            header = self._split(text)
             missing = [name for name in self._options.columns.values() if name not in header]
             if not missing:
                 self._header = header
                 return lines[number + 1 :]
             malformed.append(_malformed("header", line))
         return []
+
+    def _split(self, header):
+        return [name.strip().strip('"') for name in header.split(self._options.delimiter)]
 
     def _texts(self, lines, malformed):
         """Return the cells that are needed as a table of texts, null where empty."""
@@ -165,20 +178,17 @@ class CsvDecoder:
         return table.combine_chunks()
 
     def _rows(self, lines, malformed):
-        """Return the lines that are text with balanced quotes, without blank ones."""
-        lines = [line for line in lines if line and line != b"\r"]
+        """Return the lines that are text and well quoted, without blank ones."""
+        lines = [line for line in (line.rstrip(b"\r") for line in lines) if line]
         joined = b"\n".join(lines)
-        if b'"' not in joined and b"\0" not in joined and _is_utf8(joined):
-            return lines
-        rows = []
-        for line in lines:
-            if b"\0" in line or not _is_utf8(line):
-                malformed.append(_malformed("encoding", line))
-            elif line.count(b'"') % 2:
-                malformed.append(_malformed("quotes", line))
-            else:
-                rows.append(line)
-        return rows
+        if not _is_text(joined):
+            malformed += [_malformed("encoding", line) for line in lines if not _is_text(line)]
+            lines = [line for line in lines if _is_text(line)]
+        if b'"' in joined:
+            badly_quoted = {line for line in lines if b'"' in line and not self._row.fullmatch(line)}
+            malformed += [_malformed("quotes", line) for line in lines if line in badly_quoted]
+            lines = [line for line in lines if line not in badly_quoted]
+        return lines
 
     def _elements(self, texts, received_us, malformed):
         options = self._options
@@ -238,7 +248,10 @@ def _malformed(reason, sample):
     return Malformed(reason, sample[:MAX_SAMPLE_BYTES])
 
 
-def _is_utf8(data):
+def _is_text(data):
+    """Return whether bytes are UTF-8 without the control characters that Arrow takes for line ends or for nothing."""
+    if b"\0" in data or b"\r" in data:
+        return False
     try:
         data.decode()
     except UnicodeDecodeError:

@@ -13,7 +13,8 @@ from streaming.decoders import make_decoder
 
 NOW_US = 1_700_000_000_000_000
 
-AIS = b"""\\g:1-2-73874,s:r003669945,c:1384257600*00\\!AIVDM,2,1,1,B,53uRcl02<VQA<A5B22098U=@tj2222222222220N3`?5540Ht@4jhAiC,0*7B\r
+AIS = b"""\\g:1-2-73874,s:r003669945,c:1384257600*00\\\
+!AIVDM,2,1,1,B,53uRcl02<VQA<A5B22098U=@tj2222222222220N3`?5540Ht@4jhAiC,0*7B\r
 \\g:2-2-73874*12\\!AIVDM,2,2,1,B,`88888888888880,2*7E\r
 $PGHP,1,2013,11,12,12,0,0,11,219,,2190067,1,62*26
 !BSVDM,1,1,,A,13@:`L001N0ded0O6Fp8wW<00<0t,0*62
@@ -25,7 +26,8 @@ $PGHP,1,2013,11,12,12,0,0,11,219,,2190067,1,62*26
 $GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47
 """
 
-SBS = b"""MSG,3,111,11111,A955D1,111111,2022/09/23,11:27:16.635,2022/09/23,11:27:16.596,,40025,,,48.43941,9.71403,,,,,,0\r
+SBS = b"""\
+MSG,3,111,11111,A955D1,111111,2022/09/23,11:27:16.635,2022/09/23,11:27:16.596,,40025,,,48.43941,9.71403,,,,,,0\r
 MSG,4,111,11111,A955D1,111111,2022/09/23,11:27:17.635,2022/09/23,11:27:17.596,,,451.0,90.5,,,-64,,,,,0\r
 MSG,1,111,11111,A955D1,111111,2022/09/23,11:27:18.635,2022/09/23,11:27:18.596,DLH8JW  ,,,,,,,,,,,0\r
 MSG,8,111,11111,A955D1,111111,2022/09/23,11:27:19.635,2022/09/23,11:27:19.596,,,,,,,,,,,,0\r
@@ -80,8 +82,10 @@ def gtfs_realtime() -> bytes:
 
 GTFS_REALTIME = gtfs_realtime()
 
-GEOJSON_LINES = b"""{"type":"Feature","id":7,"geometry":{"type":"Point","coordinates":[190,60,12.5]},"properties":{"t":1700000000,"v":"x"}}
-{"type":"Feature","geometry":{"type":"LineString","coordinates":[[9,47],[10,48]]},"properties":{"id":"road","t":"2023-11-14T22:13:20Z"}}
+GEOJSON_LINES = b"""\
+{"type":"Feature","id":7,"geometry":{"type":"Point","coordinates":[190,60,12.5]},"properties":{"t":1700000000}}
+{"type":"Feature","geometry":{"type":"LineString","coordinates":[[9,47],[10,48]]},\
+"properties":{"id":"road","t":"2023-11-14T22:13:20Z"}}
 
 {"type":"Feature","geometry":{"type":"Point","coordinates":[9,97]},"properties":{"id":"beyond","t":1700000000}}
 {"type":"Feature","geometry":null,"properties":{"id":"nowhere","t":1700000000}}

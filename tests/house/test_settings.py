@@ -71,3 +71,8 @@ def test_every_documented_name_is_read_somewhere():
     read = (ROOT / "streaming/settings.py").read_text() + (ROOT / "webapp/settings.py").read_text()
     assert documented
     assert not {name for name in documented if f'"{name}"' not in read}
+
+
+def test_every_field_of_the_engines_settings_is_documented():
+    words = OPERATIONS.read_text()
+    assert not {field.name for field in fields(EngineSettings) if f"`{field.name}`" not in words}

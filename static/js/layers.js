@@ -1,0 +1,65 @@
+// The layer control: which streams are shown, on which base map, with or without trails.
+
+import { $, coalesced, h, setText } from "./dom.js";
+import { age, count, number } from "./format.js";
+
+const REFRESH_MS = 500;
+
+/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `onBase(i)`; `onTrails(on)` */
+export function createLayers(parts) {
+  const { store, map } = parts;
+  const rows = new Map();
+  const render = () => {
+    for (const [name, row] of rows) {
+      if (store.streams.has(name)) continue;
+      row.element.remove();
+      rows.delete(name);
+    }
+    for (const stream of store.streams.values()) {
+      if (!rows.has(stream.name)) {
+        const row = createRow(stream, parts);
+        rows.set(stream.name, row);
+        $("stream-list").append(row.element);
+      }
+      rows.get(stream.name).update(stream);
+    }
+    $("streams-empty").hidden = store.streams.size > 0;
+  };
+  map.baseNames.forEach((name, i) => {
+    const input = h("input", { type: "radio", name: "base", value: i, checked: i === 0, onchange: () => parts.onBase(i) });
+    $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
+  });
+  $("trails").addEventListener("change", ({ target }) => parts.onTrails(target.checked));
+  store.on("streams objects", coalesced(render, REFRESH_MS));
+  setInterval(render, 1000);
+  render();
+}
+
+function createRow(stream, { store, now, shown, toggle }) {
+  const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
+  const dot = h("span", { class: `kind kind-${["ship", "aircraft", "bus", "other"][stream.kind]}`, "aria-hidden": "true" });
+  const name = h("span", { class: "stream-name" });
+  const about = h("span", { class: "stream-about" });
+  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, name, about)));
+  const update = (current) => {
+    const off = current.enabled === false;
+    input.checked = !off && shown(current.name);
+    input.disabled = off;
+    element.classList.toggle("off", off);
+    setText(name, current.title ?? current.name);
+    setText(about, off ? "switched off in the admin" : describe(current, store, now()));
+  };
+  return { element, update };
+}
+
+function describe({ name, health }, store, nowMs) {
+  const objects = store.objects.byStream.get(name)?.size ?? 0;
+  const parts = [`${count(objects)} in view`];
+  if (health) {
+    if (health.state && health.state !== "running") parts.push(health.state);
+    if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
+    if (health.last_us) parts.push(`${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    if (health.error) parts.push(health.error);
+  }
+  return parts.join(" \u00b7 ");
+}

@@ -1,0 +1,258 @@
+// Puts the page together: store, socket, map and panels.
+
+import { $, debounced } from "./dom.js";
+import { createLayers } from "./layers.js";
+import { createQueryList } from "./query-list.js";
+import { createSearch } from "./search.js";
+import { createShortcuts } from "./shortcuts.js";
+import { createStatusBar } from "./status-bar.js";
+import { createStore } from "./store.js";
+import { colour, createTheme } from "./theme.js";
+import { EventList } from "./event-list.js";
+import { formatHash, parseHash } from "./url-state.js";
+import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
+import { MonitorMap } from "./map.js";
+import { ObjectPanel, Tooltip } from "./object-panel.js";
+import { QueryForm } from "./query-form.js";
+import { RectangleEditor } from "./draw.js";
+import { Socket } from "./socket.js";
+import { startFrameMeter } from "./frame-meter.js";
+import { createTabs } from "./tabs.js";
+import { toast } from "./toasts.js";
+import { KINDS } from "./objects.js";
+import { COLOURS } from "./store.js";
+
+const { L, topojson, Arrow } = window;
+const VIEW_MARGIN = 0.2; // of the viewport, on every side
+const VIEW_WAIT_MS = 150;
+const OBJECT_ZOOM = 9;
+const RESTALE_MS = 5000;
+
+const page = JSON.parse($("page").textContent);
+const now = () => Date.now();
+const store = createStore();
+const opened = parseHash(location.hash);
+let chosen = opened?.streams ?? null; // names of the streams that are shown; null for all
+const shown = (name) => chosen === null || chosen.includes(name);
+const palette = createPalette();
+
+const map = new MonitorMap($("map"), {
+  L,
+  topojson,
+  store,
+  now,
+  palette: palette.read,
+  hidden: (name) => !shown(name),
+  worldUrl: document.body.dataset.world,
+  view: opened,
+});
+const editor = new RectangleEditor(L, map.leaflet, {
+  onChange: (rectangle) => form.showNumbers(rectangle),
+  colour: () => palette.read().accent,
+});
+const tabs = createTabs(() => events.refresh());
+
+const socket = new Socket(page.websocket_path, {
+  Arrow,
+  onState: (state) => store.setLink(state, now()),
+  onOpen: () => {
+    subscribed.clear();
+    lastView = null;
+  },
+  onMessage: receive,
+});
+const subscribed = new Set();
+let lastView = null;
+
+const form = new QueryForm({
+  store,
+  editor,
+  view: () => map.bounds(),
+  centerLon: () => map.leaflet.getCenter().lng,
+  save: (query, fields) =>
+    socket.request(query ? { type: "query.edit", query: query.query, ...fields } : { type: "query.register", ...fields }),
+  onOpen: () => {
+    document.body.dataset.form = "open";
+    tabs.show("queries");
+    showQueries();
+  },
+  onClose: () => {
+    delete document.body.dataset.form;
+    showQueries();
+    $("new-query").focus();
+  },
+});
+const events = new EventList({
+  store,
+  open: () => tabs.current() === "events",
+  onPick: ({ stream, key, lon, lat }) => {
+    const slot = store.objects.slot(stream, key);
+    store.select(stream, key);
+    if (slot === undefined) map.flyTo(lon, lat, OBJECT_ZOOM);
+    else locate(slot);
+  },
+});
+const panel = new ObjectPanel({ store, now, onFollow: (slot) => map.follow(slot), onLocate: locate, onTrails: setTrails });
+const tooltip = new Tooltip({
+  store,
+  now,
+  map: map.leaflet,
+  layer: map.objects,
+  disabled: () => editor.active,
+  onPick: (slot) => pick(slot),
+});
+
+createQueryList(store, {
+  zoom: (query) => map.fitBox(query.plan.compare),
+  show: (query) => store.show(query.query, !query.shown),
+  edit: (query) => {
+    map.fitBox(query.plan.compare);
+    form.start(query);
+  },
+  pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
+  share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
+  cancel: (query) => ask({ type: "query.cancel", query: query.query }, `Cancelled \u201c${query.name}\u201d.`),
+  events: (query) => {
+    tabs.show("events");
+    events.filterBy(query.query);
+  },
+});
+createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
+createStatusBar(store, now);
+createSearch(store, (slot) => {
+  pick(slot);
+  locate(slot);
+});
+const toggleTheme = createTheme($("theme"), () => {
+  palette.forget();
+  map.recolour();
+});
+createShortcuts([
+  { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
+  { key: "q", text: "Queries", run: () => tabs.show("queries") },
+  { key: "e", text: "Events", run: () => tabs.show("events") },
+  { key: "l", text: "Layers", run: () => tabs.show("layers") },
+  { key: "/", text: "Search for an object", run: () => $("search").focus() },
+  { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
+  { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },
+  { key: "d", text: "Dark or light", run: toggleTheme },
+  { key: "+", text: "Zoom in", run: () => map.leaflet.zoomIn() },
+  { key: "-", text: "Zoom out", run: () => map.leaflet.zoomOut() },
+  { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
+]);
+for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
+
+store.on("objects selection", () => map.objects.invalidate());
+store.on("queries", showQueries);
+store.on("streams", subscribeView);
+setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
+map.leaflet.on("dragstart", () => panel.setFollow(false));
+map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
+map.leaflet.on("moveend", writeHash);
+window.addEventListener("hashchange", () => {
+  const view = parseHash(location.hash);
+  if (view) map.leaflet.setView([view.lat, view.lon], view.zoom);
+});
+new ResizeObserver(() => map.leaflet.invalidateSize({ pan: false })).observe($("map-area"));
+if (new URLSearchParams(location.search).get("meter") === "1") {
+  startFrameMeter(() => ({ objects: store.objects.live, visible: map.objects.visible.n }));
+}
+socket.connect();
+
+function receive(message) {
+  if (message.type === "error") return toast(message.message, "error");
+  store.apply(message, now());
+  if (message.type === "hello") subscribeView();
+  if (message.type === "query.status") subscribeQuery(message);
+}
+
+function subscribeQuery({ query, status }) {
+  if (status === "cancelled") subscribed.delete(query);
+  else if (!subscribed.has(query) && status !== "failed") {
+    subscribed.add(query);
+    socket.send({ type: "query.subscribe", query, format: "arrow" });
+  }
+}
+
+function subscribeView() {
+  const streams = [...store.streams.values()].filter((s) => s.enabled !== false && shown(s.name)).map((s) => s.name);
+  const { lo, hi } = paddedBox(map.bounds(), VIEW_MARGIN);
+  const message = streams.length > 0
+    ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
+    : { type: "view.unsubscribe" };
+  const text = JSON.stringify(message);
+  if (!socket.open || store.streams.size === 0 || text === lastView) return;
+  lastView = text;
+  socket.send(message);
+  if (streams.length === 0) store.dropViews();
+}
+
+/** Ask the server for something that has no form; an error becomes a toast. */
+async function ask(message, done) {
+  try {
+    await socket.request(message);
+    if (done) toast(done);
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}
+
+function showQueries() {
+  map.showQueries(store.listed(), form.open ? form.query?.query : undefined);
+}
+
+function pick(slot) {
+  if (slot === undefined) return store.select(null);
+  store.select(store.objects.streams[slot], store.objects.keys[slot]);
+}
+
+function locate(slot) {
+  map.flyTo(longitudeOf(store.objects.x[slot]), latitudeOf(store.objects.y[slot]), OBJECT_ZOOM);
+}
+
+function toggleStream(name, on) {
+  const all = [...store.streams.keys()];
+  const next = all.filter((other) => (other === name ? on : shown(other)));
+  chosen = next.length === all.length ? null : next;
+  writeHash();
+  subscribeView();
+  map.objects.invalidate();
+}
+
+function setTrails(on) {
+  map.objects.trails = on;
+  $("trails").checked = on;
+  panel.showTrails(on);
+  map.objects.invalidate();
+}
+
+function writeHash() {
+  history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }));
+}
+
+function escape() {
+  if (form.open) return form.close();
+  tooltip.hide();
+  store.select(null);
+  document.activeElement?.blur();
+}
+
+/** The canvas' colours, read from the style sheet once a theme. */
+function createPalette() {
+  let colours = null;
+  const read = () => {
+    colours ??= {
+      kinds: KINDS.map(colour),
+      queries: Array.from({ length: COLOURS }, (_, i) => colour(`q${i}`)),
+      edge: colour("sprite-edge"),
+      accent: colour("accent"),
+      sea: colour("map-sea"),
+      land: colour("map-land"),
+      coast: colour("map-coast"),
+      border: colour("map-border"),
+      grid: colour("map-grid"),
+    };
+    return colours;
+  };
+  return { read, forget: () => (colours = null) };
+}

@@ -1,0 +1,134 @@
+// The Leaflet map: panes, base layers, the rectangles of queries, and flying to places. The one place with latitude first.
+
+import { createBaseLayer } from "./base-layer.js";
+import { createObjectLayer } from "./canvas-layer.js";
+import { lessMotion } from "./dom.js";
+import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
+
+const LAT_LIMIT = 85;
+const FREE = 100_000; // degrees of longitude: any number of turns
+
+export class MonitorMap {
+  /**
+   * @param {HTMLElement} element that the django-leaflet template tag made
+   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`, `view` or null
+   */
+  constructor(element, parts) {
+    const { L, store, view } = parts;
+    Object.assign(this, parts);
+    const djoptions = JSON.parse(element.dataset.djoptions);
+    this.tiles = djoptions.layers ?? []; // switched on by hand only: the map works offline
+    djoptions.layers = [];
+    djoptions.resetview = false;
+    this.leaflet = L.Map.djangoMap(element.id, {
+      djoptions,
+      globals: false,
+      zoomControl: false,
+      fadeAnimation: false,
+      zoomAnimation: !lessMotion(),
+      inertia: !lessMotion(),
+      maxBounds: [[-LAT_LIMIT, -FREE], [LAT_LIMIT, FREE]],
+      maxBoundsViscosity: 1,
+    });
+    if (view) this.leaflet.setView([view.lat, view.lon], view.zoom);
+    L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
+    L.control.scale({ position: "bottomright", imperial: false }).addTo(this.leaflet);
+    this.leaflet.createPane("objects").style.zIndex = 450;
+    this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
+    this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
+    this.rectangles = new Map();
+    this.leaflet.on("moveend", () => this.placeRectangles());
+  }
+
+  /** Names of the base maps; the first is the offline one. */
+  get baseNames() {
+    return ["Natural Earth (offline)", ...this.tiles.map(([name]) => name)];
+  }
+
+  setBase(index) {
+    this.current?.remove();
+    const [, url, options] = this.tiles[index - 1] ?? [];
+    this.current = url
+      ? this.L.tileLayer(url, typeof options === "string" ? { attribution: options } : options).addTo(this.leaflet)
+      : this.base.addTo(this.leaflet);
+    if (this.current !== this.base) this.base.remove();
+  }
+
+  recolour() {
+    this.base.redraw();
+    this.objects.reset();
+    for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
+  }
+
+  bounds() {
+    const bounds = this.leaflet.getBounds();
+    return { west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() };
+  }
+
+  view() {
+    const { lat, lng } = this.leaflet.getCenter();
+    return { zoom: this.leaflet.getZoom(), lat, lon: wrapLongitude(lng) };
+  }
+
+  /** Bring a place into the middle, at least as near as `zoom`. */
+  flyTo(lon, lat, zoom = 9) {
+    if (!Number.isFinite(lon) || !Number.isFinite(lat)) return;
+    const target = [lat, lon + turnTowards(lon, this.leaflet.getCenter().lng)];
+    this.leaflet.flyTo(target, Math.max(this.leaflet.getZoom(), zoom), { animate: !lessMotion(), duration: 0.8 });
+  }
+
+  /** Keep a moving object in the middle. */
+  follow(slot) {
+    const { objects } = this.store;
+    const lon = longitudeOf(objects.x[slot]);
+    const center = this.leaflet.getCenter();
+    const target = this.L.latLng(latitudeOf(objects.y[slot]), lon + turnTowards(lon, center.lng));
+    const off = this.leaflet.latLngToContainerPoint(target).distanceTo(this.leaflet.getSize().divideBy(2));
+    if (off < 2) return;
+    this.leaflet.panTo(target, { animate: !lessMotion(), duration: 0.3 });
+  }
+
+  fitBox(box) {
+    const bounds = this.#latLngs(box);
+    this.leaflet.flyToBounds(bounds, { padding: [48, 48], maxZoom: 13, animate: !lessMotion(), duration: 0.8 });
+  }
+
+  /** Show the rectangles of the listed queries, but that of the edited one. */
+  showQueries(queries, edited) {
+    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && q.plan?.compare).map((q) => [q.query, q]));
+    for (const [number, { shape }] of this.rectangles) {
+      if (wanted.has(number)) continue;
+      shape.remove();
+      this.rectangles.delete(number);
+    }
+    for (const [number, query] of wanted) {
+      const known = this.rectangles.get(number);
+      if (known?.query.plan === query.plan && known.query.status === query.status) continue;
+      known?.shape.remove();
+      const shape = this.L.rectangle(this.#latLngs(query.plan.compare), this.#style(query)).addTo(this.leaflet);
+      this.rectangles.set(number, { query, shape });
+    }
+  }
+
+  /** Move the rectangles to the copy of the world that is on the screen. */
+  placeRectangles() {
+    for (const { query, shape } of this.rectangles.values()) shape.setBounds(this.#latLngs(query.plan.compare));
+  }
+
+  #latLngs(box) {
+    const { west, south, east, north } = rectangleOf(box, this.leaflet.getCenter().lng);
+    return this.L.latLngBounds([south, west], [north, east]);
+  }
+
+  #style(query) {
+    const running = query.status === "running";
+    return {
+      color: this.palette().queries[query.colour],
+      weight: 2,
+      opacity: running ? 0.95 : 0.5,
+      fillOpacity: query.plan.report === "outside" ? 0 : running ? 0.07 : 0.03,
+      dashArray: query.plan.report === "outside" ? "7 6" : running ? null : "2 5",
+      interactive: false,
+    };
+  }
+}

@@ -1,0 +1,135 @@
+// What is known of the selected object, with follow; and the tooltip of the one under the pointer.
+
+import { $, coalesced, h, setText } from "./dom.js";
+import { age, altitude, place, properties, title, utcTime } from "./format.js";
+
+const REFRESH_MS = 200;
+const AGES_MS = 1000;
+
+export class ObjectPanel {
+  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)` */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.following = false;
+    $("object-close").addEventListener("click", () => this.store.select(null));
+    $("object-follow").addEventListener("click", () => this.setFollow(!this.following));
+    $("object-locate").addEventListener("click", () => {
+      const slot = this.store.selectedSlot();
+      if (slot !== undefined) this.onLocate(slot);
+    });
+    $("object-trails").addEventListener("click", ({ currentTarget }) => {
+      const on = currentTarget.getAttribute("aria-pressed") !== "true";
+      this.onTrails(on);
+    });
+    this.store.on("selection", () => {
+      this.setFollow(false);
+      this.refresh();
+    });
+    this.store.on("objects", coalesced(() => this.refresh(), REFRESH_MS));
+    setInterval(() => this.refresh(), AGES_MS);
+  }
+
+  setFollow(on) {
+    this.following = on;
+    $("object-follow").setAttribute("aria-pressed", String(on));
+  }
+
+  showTrails(on) {
+    $("object-trails").setAttribute("aria-pressed", String(on));
+  }
+
+  refresh() {
+    const { selected } = this.store;
+    $("object-panel").hidden = !selected;
+    if (!selected) return;
+    const slot = this.store.selectedSlot();
+    $("object-gone").hidden = slot !== undefined;
+    for (const id of ["object-follow", "object-locate"]) $(id).disabled = slot === undefined;
+    if (slot === undefined) return setText($("object-title"), this.lastTitle ?? selected.key);
+    const { objects } = this.store;
+    const known = objects.properties(slot);
+    this.lastTitle = title(selected.key, known);
+    setText($("object-title"), this.lastTitle);
+    setText($("object-kind"), `${this.store.streams.get(selected.stream)?.title ?? selected.stream} \u00b7 ${selected.key}`);
+    this.#answers(slot);
+    fill($("object-properties"), [
+      ["Position", place(objects.lon[slot], objects.lat[slot])],
+      ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
+      ["Heard", utcTime(objects.timeMs[slot])],
+      ["Age", age(this.store.ageMs(slot, this.now()))],
+      ...properties(known),
+    ]);
+    if (this.following) this.onFollow(slot);
+  }
+
+  #answers(slot) {
+    const queries = this.store.objects.queries[slot].map((number) => this.store.queries.get(number)).filter(Boolean);
+    const wanted = queries.map((q) => `${q.query} ${q.name} ${q.colour}`).join();
+    if (this.shownAnswers === wanted) return;
+    this.shownAnswers = wanted;
+    $("object-answers").replaceChildren(...queries.map((query) => {
+      const chip = h("li", { class: "chip" }, query.name);
+      chip.style.setProperty("--colour", `var(--q${query.colour})`);
+      return chip;
+    }));
+  }
+}
+
+/** Rows of a description list, changed in place so that a selection of text survives. */
+function fill(list, rows) {
+  while (list.children.length > 2 * rows.length) list.lastChild.remove();
+  rows.forEach(([name, text], i) => {
+    if (!list.children[2 * i]) list.append(h("dt"), h("dd"));
+    setText(list.children[2 * i], name);
+    setText(list.children[2 * i + 1], text);
+  });
+}
+
+/** The tooltip: follows the pointer over the map, and shows all properties of the object under it. */
+export class Tooltip {
+  /** @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `now()`; `disabled()`; `onPick(slot)` */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.box = $("tooltip");
+    this.map.on("mousemove", ({ containerPoint }) => this.#over(containerPoint));
+    this.map.on("mouseout movestart zoomstart", () => this.hide());
+    this.map.on("click", ({ containerPoint }) => this.#click(containerPoint));
+  }
+
+  hide() {
+    this.box.hidden = true;
+    this.map.getContainer().classList.remove("over-object");
+  }
+
+  #click(point) {
+    if (this.disabled()) return;
+    this.hide();
+    this.onPick(this.layer.hit(point));
+  }
+
+  #over(point) {
+    this.point = point;
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.#show();
+    });
+  }
+
+  #show() {
+    const slot = this.disabled() ? undefined : this.layer.hit(this.point);
+    if (slot === undefined) return this.hide();
+    this.map.getContainer().classList.add("over-object");
+    const { objects } = this.store;
+    const known = objects.properties(slot);
+    const answers = objects.queries[slot].map((number) => this.store.queries.get(number)?.name).filter(Boolean);
+    setText(this.box.querySelector("h3"), title(objects.keys[slot], known));
+    setText(this.box.querySelector("p"), [objects.keys[slot], age(this.store.ageMs(slot, this.now())), ...answers].join(" \u00b7 "));
+    fill(this.box.querySelector("dl"), properties(known).slice(0, 14));
+    this.box.hidden = false;
+    const size = this.map.getSize();
+    const { offsetWidth, offsetHeight } = this.box;
+    const left = this.point.x + 18 + offsetWidth > size.x ? this.point.x - offsetWidth - 14 : this.point.x + 18;
+    const top = Math.max(8, Math.min(this.point.y + 14, size.y - offsetHeight - 8));
+    this.box.style.transform = `translate(${Math.max(8, left)}px, ${top}px)`;
+  }
+}

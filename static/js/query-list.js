@@ -1,0 +1,88 @@
+// The list of queries: how each stands, how many objects it holds, and what can be done with it.
+
+import { $, coalesced, h, icon, setText } from "./dom.js";
+import { count } from "./format.js";
+
+const REFRESH_MS = 200;
+
+/** @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query */
+export function createQueryList(store, actions) {
+  const rows = new Map();
+  const list = $("query-list");
+  const render = () => {
+    const queries = store.listed();
+    const numbers = new Set(queries.map((q) => q.query));
+    for (const [number, row] of rows) {
+      if (numbers.has(number)) continue;
+      row.element.remove();
+      rows.delete(number);
+    }
+    for (const query of queries) {
+      if (!rows.has(query.query)) {
+        const row = createRow(store, query.query, actions);
+        rows.set(query.query, row);
+        list.append(row.element);
+      }
+      rows.get(query.query).update(query);
+    }
+    $("queries-empty").hidden = queries.length > 0;
+    setText($("query-count"), queries.length > 0 ? String(queries.length) : "");
+  };
+  store.on("queries objects streams", coalesced(render, REFRESH_MS));
+  render();
+}
+
+function createRow(store, number, actions) {
+  const act = (name) => () => actions[name](store.queries.get(number));
+  const button = (name, symbol, text, kind = "") =>
+    h("button", { type: "button", class: `quiet small ${kind}`, onclick: act(name), "data-action": name }, icon(symbol), h("span", {}, text));
+  const parts = {
+    swatch: h("button", { type: "button", class: "swatch", onclick: act("show") }, icon("eye")),
+    name: h("span", { class: "query-name" }),
+    about: h("span", { class: "query-about" }),
+    status: h("span", { class: "pill" }),
+    count: h("span", { class: "query-count" }),
+    error: h("p", { class: "field-error", hidden: true }),
+    show: button("show", "eye", "Hide"),
+    edit: button("edit", "edit", "Edit"),
+    pause: button("pause", "pause", "Pause"),
+    share: button("share", "share", "Share"),
+    cancel: button("cancel", "trash", "Cancel", "danger"),
+  };
+  const menu = h("div", { class: "query-actions", id: `query-actions-${number}`, hidden: true },
+    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.show, parts.edit, parts.pause, parts.share, parts.cancel);
+  const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
+    h("span", { class: "query-text" }, parts.name, parts.about), parts.count, parts.status);
+  open.addEventListener("click", () => {
+    menu.hidden = !menu.hidden;
+    open.setAttribute("aria-expanded", String(!menu.hidden));
+  });
+  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.error, menu);
+  return { element, update: (query) => update(store, query, element, parts) };
+}
+
+function update(store, query, element, parts) {
+  const paused = query.status === "paused";
+  element.dataset.status = query.status;
+  element.dataset.shown = query.shown;
+  parts.swatch.style.setProperty("--colour", `var(--q${query.colour})`);
+  parts.swatch.setAttribute("aria-label", `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
+  parts.swatch.setAttribute("aria-pressed", String(query.shown));
+  setText(parts.name, query.name);
+  const where = query.plan?.where ? " \u00b7 filtered" : "";
+  const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
+  const stream = store.streams.get(query.stream)?.title ?? query.stream;
+  setText(parts.about, `${stream} ${query.plan?.report ?? "inside"}${where}${owner}`);
+  setText(parts.status, query.status);
+  parts.status.dataset.status = query.status;
+  setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");
+  parts.count.title = "objects in the answer";
+  parts.error.hidden = !query.error;
+  setText(parts.error, query.error ?? "");
+  setText(parts.show.lastChild, query.shown ? "Hide" : "Show");
+  setText(parts.pause.lastChild, paused ? "Resume" : "Pause");
+  parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
+  setText(parts.share.lastChild, query.shared ? "Unshare" : "Share");
+  for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
+  parts.pause.hidden ||= !["running", "paused"].includes(query.status);
+}

@@ -1,0 +1,23 @@
+// Keyboard shortcuts, and the overlay that lists them.
+
+import { $, h } from "./dom.js";
+
+/** @param {Array} shortcuts `{key, text, run}`; keys are ignored while typing */
+export function createShortcuts(shortcuts) {
+  const dialog = $("help");
+  const toggle = () => (dialog.open ? dialog.close() : dialog.showModal());
+  const all = [...shortcuts, { key: "?", text: "This help", run: toggle }];
+  $("shortcut-list").append(...all.flatMap(({ key, text }) => [h("dt", {}, h("kbd", {}, key === "Escape" ? "Esc" : key)), h("dd", {}, text)]));
+  $("help-button").addEventListener("click", toggle);
+  $("help-close").addEventListener("click", toggle);
+  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
+  window.addEventListener("keydown", (event) => {
+    const typing = event.target.matches?.("input:not([type=checkbox]):not([type=radio]), select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape")) return;
+    if (dialog.open && event.key !== "?") return;
+    const shortcut = all.find(({ key }) => key === event.key || key === event.key.toLowerCase());
+    if (!shortcut) return;
+    event.preventDefault();
+    shortcut.run();
+  });
+}

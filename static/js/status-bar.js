@@ -1,0 +1,40 @@
+// The head of the page: UTC and local time, age of the data, state of the connection.
+
+import { $, setText } from "./dom.js";
+import { age, lag, localClock, utcClock } from "./format.js";
+
+const TEXT = {
+  live: "Live",
+  slow: "Slow",
+  reconnecting: "Reconnecting\u2026",
+  down: "Engine down",
+  "signed-out": "Signed out",
+};
+const RESYNC_SHOWN_MS = 4000;
+
+export function createStatusBar(store, now) {
+  const render = () => {
+    const nowMs = now();
+    const state = store.connection(nowMs);
+    const resync = nowMs - store.resyncMs < RESYNC_SHOWN_MS;
+    $("connection").dataset.state = resync && state === "live" ? "slow" : state;
+    setText($("connection-text"), resync && state === "live" ? "Caught up" : TEXT[state]);
+    const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
+    setText($("connection-lag"), state === "live" || state === "slow" ? lag(lagMs) : "");
+    setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : "no data");
+    setText($("utc"), utcClock(nowMs + store.clockOffsetMs));
+    setText($("local"), localClock(nowMs + store.clockOffsetMs));
+    $("offline").hidden = state === "live" || state === "slow" || nowMs - store.link.sinceMs < 1500;
+    setText($("offline-text"), MESSAGES[state] ?? "");
+    $("offline-login").hidden = state !== "signed-out";
+  };
+  store.on("status", render);
+  setInterval(render, 500);
+  render();
+}
+
+const MESSAGES = {
+  reconnecting: "The connection is lost. What you see is from before; trying again by itself.",
+  down: "The engine does not answer. What you see is from before; it is being restarted.",
+  "signed-out": "You are signed out, or this page may not connect.",
+};

@@ -1,0 +1,37 @@
+// The tabs of the side panel; on a phone the panel is a sheet that a tap on the open tab folds away.
+
+import { $ } from "./dom.js";
+
+const NAMES = ["queries", "events", "layers"];
+
+/** @param {function} onChange called after another tab is shown */
+export function createTabs(onChange) {
+  let current = "queries";
+  const panel = $("panel");
+  const show = (name) => {
+    current = name;
+    panel.dataset.folded = "false";
+    for (const other of NAMES) {
+      const open = other === name;
+      $(`tab-${other}`).setAttribute("aria-selected", String(open));
+      $(`tab-${other}`).tabIndex = open ? 0 : -1;
+      $(`pane-${other}`).hidden = !open;
+    }
+    onChange();
+  };
+  NAMES.forEach((name, i) => {
+    const tab = $(`tab-${name}`);
+    tab.addEventListener("click", () => {
+      if (current === name && matchMedia("(max-width: 720px)").matches) panel.dataset.folded = String(panel.dataset.folded !== "true");
+      else show(name);
+    });
+    tab.addEventListener("keydown", ({ key }) => {
+      const step = { ArrowRight: 1, ArrowLeft: NAMES.length - 1 }[key];
+      if (!step) return;
+      const next = NAMES[(i + step) % NAMES.length];
+      show(next);
+      $(`tab-${next}`).focus();
+    });
+  });
+  return { show, current: () => current };
+}

@@ -1,0 +1,41 @@
+"""Distances and courses on a sphere."""
+
+import numpy as np
+
+EARTH_RADIUS_M = 6_371_008.8
+
+
+def distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
+    """Return the great-circle distance between points, in metres.
+
+    Parameters
+    ----------
+    lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
+        The four are broadcast together.
+
+    References
+    ----------
+    R. W. Sinnott, "Virtues of the Haversine", Sky and Telescope 68(2), 1984, p. 159.
+
+    Examples
+    --------
+    >>> round(float(distance_m(0, 0, 0, 1)))  # one degree of latitude
+    111195
+    """
+    lon, lat, to_lon, to_lat = (np.radians(angle) for angle in (lon_deg, lat_deg, to_lon_deg, to_lat_deg))
+    half = np.sin((to_lat - lat) / 2) ** 2 + np.cos(lat) * np.cos(to_lat) * np.sin((to_lon - lon) / 2) ** 2
+    return 2 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.minimum(half, 1.0)))
+
+
+def course_deg(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
+    """Return the course at the first point towards the second, in degrees clockwise from north, in [0, 360).
+
+    Examples
+    --------
+    >>> round(float(course_deg(0, 0, 1, 0)))
+    90
+    """
+    lon, lat, to_lon, to_lat = (np.radians(angle) for angle in (lon_deg, lat_deg, to_lon_deg, to_lat_deg))
+    east = np.sin(to_lon - lon) * np.cos(to_lat)
+    north = np.cos(lat) * np.sin(to_lat) - np.sin(lat) * np.cos(to_lat) * np.cos(to_lon - lon)
+    return np.degrees(np.arctan2(east, north)) % 360.0

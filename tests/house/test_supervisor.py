@@ -83,14 +83,14 @@ async def test_what_a_program_started_dies_with_it_even_from_a_group_of_its_own(
     assert not alive(grandchild)
 
 
-async def test_programs_end_in_the_opposite_order_of_their_start(supervisor, said, tmp_path):
+async def test_programs_end_turn_by_turn(supervisor, said, tmp_path):
     starts = tmp_path / "starts"
     starts.mkdir()
     async with supervisor:
-        for name in ("redis", "web", "engine"):
-            supervisor.keep(python(name, note_start(starts)))
-        await until(lambda: len(list(starts.iterdir())) == 3)
-    assert said == ["engine ended", "web ended", "redis ended"]
+        for name, turn in (("redis", 4), ("web", 3), ("beat", 3), ("gateway", 1)):
+            supervisor.keep(python(name, note_start(starts), end_turn=turn))
+        await until(lambda: len(list(starts.iterdir())) == 4)
+    assert said == ["gateway ended", "web, beat ended", "redis ended"]
 
 
 async def test_a_program_deaf_to_sigterm_is_killed_after_its_time(supervisor, tmp_path):

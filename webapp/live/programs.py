@@ -1,4 +1,4 @@
-"""The programs that make up Lookout, in the order in which they start; they end in the opposite order."""
+"""The programs that make up Lookout."""
 
 import asyncio
 import sys
@@ -66,6 +66,11 @@ class Place:
         return f"http://{host}:{self.port}"
 
 
+def wait_for_redis() -> Program:
+    """Return the step that waits for a Redis which somebody else runs."""
+    return Program("wait_for_redis", (PYTHON, MANAGE, "wait_for_redis"))
+
+
 def redis_program(place: Place) -> Program:
     """Return the embedded Redis, which keeps its data in the state folder."""
     folder = place.home / "redis"
@@ -73,26 +78,33 @@ def redis_program(place: Place) -> Program:
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
     configuration.write_text(REDIS_CONFIGURATION.format(port=url.port, password=url.password, folder=f'"{folder}"'))
-    return Program("redis", (REDIS_SERVER, configuration), ready=_answers(place.redis_url), stop_s=8.0)
+    return Program("redis", (REDIS_SERVER, configuration), ready=_answers(place.redis_url), stop_s=8.0, end_turn=4)
+
+
+def engine_programs(place: Place) -> list[Program]:
+    """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
+    python, url = (PYTHON, "-m"), place.redis_url
+    engine_ready = _changes(url, LogNames(place.space).engine)
+    return [
+        Program("engine", (*python, "streaming.engine"), ready=engine_ready, stop_s=8.0, end_turn=2),
+        Program("gateway", (*python, "streaming.gateway"), ready=_changes(url, HEALTH_KEY), end_turn=1),
+    ]
 
 
 def steps() -> list[Program]:
-    """Return what runs once, in this order, between Redis and the rest."""
-    commands = {"wait_for_redis": (), "migrate": ("--noinput",), "seed_demo": ()}
+    """Return what runs once, in this order, before the programs of the web."""
+    commands = {"migrate": ("--noinput",), "seed_demo": ()}
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 
-def programs(place: Place) -> list[Program]:
-    """Return what keeps running beside Redis."""
-    engine_key = LogNames(place.space).engine
-    celery = (PYTHON, "-m", "celery", "-A", "webapp")
+def web_programs(place: Place) -> list[Program]:
+    """Return what needs Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
+    celery = (PYTHON, "-m", "celery", "-A", "webapp")
     return [
-        Program("web", (*web, *WEB_OPTIONS), ready=_serves(f"{place.address}/healthz")),
-        Program("beat", (*celery, "beat", "--pidfile="), stop_s=2.0),
-        Program("worker", (*celery, "worker", *WORKER_OPTIONS)),
-        Program("engine", (PYTHON, "-m", "streaming.engine"), ready=_changes(place.redis_url, engine_key), stop_s=8.0),
-        Program("gateway", (PYTHON, "-m", "streaming.gateway"), ready=_changes(place.redis_url, HEALTH_KEY)),
+        Program("web", (*web, *WEB_OPTIONS), ready=_serves(f"{place.address}/healthz"), end_turn=3),
+        Program("worker", (*celery, "worker", *WORKER_OPTIONS), end_turn=3),
+        Program("beat", (*celery, "beat", "--pidfile="), end_turn=3),
     ]
 
 

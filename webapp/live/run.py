@@ -2,9 +2,18 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from webapp.live.programs import MANAGE, PYTHON, Place, programs, redis_program, steps
+from webapp.live.programs import (
+    MANAGE,
+    PYTHON,
+    Place,
+    engine_programs,
+    redis_program,
+    steps,
+    wait_for_redis,
+    web_programs,
+)
 from webapp.live.supervisor import Program, StepFailed, Supervisor
 
 
@@ -32,39 +41,50 @@ async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None
         starting = asyncio.create_task(start(supervisor))
         await asyncio.wait([waiting, starting], return_when=asyncio.FIRST_COMPLETED)
         if not stop.is_set():
-            await starting  # raises what it failed of
+            await _unwrapped(starting)
             await waiting
         say("ending ...")
         starting.cancel()
         await asyncio.wait([starting])
 
 
+async def _unwrapped(starting):
+    """Await the start; raise what failed first as itself, not as a group."""
+    try:
+        await starting
+    except ExceptionGroup as failed:
+        error = failed
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error from None
+
+
 async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: Callable[[str], None]) -> None:
-    """Start Redis, then bring the database up to date, then start the rest; print the login link once pages answer."""
+    """Start Redis, then the engine and the gateway, beside them the web; print the login link once pages answer."""
     if embedded:
-        await _keep_until_ready(supervisor, redis_program(place), say)
-    for step in steps():
-        say(f"{step.name} ...")
-        await supervisor.run(step)
-    await _start_together(supervisor, programs(place), say, link=lambda: _login_link(supervisor, say))
+        await _up(supervisor, redis_program(place), say)
+    else:
+        await supervisor.run(wait_for_redis())
+    async with asyncio.TaskGroup() as group:
+        for program in engine_programs(place):
+            group.create_task(_up(supervisor, program, say))
+        group.create_task(_start_web(supervisor, place, say))
     say("everything is up; Ctrl-C stops it")
 
 
-async def _start_together(supervisor, kept: Sequence[Program], say, link) -> None:
-    """Start programs at once; print the login link as soon as the web server answers."""
+async def _start_web(supervisor, place, say):
+    """Bring the database up to date, then start what uses it."""
+    for step in steps():
+        say(f"{step.name} ...")
+        await supervisor.run(step)
     async with asyncio.TaskGroup() as group:
-        for program in kept:
-            task = group.create_task(_keep_until_ready(supervisor, program, say))
-            if program.name == "web":
-                group.create_task(_after(task, link))
+        web, *_ = (group.create_task(_up(supervisor, program, say)) for program in web_programs(place))
+        await web
+        await _login_link(supervisor, say)
 
 
-async def _after(task, then):
-    await task
-    await then()
-
-
-async def _keep_until_ready(supervisor, program, say):
+async def _up(supervisor, program, say):
+    """Keep a program running and return once it is ready."""
     clock = asyncio.get_running_loop().time
     started_s = clock()
     supervisor.keep(program)

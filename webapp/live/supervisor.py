@@ -32,12 +32,15 @@ class Program:
         Whether the program does its work by now; ready as soon as it is started where there is none.
     stop_s : float
         Seconds that it gets to end after SIGTERM, before it is killed.
+    end_turn : int
+        Programs end in the order of their turns, those of one turn together.
     """
 
     name: str
     command: Sequence[str]
     ready: Callable[[], Awaitable[bool]] | None = None
     stop_s: float = 4.0
+    end_turn: int = 0
 
 
 def next_pause_s(pause_s: float, lived_s: float) -> float:
@@ -57,7 +60,7 @@ class StepFailed(Exception):
 
 @dataclass
 class Supervisor:
-    """Keeps programs running; an asynchronous context that ends them, the last started first.
+    """Keeps programs running; an asynchronous context that ends them, turn by turn.
 
     Parameters
     ----------
@@ -78,7 +81,7 @@ class Supervisor:
     say: Callable[[str], None]
     folder: Path
     lock: int | None = None
-    _tasks: dict[str, asyncio.Task] = field(default_factory=dict)
+    _tasks: dict[Program, asyncio.Task] = field(default_factory=dict)
 
     async def __aenter__(self) -> "Supervisor":
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -94,10 +97,12 @@ class Supervisor:
 
     async def __aexit__(self, *_) -> None:
         self._rotation.cancel()
-        for name, task in reversed(self._tasks.items()):
-            task.cancel()
-            await asyncio.wait([task])
-            self.say(f"{name} ended")
+        for turn in sorted({program.end_turn for program in self._tasks}):
+            ending = {task: program.name for program, task in self._tasks.items() if program.end_turn == turn}
+            for task in ending:
+                task.cancel()
+            await asyncio.wait(ending)
+            self.say(f"{', '.join(ending.values())} ended")
         with contextlib.suppress(BrokenPipeError):
             self._guardian.stdin.close()
         await asyncio.to_thread(self._guardian.wait)
@@ -121,7 +126,7 @@ class Supervisor:
 
     def keep(self, program: Program) -> None:
         """Start a program, and again each time it ends."""
-        self._tasks[program.name] = asyncio.create_task(self._keep(program), name=program.name)
+        self._tasks[program] = asyncio.create_task(self._keep(program), name=program.name)
 
     async def ready(self, program: Program) -> None:
         """Wait until a program does its work."""

@@ -46,7 +46,7 @@ def decoder_class(kind: str) -> type[Decoder]:
     InvalidOptions
         When there is no such kind.
     """
-    if kind not in _kinds():
+    if not isinstance(kind, str) or kind not in _kinds():
         raise InvalidOptions(f"a decoder's kind must be one of {', '.join(_kinds())}; got {kind!r}")
     return _kinds()[kind].load()
 

@@ -44,7 +44,7 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: (name) => !shown(name),
   worldUrl: document.body.dataset.world,
-  view: opened,
+  start: opened,
 });
 const editor = new RectangleEditor(L, map.leaflet, {
   onChange: (rectangle) => form.showNumbers(rectangle),
@@ -52,7 +52,7 @@ const editor = new RectangleEditor(L, map.leaflet, {
 });
 const tabs = createTabs(() => events.refresh());
 
-const socket = new Socket(page.websocket_path, {
+const socket = new Socket(page.websocket, {
   Arrow,
   onState: (state) => store.setLink(state, now()),
   onOpen: () => {

@@ -5,19 +5,24 @@ import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
+const OSM = [
+  "OpenStreetMap (online)",
+  "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
+  { attribution: '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors', maxZoom: 19 },
+];
 const LAT_LIMIT = 85;
 const FREE = 100_000; // degrees of longitude: any number of turns
 
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`, `view` or null
+   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`; `start`, the first view or null
    */
   constructor(element, parts) {
-    const { L, store, view } = parts;
+    const { L, store, start } = parts;
     Object.assign(this, parts);
     const djoptions = JSON.parse(element.dataset.djoptions);
-    this.tiles = djoptions.layers ?? []; // switched on by hand only: the map works offline
+    this.tiles = djoptions.layers?.length ? djoptions.layers : [OSM]; // switched on by hand only: the map works offline
     djoptions.layers = [];
     djoptions.resetview = false;
     this.leaflet = L.Map.djangoMap(element.id, {
@@ -30,7 +35,7 @@ export class MonitorMap {
       maxBounds: [[-LAT_LIMIT, -FREE], [LAT_LIMIT, FREE]],
       maxBoundsViscosity: 1,
     });
-    if (view) this.leaflet.setView([view.lat, view.lon], view.zoom);
+    if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
     L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
     L.control.scale({ position: "bottomright", imperial: false }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;

@@ -32,6 +32,7 @@ class Store {
     this.lagMs = NaN;
     this.resyncMs = NaN;
     this.clockOffsetMs = 0; // server minus this computer
+    this.restated = null; // after a greeting: the queries that the server told of
     this.selected = null; // {stream, key}
     this.listeners = new Map();
   }
@@ -128,6 +129,7 @@ const REDUCERS = {
     store.user = message.user;
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
+    store.restated = new Set();
     store.streams = new Map(
       message.streams.map((s) => [
         s.name,
@@ -139,6 +141,7 @@ const REDUCERS = {
 
   "query.status"(store, message) {
     const known = store.queries.get(message.query);
+    store.restated?.add(message.query);
     const topics = ["queries"];
     if (message.status === "cancelled") {
       dropAnswer(store, message.query);
@@ -156,7 +159,14 @@ const REDUCERS = {
     const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
     for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
     store.views = views;
-    return ["objects"];
+    // The first reply after a greeting comes when all queries were told of: others ended while the line was down.
+    for (const number of store.restated ? store.queries.keys() : []) {
+      if (store.restated.has(number)) continue;
+      dropAnswer(store, number);
+      store.queries.delete(number);
+    }
+    store.restated = null;
+    return ["objects", "queries"];
   },
 
   "answer.snapshot"(store, message, nowMs) {

@@ -2,11 +2,16 @@
 
 import asyncio
 import logging
+import os
 import signal
 
+from streaming.errors import LookoutError
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
+from streaming.gateway.samples import FLIGHTS, prepare_flights
 from streaming.settings import EngineSettings
+
+logger = logging.getLogger("streaming.gateway")
 
 
 async def run(settings: EngineSettings) -> None:
@@ -14,10 +19,23 @@ async def run(settings: EngineSettings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    samples = asyncio.create_task(asyncio.to_thread(_prepare_samples))
     config = GatewayConfig(space=settings.space, partitions=settings.partitions)
     await Gateway(settings.redis_url, config).run(stop)
+    await samples
+
+
+def _prepare_samples():
+    try:
+        prepare_flights(FLIGHTS)
+    except (LookoutError, OSError) as error:  # only the demonstration's stream needs it, and says that it is missing
+        logger.warning("%s", error)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s gateway %(levelname)s %(message)s")
-    asyncio.run(run(EngineSettings.from_environ()))
+    chosen = EngineSettings.from_environ()
+    # Relative paths of files and pipes are meant from the state folder.
+    chosen.home.mkdir(parents=True, exist_ok=True)
+    os.chdir(chosen.home)
+    asyncio.run(run(chosen))

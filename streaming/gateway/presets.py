@@ -1,0 +1,106 @@
+"""The streams that a new installation begins with: the demonstration's, and public live feeds, which are off."""
+
+from typing import Any
+
+from streaming.gateway.samples import FLIGHTS
+
+_SIMULATED = {"kind": "geojson", "key": "id", "time": "time"}
+
+# What the file of `samples.prepare_flights` means.
+FLIGHTS_DECODER: dict[str, Any] = {
+    "kind": "csv",
+    "columns": {
+        "key": "icao24",
+        "time": "timestamp",
+        "lon": "longitude",
+        "lat": "latitude",
+        "altitude": "altitude",
+    },
+    "time_format": "epoch_s",
+    "altitude_unit": "feet",
+    "properties": {
+        "callsign": "callsign",
+        "groundspeed": {"name": "speed_mps", "unit": "knots"},
+        "track": {"name": "course_deg", "unit": "degrees"},
+        "vertical_rate": {"name": "climb_mps", "unit": "feet_per_min"},
+    },
+}
+
+# Definitions as the gateway reads them, with what people see of a stream: its title and its icon.
+DEMO_STREAMS: list[dict[str, Any]] = [
+    {
+        "name": "aircraft",
+        "title": "Aircraft over Switzerland (recorded)",
+        "icon": "aircraft",
+        "space": "earth",
+        "enabled": True,
+        "ttl_s": 60,
+        "transport": {"kind": "file", "path": str(FLIGHTS), "speed": 4, "loop": True, "restamp": True},
+        "decoder": FLIGHTS_DECODER,
+    },
+    {
+        "name": "ships",
+        "title": "Ships (simulated)",
+        "icon": "ship",
+        "space": "earth",
+        "enabled": True,
+        "ttl_s": 60,
+        "transport": {"kind": "simulator", "fleet": "ships", "count": 400, "seed": 1, "step_s": 2},
+        "decoder": _SIMULATED,
+    },
+    {
+        "name": "buses",
+        "title": "Buses in Helsinki (simulated)",
+        "icon": "bus",
+        "space": "earth",
+        "enabled": True,
+        "ttl_s": 60,
+        "transport": {"kind": "simulator", "fleet": "buses", "count": 120, "seed": 1, "step_s": 1},
+        "decoder": _SIMULATED,
+    },
+    {
+        "name": "finnish_ais",
+        "title": "Ships in Finnish waters (Digitraffic, live)",
+        "icon": "ship",
+        "space": "earth",
+        "enabled": False,
+        "ttl_s": 1800,
+        "transport": {
+            "kind": "http_poll",
+            "url": "https://meri.digitraffic.fi/api/ais/v1/locations",
+            "interval_s": 30,
+            "headers": {"Digitraffic-User": "Lookout"},
+        },
+        "decoder": {
+            "kind": "geojson",
+            "framing": "document",
+            "key": "mmsi",
+            "time": "timestampExternal",
+            "rename": {"sog": "speed_kn", "cog": "course_deg", "heading": "heading_deg", "rot": "turn_code"},
+        },
+    },
+    {
+        "name": "mbta",
+        "title": "Buses and trains in Boston (MBTA, live)",
+        "icon": "bus",
+        "space": "earth",
+        "enabled": False,
+        "ttl_s": 600,
+        "transport": {
+            "kind": "http_poll",
+            "url": "https://cdn.mbta.com/realtime/VehiclePositions.pb",
+            "interval_s": 10,
+        },
+        "decoder": {"kind": "gtfs_realtime"},
+    },
+    {
+        "name": "adsb_lol",
+        "title": "Aircraft around Zurich (adsb.lol, live)",
+        "icon": "aircraft",
+        "space": "earth",
+        "enabled": False,
+        "ttl_s": 60,
+        "transport": {"kind": "http_poll", "url": "https://api.adsb.lol/v2/point/47.45/8.55/250", "interval_s": 5},
+        "decoder": {"kind": "aircraft_json"},
+    },
+]

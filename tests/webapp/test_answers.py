@@ -1,0 +1,138 @@
+"""What a websocket client is told of answers."""
+
+import pytest
+
+from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def registered(socket, **fields):
+    """Register a query and return its number once it runs."""
+    await socket.tell("query.register", id="r", name="harbour", plan=PLAN, **fields)
+    number = (await socket.hear("query.status", id="r"))["query"]
+    await socket.hear("query.status", query=number, status="running")
+    return number
+
+
+async def test_a_subscriber_gets_the_answer_and_then_its_changes(engine, streams, user, connect):
+    engine.move({"near": INSIDE, "far": OUTSIDE})
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        snapshot = await socket.hear("answer.snapshot", query=number)
+        assert [row["key"] for row in snapshot["rows"]] == ["near"]
+        assert snapshot["resync"] is False
+        engine.move({"far": INSIDE, "near": OUTSIDE})
+        signs = {}
+        while len(signs) < 2:
+            change = await socket.hear("answer.change", query=number)
+            assert change["batch"] > snapshot["batch"]
+            signs |= {row["key"]: (row["sign"], row["reason"]) for row in change["rows"]}
+        assert signs == {"far": ("+", "moved"), "near": ("-", "moved")}
+
+
+async def test_an_arrow_client_gets_the_same_rows_as_a_json_client(engine, streams, user, connect):
+    engine.move({"near": INSIDE}, properties={"speed_mps": 3.5})
+    async with connect(user) as text, connect(user) as binary:
+        number = await registered(text)
+        await text.tell("query.subscribe", query=number)
+        await binary.tell("query.subscribe", query=number, format="arrow")
+        (row,) = (await text.hear("answer.snapshot", query=number))["rows"]
+        table = (await binary.hear("answer.snapshot", query=number))["table"]
+        assert table["key"].to_pylist() == [row["key"]]
+        assert table["bounds"].to_pylist()[0][:2] == [row["lon"], row["lat"]]
+        assert row["properties"] == {"speed_mps": 3.5}
+
+
+async def test_a_new_rectangle_makes_those_left_outside_leave(engine, streams, user, connect):
+    engine.move({"near": INSIDE})
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        elsewhere = {"stream": "ships", "compare": {"lo": [0, 0], "hi": [1, 1]}}
+        await socket.tell("query.edit", query=number, plan=elsewhere)
+        change = await socket.hear("answer.change", query=number)
+        assert [(row["sign"], row["reason"]) for row in change["rows"]] == [("-", "edited")]
+        await socket.hear("query.status", query=number, status="running", revision=2)
+
+
+async def test_a_paused_query_empties_and_a_resumed_one_fills_again(engine, streams, user, connect):
+    engine.move({"near": INSIDE})
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        await socket.tell("query.edit", query=number, paused=True)
+        assert [r["sign"] for r in (await socket.hear("answer.change", query=number))["rows"]] == ["-"]
+        await socket.tell("query.edit", query=number, paused=False)
+        assert [r["sign"] for r in (await socket.hear("answer.change", query=number))["rows"]] == ["+"]
+
+
+async def test_a_cancelled_query_empties_and_cannot_be_edited(engine, streams, user, connect):
+    engine.move({"near": INSIDE})
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        await socket.tell("query.cancel", id=5, query=number)
+        change = await socket.hear("answer.change", query=number)
+        assert [(row["sign"], row["reason"]) for row in change["rows"]] == [("-", "cancelled")]
+        await socket.tell("query.edit", id=6, query=number, name="again")
+        assert (await socket.hear("error", id=6))["code"] == "query"
+
+
+async def test_an_unsubscribed_client_hears_no_more(engine, streams, user, connect):
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        await socket.tell("query.unsubscribe", query=number)
+        await socket.tell("query.snapshot", id=1, query=number)
+        await socket.hear("error", id=1, code="query")
+        engine.move({"near": INSIDE})
+        await socket.silence("answer.change")
+
+
+async def test_a_snapshot_can_be_had_again_without_a_break_in_the_changes(engine, streams, user, connect):
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        engine.move({"near": INSIDE})
+        await socket.hear("answer.change", query=number)
+        await socket.tell("query.snapshot", query=number)
+        assert len((await socket.hear("answer.snapshot", query=number))["rows"]) == 1
+
+
+async def test_a_view_shows_what_is_in_it_and_follows_the_map(engine, streams, user, connect):
+    engine.move({"near": INSIDE, "far": OUTSIDE})
+    async with connect(user) as socket:
+        await socket.tell("view.subscribe", id="v", streams=["ships", "buses"], area=BOX)
+        views = (await socket.hear("view.status", id="v"))["views"]
+        assert set(views) == {"ships", "buses"}
+        assert views["ships"] >= 2**40
+        snapshot = await socket.hear("answer.snapshot", query=views["ships"])
+        assert [row["key"] for row in snapshot["rows"]] == ["near"]
+        await socket.tell("view.subscribe", id="w", streams=["ships"], area={"lo": [25, 50], "hi": [35, 60]})
+        assert (await socket.hear("view.status", id="w"))["views"] == {"ships": views["ships"]}
+        change = await socket.hear("answer.change", query=views["ships"])
+        assert {row["key"]: row["sign"] for row in change["rows"]} == {"near": "-", "far": "+"}
+
+
+async def test_views_end_with_their_connection(engine, streams, user, connect):
+    async with connect(user) as socket:
+        await socket.tell("view.subscribe", streams=["ships"], area=BOX)
+        view = (await socket.hear("view.status"))["views"]["ships"]
+        await socket.hear("answer.snapshot", query=view)
+    entries = [fields[b"entry"].decode() for _, fields in engine.log.client.xrange(engine.log.names.control)]
+    assert sum(f'"op": "cancel", "query": {view}' in entry for entry in entries) == 1
+    assert not list(engine.log.client.scan_iter("lookout:web:*"))
+
+
+async def test_reports_of_engine_and_streams_come_by_themselves(engine, streams, user, connect, redis_client):
+    redis_client.hset("lookout:health", "ships", '{"state": "running", "elements": 7, "bytes": 9, "malformed": {}}')
+    async with connect(user) as socket:
+        assert (await socket.hear("engine.status"))["alive"] is False
+        assert (await socket.hear("stream.status"))["streams"]["ships"]["elements"] == 7

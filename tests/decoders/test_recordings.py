@@ -27,17 +27,8 @@ BUSES = {
     "properties": {"speed": {"name": "speed_mps", "unit": "mps"}, "route_id": "route_id", "trip_headsign": "headsign"},
     "constants": {"kind": "bus"},
 }
-FLIGHT_COLUMNS = [
-    "icao24",
-    "timestamp",
-    "longitude",
-    "latitude",
-    "altitude",
-    "groundspeed",
-    "track",
-    "vertical_rate",
-    "callsign",
-]
+FLIGHT_COLUMNS = ["icao24", "timestamp", "longitude", "latitude", "altitude"]
+FLIGHT_COLUMNS += ["groundspeed", "track", "vertical_rate", "callsign"]
 FLIGHTS = {
     "kind": "csv",
     "columns": {"key": "icao24", "time": "timestamp", "lon": "longitude", "lat": "latitude", "altitude": "altitude"},

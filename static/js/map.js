@@ -25,6 +25,7 @@ export class MonitorMap {
     this.tiles = djoptions.layers?.length ? djoptions.layers : [OSM]; // switched on by hand only: the map works offline
     djoptions.layers = [];
     djoptions.resetview = false;
+    djoptions.scale = null;
     this.leaflet = L.Map.djangoMap(element.id, {
       djoptions,
       globals: false,

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as format from "../../static/js/format.js";
+import { frameFigures } from "../../static/js/frame-meter.js";
+import { courseOf, kindOf } from "../../static/js/objects.js";
+
+test("units follow the field's name", () => {
+  assert.equal(format.value("speed_mps", 10), "10 m/s (19.4 kn)");
+  assert.equal(format.value("course_deg", 273.04), "273°");
+  assert.equal(format.value("altitude_m", 10668), "10,668 m (35,000 ft)");
+  assert.equal(format.value("length_m", 120), "120 m");
+  assert.equal(format.value("eta_us", 0), "1970-01-01 00:00:00 UTC");
+});
+
+test("identifiers keep their digits together", () => {
+  assert.equal(format.value("mmsi", 230123456), "230123456");
+  assert.equal(format.value("passengers", 12345), "12,345");
+});
+
+test("labels leave the unit out", () => {
+  assert.deepEqual(["speed_mps", "ship_type", "_m"].map(format.label), ["Speed", "Ship type", "M"]);
+});
+
+test("properties without a value are left out", () => {
+  assert.deepEqual(format.properties({ a: null, b: "", c: 0, d: false }), [["C", "0"], ["D", "no"]]);
+});
+
+test("ages and lags read well at every length", () => {
+  assert.deepEqual([-5, 900, 12_000, 180_000, 7_200_000, 86_400_000 * 4, NaN].map(format.age), ["now", "now", "12 s", "3 min", "2 h", "4 d", "–"]);
+  assert.deepEqual([342, 2400, 180_000, NaN].map(format.lag), ["342 ms", "2.4 s", "3 min", "–"]);
+});
+
+test("the same moment is shown in UTC and in local time", () => {
+  const ms = Date.UTC(2026, 0, 15, 12, 34, 56);
+  assert.equal(format.utcClock(ms), "12:34:56");
+  assert.equal(format.localClock(ms, "Europe/Helsinki"), "14:34:56");
+});
+
+test("places name their hemispheres, beyond the antimeridian as well", () => {
+  assert.equal(format.place(190, -10), "10.0000° S, 170.0000° W");
+  assert.equal(format.place(NaN, 1), "–");
+});
+
+test("a thing is called by its name, or else by its key", () => {
+  assert.equal(format.title("k", { name: " ", call_sign: "FIN7 " }), "FIN7");
+  assert.equal(format.title("k", {}), "k");
+});
+
+test("a server's error finds its field", () => {
+  const field = (message) => format.errorField("plan", message);
+  assert.equal(field("where must be CQL2 text; got 'a > ('"), "where");
+  assert.equal(field("compare: longitude: lo must not exceed hi; got 3 > 2"), "box");
+  assert.equal(field("stream must be the name of a stream; got ''"), "stream");
+  assert.equal(field("name must be a text of 1 to 120 characters; got ''"), "name");
+  assert.equal(field("too many messages"), null);
+});
+
+test("a course is read from the text of the properties, a heading where there is none", () => {
+  assert.equal(courseOf('{"name":"x","course_deg":12.5,"heading_deg":3}'), 12.5);
+  assert.equal(courseOf('{"course_deg":null,"heading_deg":3}'), 3);
+  assert.ok(Number.isNaN(courseOf("{}")));
+});
+
+test("an unknown icon is another kind", () => {
+  assert.deepEqual([kindOf("ship"), kindOf("aircraft"), kindOf("bus"), kindOf("balloon"), kindOf(undefined)], [0, 1, 2, 3, 3]);
+});
+
+test("frame figures are those of the frames", () => {
+  assert.deepEqual(frameFigures([10, 10, 10, 70]), { frames: 4, fps: 40, p50: 10, p99: 70, max: 70 });
+  assert.equal(frameFigures([]).fps, 0);
+});

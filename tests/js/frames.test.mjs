@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { columnsOf, readFrame } from "../../static/js/frames.js";
+
+// The vendored build is a classic script, as the page loads it.
+const Arrow = {};
+new Function("exports", "module", readFileSync(new URL("../../static/vendor/apache-arrow/Arrow.esnext.min.js", import.meta.url)))(Arrow, {});
+
+// The columns that the page reads of the frames which streaming/results.py makes.
+function frame(head, batches) {
+  const { Field, FixedSizeList, Float64, Int64, Int8, Utf8, Schema } = Arrow;
+  const schema = new Schema(
+    [
+      new Field("query", new Int64()),
+      new Field("sign", new Int8()),
+      new Field("reason", new Int8()),
+      new Field("key", new Utf8()),
+      new Field("time_us", new Int64()),
+      new Field("bounds", new FixedSizeList(6, new Field("item", new Float64(), true))),
+      new Field("properties", new Utf8(), true),
+    ],
+    new Map([["lookout", JSON.stringify(head)]]),
+  );
+  const parts = batches.map((rows) => {
+    const column = (name, type, read) => Arrow.vectorFromArray(rows.map(read), type).data[0];
+    const children = [
+      column("query", new Int64(), () => 7n),
+      column("sign", new Int8(), (row) => row.sign),
+      column("reason", new Int8(), (row) => row.reason),
+      column("key", new Utf8(), (row) => row.key),
+      column("time_us", new Int64(), (row) => row.time_us),
+      column("bounds", schema.fields[5].type, (row) => row.bounds),
+      column("properties", new Utf8(), (row) => row.properties),
+    ];
+    return new Arrow.RecordBatch(schema, Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }));
+  });
+  const bytes = Arrow.tableToIPC(new Arrow.Table(schema, parts), "stream");
+  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+}
+
+const row = (key, more = {}) => ({
+  sign: 1, reason: 4, key, time_us: 1_700_000_000_000_001n, bounds: [10, 60, -Infinity, 12, 62, Infinity], properties: '{"a":1}', ...more,
+});
+
+test("a frame that the server's own code made is read as it was meant", () => {
+  // results.frame({"type": "answer.change", "query": 7, "batch": 12, "lag_ms": 240}, rows) with two rows.
+  const bytes = readFileSync(new URL("./answer-change.arrow", import.meta.url));
+  const message = readFrame(Arrow, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength));
+  const { rows, ...head } = message;
+  assert.deepEqual(head, { type: "answer.change", query: 7, batch: 12, lag_ms: 240 });
+  assert.deepEqual([rows.keys, [...rows.sign], rows.reason], [["230123456", "\u00c5land"], [1, -1], ["moved", "expired"]]);
+  assert.deepEqual([[...rows.lon], [...rows.lat], [...rows.alt]], [[24.5, -179.5], [60.25, 10], [NaN, 10668]]);
+  assert.deepEqual([...rows.timeMs], [1_700_000_000_000, 1_700_000_001_000.5]);
+  assert.deepEqual(JSON.parse(rows.properties[0]), { course_deg: 90.5 });
+});
+
+test("a binary frame gives its head and its columns", () => {
+  const message = readFrame(Arrow, frame({ type: "answer.change", query: 7 }, [[row("a"), row("bc", { sign: -1 })]]));
+  assert.deepEqual([message.type, message.query, message.rows.length], ["answer.change", 7, 2]);
+  const { rows } = message;
+  assert.deepEqual([[...rows.sign], rows.reason, rows.keys], [[1, -1], ["expired", "expired"], ["a", "bc"]]);
+  assert.deepEqual([rows.lon[0], rows.lat[1], rows.alt[0]], [11, 61, NaN]);
+  assert.equal(rows.timeMs[0], 1_700_000_000_000.001);
+});
+
+test("names beyond ASCII and missing properties survive", () => {
+  const { rows } = readFrame(Arrow, frame({}, [[row("Åland"), row("東京", { properties: null }), row("c")]]));
+  assert.deepEqual(rows.keys, ["Åland", "東京", "c"]);
+  assert.deepEqual(rows.properties, ['{"a":1}', "", '{"a":1}']);
+});
+
+test("a frame of several batches, or of none, is one set of columns", () => {
+  assert.deepEqual(readFrame(Arrow, frame({}, [[row("a")], [row("b"), row("c")]])).rows.keys, ["a", "b", "c"]);
+  assert.equal(readFrame(Arrow, frame({}, [])).rows.length, 0);
+});
+
+test("JSON rows give the same columns", () => {
+  const json = { sign: "-", key: "a", time_us: 5000, lon: null, lat: 3, bounds: [null, 3, 100, null, 3, 200], reason: "moved", properties: { a: 1 } };
+  const rows = columnsOf([json]);
+  assert.deepEqual([rows.sign[0], rows.lon[0], rows.lat[0], rows.alt[0], rows.properties[0]], [-1, NaN, 3, 150, '{"a":1}']);
+});

@@ -1,0 +1,29 @@
+// What the tests of the store share: messages as the server sends them.
+
+import { columnsOf } from "../../static/js/frames.js";
+
+export const NOW = Date.UTC(2026, 4, 1, 12);
+
+export function hello(...streams) {
+  return { type: "hello", user: "ada", space: "earth", server_time_us: NOW * 1000, streams };
+}
+
+export const SHIPS = { name: "ships", title: "Ships", icon: "ship", enabled: true };
+
+export function row(sign, key, lon, lat, more = {}) {
+  const bounds = [lon, lat, null, lon, lat, null];
+  return { sign, key, time_us: NOW * 1000, lon, lat, bounds, reason: "moved", properties: {}, ...more };
+}
+
+export function change(query, ...rows) {
+  return { type: "answer.change", query, batch: 1, lag_ms: 100, rows: columnsOf(rows) };
+}
+
+export function snapshot(query, ...rows) {
+  return { ...change(query, ...rows), type: "answer.snapshot", resync: false };
+}
+
+export function status(query, more = {}) {
+  const plan = { stream: "ships", compare: { lo: [0, 0], hi: [1, 1] }, report: "inside", emit: "changes" };
+  return { type: "query.status", query, name: `Query ${query}`, stream: "ships", status: "running", error: null, plan, shared: false, mine: true, ...more };
+}

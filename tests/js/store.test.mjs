@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { createStore, EVENTS_KEPT } from "../../static/js/store.js";
+import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
+
+function opened(...messages) {
+  const store = createStore();
+  for (const message of [hello(SHIPS), ...messages]) store.apply(message, NOW);
+  return store;
+}
+
+const VIEW = { type: "view.status", views: { ships: 90 } };
+
+test("an object stays on the map until it has left the last answer that held it", () => {
+  const store = opened(status(7), VIEW, snapshot(90, row("+", "a", 1, 1)), snapshot(7), change(7, row("+", "a", 1, 1)));
+  store.apply(change(90, row("-", "a", 1, 1)), NOW);
+  assert.equal(store.objects.live, 1);
+  store.apply(change(7, row("-", "a", 1, 1)), NOW);
+  assert.equal(store.objects.live, 0);
+});
+
+test("an object in an answer takes the query's colour, and its own again when it leaves", () => {
+  const store = opened(status(7), VIEW, snapshot(90, row("+", "a", 1, 1)), change(7, row("+", "a", 1, 1)));
+  const slot = store.objects.slot("ships", "a");
+  assert.equal(store.objects.colour[slot], store.queries.get(7).colour);
+  store.apply(change(7, row("-", "a", 2, 2)), NOW);
+  assert.equal(store.objects.colour[slot], -1);
+});
+
+test("a hidden query colours nothing", () => {
+  const store = opened(status(7), change(7, row("+", "a", 1, 1)));
+  store.show(7, false);
+  assert.equal(store.objects.colour[store.objects.slot("ships", "a")], -1);
+});
+
+test("an older statement never moves an object back", () => {
+  const store = opened(VIEW, snapshot(90, row("+", "a", 5, 5)));
+  store.apply(change(90, row("~", "a", 1, 1, { time_us: NOW * 1000 - 1 })), NOW);
+  assert.equal(store.objects.lon[store.objects.slot("ships", "a")], 5);
+});
+
+test("the first snapshot makes no events; a later one makes those that were missed", () => {
+  const store = opened(status(7), snapshot(7, row("+", "a", 1, 1), row("+", "b", 1, 1)));
+  assert.equal(store.events.length, 0);
+  store.apply(snapshot(7, row("+", "b", 1, 1), row("+", "c", 1, 1)), NOW);
+  assert.deepEqual(store.events.map((e) => [e.sign, e.key]), [[1, "c"], [-1, "a"]]);
+  assert.equal(store.count(7), 2);
+});
+
+test("views make no events", () => {
+  assert.equal(opened(VIEW, change(90, row("+", "a", 1, 1), row("-", "a", 1, 1))).events.length, 0);
+});
+
+test("moves inside an answer make no events", () => {
+  assert.equal(opened(status(7), change(7, row("+", "a", 1, 1), row("~", "a", 2, 1))).events.length, 1);
+});
+
+test("a repeated departure is one event", () => {
+  const store = opened(status(7), change(7, row("+", "a", 1, 1), row("-", "a", 1, 1), row("-", "a", 1, 1)));
+  assert.deepEqual(store.events.map((e) => e.sign), [1, -1]);
+});
+
+test("events are bounded, and unread ones are counted until they are read", () => {
+  const store = opened(status(7));
+  for (let i = 0; i < 3 * EVENTS_KEPT; i++) store.apply(change(7, row("+", `k${i}`, 1, 1)), NOW);
+  assert.ok(store.events.length <= 2 * EVENTS_KEPT);
+  assert.equal(store.unread, 3 * EVENTS_KEPT);
+  store.readEvents();
+  assert.equal(store.unread, 0);
+});
+
+test("a cancelled query leaves the list and takes its answer along", () => {
+  const store = opened(status(7), change(7, row("+", "a", 1, 1)), status(7, { status: "cancelled" }));
+  assert.deepEqual([store.listed().length, store.objects.live], [0, 0]);
+});
+
+test("queries that ended while the line was down are forgotten", () => {
+  const store = opened(status(7), status(8), VIEW);
+  for (const message of [hello(SHIPS), status(8), VIEW]) store.apply(message, NOW);
+  assert.deepEqual(store.listed().map((q) => q.query), [8]);
+});
+
+test("a view that ends takes its objects along", () => {
+  const store = opened(VIEW, snapshot(90, row("+", "a", 1, 1)), { type: "view.status", views: {} });
+  assert.equal(store.objects.live, 0);
+});
+
+test("two queries have two colours", () => {
+  const store = opened(status(7), status(15));
+  assert.notEqual(store.queries.get(7).colour, store.queries.get(15).colour);
+});
+
+test("answers of a query that emits all are events, and keep no answer", () => {
+  const plan = { ...status(7).plan, emit: "all" };
+  const store = opened(status(7, { plan }), VIEW, snapshot(90, row("+", "a", 1, 1)), change(7, row("+", "a", 1, 1)));
+  assert.deepEqual([store.events.length, store.count(7)], [1, 0]);
+});
+
+test("recorded times do not look old: a stream's clock is that of its newest element", () => {
+  const old = { time_us: (NOW - 86_400_000) * 1000 };
+  const older = { time_us: (NOW - 90_000_000) * 1000 };
+  const store = opened(VIEW, snapshot(90, row("+", "a", 1, 1, old), row("+", "b", 1, 1, older)));
+  assert.equal(store.ageMs(store.objects.slot("ships", "a"), NOW), 0);
+  assert.equal(store.ageMs(store.objects.slot("ships", "b"), NOW + 1000), 3_601_000);
+});
+
+test("one clock that runs ahead does not make the others stale", () => {
+  const ahead = { time_us: (NOW + 86_400_000) * 1000 };
+  const store = opened(VIEW, snapshot(90, row("+", "a", 1, 1), row("+", "b", 1, 1, ahead)));
+  assert.equal(store.ageMs(store.objects.slot("ships", "a"), NOW), 0);
+});
+
+test("the badge tells live, slow, engine down and reconnecting apart", () => {
+  const store = opened();
+  store.setLink("open", NOW);
+  const engine = (more) => store.apply({ type: "engine.status", alive: true, lag_ms: 100, ...more }, NOW);
+  engine({});
+  assert.equal(store.connection(NOW), "live");
+  assert.equal(store.connection(NOW + 5000), "slow");
+  assert.equal(store.connection(NOW + 20_000), "down");
+  engine({ lag_ms: 5000 });
+  assert.equal(store.connection(NOW), "slow");
+  engine({ alive: false });
+  assert.equal(store.connection(NOW), "down");
+  store.setLink("reconnecting", NOW);
+  assert.equal(store.connection(NOW), "reconnecting");
+});
+
+test("an answer of an unknown query changes nothing", () => {
+  assert.equal(opened(change(55, row("+", "a", 1, 1))).objects.live, 0);
+});
+
+test("a trail keeps the newest places, oldest first", () => {
+  const store = opened(VIEW);
+  for (let i = 0; i < 200; i++) store.apply(change(90, row("~", "a", i / 10, 0)), NOW);
+  const trail = store.objects.trail(store.objects.slot("ships", "a"));
+  assert.equal(trail.length, 2 * 128);
+  assert.ok(trail[0] < trail.at(-2));
+  assert.equal(trail.at(-2), 19.9 / 360 + 0.5);
+});
+
+test("a slot that is used again has no trail and no colour of the object before", () => {
+  const store = opened(status(7), VIEW, change(7, row("+", "a", 1, 1), row("-", "a", 1, 1)), change(90, row("+", "b", 2, 2)));
+  const slot = store.objects.slot("ships", "b");
+  assert.deepEqual([slot, store.objects.colour[slot], store.objects.trail(slot).length], [0, -1, 2]);
+});

@@ -1,0 +1,60 @@
+"""Run the engine of one space: ``python -m streaming.engine``."""
+
+import logging
+import signal
+import sys
+import time
+
+import redis
+
+from streaming.engine.pipeline import start_query, start_session
+from streaming.engine.report import report
+from streaming.logs import Log
+from streaming.settings import EngineSettings
+
+logger = logging.getLogger("lookout.engine")
+
+REPORT_EVERY_S = 1.0
+
+
+def main() -> int:
+    """Evaluate continuous queries until told to stop; return the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    settings = EngineSettings.from_environ()
+    stopping = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.append(True))
+    client = _redis(settings.redis_url)
+    query = start_query(start_session(settings), settings)
+    logger.info("space %s: %d partitions, %d regions", settings.space, settings.partitions, settings.regions)
+    log = Log(client, settings.space, settings.partitions)
+    while query.isActive and not stopping:
+        report(log, query)
+        # Wakes up at once when the query ends.
+        query.awaitTermination(REPORT_EVERY_S)
+    if query.isActive:
+        _stop_between_batches(query)
+    return 0
+
+
+def _redis(url):
+    """Return a connection to Redis, waiting until it answers."""
+    client = redis.Redis.from_url(url)
+    while True:
+        try:
+            client.ping()
+            return client
+        except (redis.ConnectionError, redis.TimeoutError):
+            time.sleep(0.2)
+
+
+def _stop_between_batches(query):
+    """Stop the query while it waits for data, if it does so within two seconds: a batch that is cut off is run again."""
+    deadline = time.monotonic() + 2
+    while query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    query.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The Structured Streaming query of a space: logs, home stage, shuffle by region, region stage, result log."""
+
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streaming.engine.batch import Letter, region_task
+from streaming.engine.java import java_home
+from streaming.engine.source import LogSource, batch_number, client_of, layout_of
+from streaming.logs import Log
+from streaming.settings import EngineSettings
+
+# Spark renames through Hadoop's local file system; the default manager would start a process for each file's rights.
+_CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+
+
+def start_session(settings: EngineSettings) -> SparkSession:
+    """Start Spark in this process."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["JAVA_HOME"] = str(java_home(settings.java_home, settings.home))
+    # The tasks already use every core.
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    spark = (
+        SparkSession.builder.master(settings.master)
+        .appName(f"lookout {settings.space}")
+        .config("spark.driver.memory", settings.driver_memory)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
+        .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTING)
+        .config("spark.sql.streaming.minBatchesToRetain", "10")
+        .config("spark.sql.streaming.metricsEnabled", "false")
+        .config("spark.shuffle.compress", "false")
+        .config("spark.shuffle.spill.compress", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    spark.dataSource.register(LogSource)
+    return spark
+
+
+def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery:
+    """Start the query of a space; it goes on from the state that it finds."""
+    options = {
+        "redis_url": settings.redis_url,
+        "state_dir": str(settings.state_dir),
+        "space": settings.space,
+        "partitions": str(settings.partitions),
+        "regions": str(settings.regions),
+        "max_blocks": str(settings.max_blocks),
+    }
+    layout_of(str(settings.state_dir), settings.space, settings.partitions, settings.regions).store.epoch()
+    letters = spark.readStream.format("lookout").options(**options).load()
+    published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(region_stage(settings), "regions long")
+    checkpoint = Path(settings.state_dir) / "checkpoint"
+    writer = published.writeStream.format("noop").queryName(settings.space)
+    return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function of the region stage's tasks: it runs regional servers and publishes from the executor."""
+    root, url = str(settings.state_dir), settings.redis_url
+    space, partitions, regions = settings.space, settings.partitions, settings.regions
+
+    def run(batches):
+        letters = defaultdict(list)
+        for batch in batches:
+            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                letters[row[0]].append(Letter(*row))
+        layout = layout_of(root, space, partitions, regions)
+        log = Log(client_of(url), space, partitions)
+        for number in sorted(letters):
+            log.publish([region_task(layout, number, batch_number(), letters[number])])
+        yield pa.RecordBatch.from_arrays([pa.array([len(letters)])], ["regions"])
+
+    return run

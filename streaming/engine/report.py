@@ -1,0 +1,20 @@
+"""What the engine says of itself, in the hash `LogNames.engine`."""
+
+import json
+import time
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streaming.logs import Log
+
+
+def report(log: Log, query: StreamingQuery) -> None:
+    """Write the heartbeat and the last micro-batch's figures."""
+    progress = query.lastProgress
+    fields = {"at_us": time.time_ns() // 1000, "backlog": log.backlog()}
+    if progress is not None:
+        fields |= {
+            "batch": progress["batchId"],
+            "duration_ms": json.dumps(dict(progress["durationMs"])),
+        }
+    log.client.hset(log.names.engine, mapping=fields)

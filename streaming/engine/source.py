@@ -1,0 +1,137 @@
+"""The Spark source that reads the logs and, in the same task, runs the home servers.
+
+A task of it is given a span of one ingest partition and of the control log; it yields the letters to the regions. So the
+blocks never pass through the Java machine, only what the regions need.
+"""
+
+from collections.abc import Iterator
+from dataclasses import astuple
+from functools import lru_cache
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import redis
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from streaming.engine.batch import Block, Layout, home_task
+from streaming.engine.store import Store
+from streaming.logs import FIRST, LogNames
+from streaming.spaces import SPACES
+
+LETTER = "region int, head binary, arrivals binary, departures binary, passing binary"
+_SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", "arrivals", "departures", "passing"))])
+CONTROL = "control"
+
+
+@lru_cache(maxsize=8)
+def layout_of(root: str, space: str, partitions: int, regions: int) -> Layout:
+    """Return this process's layout of an engine; its store remembers the newest states between tasks."""
+    return Layout(Store(Path(root), SPACES[space]), partitions, regions)
+
+
+@lru_cache(maxsize=8)
+def client_of(url: str) -> redis.Redis:
+    """Return this process's connection to Redis."""
+    return redis.Redis.from_url(url)
+
+
+def batch_number() -> int:
+    """Return the number of the micro-batch that the current Spark task belongs to."""
+    return int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
+
+
+class LogSource(DataSource):
+    """The data source ``lookout``; its options are the engine's settings."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name under which Spark knows the source."""
+        return "lookout"
+
+    def schema(self) -> str:
+        """Return the columns of `batch.Letter`."""
+        return LETTER
+
+    def streamReader(self, schema) -> DataSourceStreamReader:
+        """Return the reader that Spark asks for offsets and spans."""
+        return LogReader(dict(self.options))
+
+
+class Span(InputPartition):
+    """Entries of one ingest partition, and of the control log, after one offset up to another."""
+
+    def __init__(self, partition: int, start: dict, end: dict) -> None:
+        self.partition, self.start, self.end = partition, start, end
+
+
+class LogReader(DataSourceStreamReader):
+    """Plans micro-batches over the logs; an offset is the last entry's id of each log."""
+
+    def __init__(self, options: dict) -> None:
+        self.url, self.root = options["redis_url"], options["state_dir"]
+        self.names = LogNames(options["space"])
+        self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
+        self.max_blocks = int(options["max_blocks"])
+
+    def _logs(self):
+        return {CONTROL: self.names.control, **{str(p): self.names.ingest(p) for p in range(self.partitions_count)}}
+
+    def initialOffset(self) -> dict:
+        """Return the offset before the first entry."""
+        return dict.fromkeys(self._logs(), FIRST)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return the bound on the blocks that a micro-batch takes from each log."""
+        return ReadMaxRows(self.max_blocks)
+
+    def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
+        """Return the offset up to which the next micro-batch reads."""
+        most = None if isinstance(limit, ReadAllAvailable) else self.max_blocks
+        return {name: self._last(key, start[name], most) for name, key in self._logs().items()}
+
+    def _last(self, key, after, most):
+        client = client_of(self.url)
+        if most is not None and client.xlen(key) > most:
+            entries = client.xrange(key, f"({after}", count=most)
+            return entries[-1][0].decode() if entries else after
+        newest = client.xrevrange(key, count=1)
+        return _later(after, newest[0][0].decode()) if newest else after
+
+    def partitions(self, start: dict, end: dict) -> list[Span]:
+        """Return a span for each ingest partition."""
+        return [Span(partition, start, end) for partition in range(self.partitions_count)]
+
+    def read(self, span: Span) -> Iterator[pa.RecordBatch]:
+        """Run one home server on its span; yield its letters."""
+        layout = layout_of(self.root, self.names.space, self.partitions_count, self.regions)
+        control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
+        blocks = (
+            Block(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
+            for fields in self._entries(str(span.partition), span)
+        )
+        letters = home_task(layout, span.partition, batch_number(), blocks, control)
+        columns = zip(*map(astuple, letters), strict=True)
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+        )
+
+    def _entries(self, name, span):
+        entries = client_of(self.url).xrange(self._logs()[name], f"({span.start[name]}", span.end[name])
+        return [fields for _, fields in entries]
+
+    def commit(self, end: dict) -> None:
+        """Trim the logs behind what Spark has committed."""
+        with client_of(self.url).pipeline(transaction=False) as pipeline:
+            for name, key in self._logs().items():
+                if end[name] != FIRST:
+                    milliseconds, sequence = end[name].split("-")
+                    pipeline.xtrim(key, minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
+            pipeline.execute()
+
+
+def _later(one, other):
+    """Return the later of two entry ids."""
+    return max(one, other, key=lambda entry: tuple(map(int, entry.split("-"))))

@@ -1,0 +1,26 @@
+"""One Spark session for the whole test run."""
+
+import os
+
+import pytest
+
+from streaming.settings import EngineSettings
+
+
+@pytest.fixture(scope="session")
+def spark_settings(redis_server, tmp_path_factory):
+    """Settings of the session's Spark; a test replaces the folder of its state."""
+    home = tmp_path_factory.mktemp("home")
+    return EngineSettings(
+        home=home, redis_url=redis_server, state_dir=home / "engine", java_home=os.environ.get("JAVA_HOME", "")
+    )
+
+
+@pytest.fixture(scope="session")
+def spark(spark_settings):
+    """The session."""
+    from streaming.engine.pipeline import start_session
+
+    session = start_session(spark_settings)
+    yield session
+    session.stop()

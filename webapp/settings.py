@@ -97,7 +97,7 @@ REDIS_TIMEOUT_S = 30
 def channel_layers(url: str) -> dict:
     """Return the channel layers on a Redis server."""
     config = {"hosts": [{"address": url, "socket_timeout": REDIS_TIMEOUT_S}], "capacity": 1000}
-    return {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": config}}
+    return {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": config}}
 
 
 CHANNEL_LAYERS = channel_layers(REDIS_URL)

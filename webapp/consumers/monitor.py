@@ -56,11 +56,11 @@ class Monitor(AsyncWebsocketConsumer):
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
-        await self.hub.attach(self)
         for group in (user_group(self.user.pk), SHARED_GROUP):
             await self.channel_layer.group_add(group, self.channel_name)
         for message in await database_sync_to_async(self._greeting)():
             self.say(message)
+        await self.hub.attach(self)
 
     async def receive(self, text_data=None, bytes_data=None):
         """Carry out a message, or say why not."""

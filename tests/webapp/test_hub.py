@@ -1,0 +1,238 @@
+"""From fragments to frames: netting, order of snapshot and changes, repeats, losses; and slow clients."""
+
+import asyncio
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.elements import bounds_array
+from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
+from streaming.spaces import EARTH
+from webapp.consumers.outbox import MAX_REPLIES, Outbox, Unread
+from webapp.hub import Hub, Subscription
+from webapp.hub.assembly import Assembly, rows_of
+from webapp.hub.subscriptions import due, encode
+
+REGIONS = 2
+KEYS = "abcd"
+
+
+def table(rows):
+    """Return result tuples of (query, key, sign, reason)."""
+    query, key, sign, reason = ([row[i] for row in rows] for i in range(4))
+    bounds = np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1))
+    hashes = [ord(k[0]) for k in key]
+    columns = [query, sign, reason, key, hashes, [0] * len(rows), bounds_array(bounds), ["{}"] * len(rows)]
+    schema = result_schema(EARTH)
+    return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+def fragment(batch, region, changes=(), snapshots=(), queries=(), epoch="e", newest_us=0):
+    return Fragment(
+        epoch, batch, region, REGIONS, table(changes), table(snapshots), tuple(queries), newest_us=newest_us
+    )
+
+
+class Screen:
+    """A client that keeps answers as the frames make them, and minds their grammar."""
+
+    def __init__(self):
+        self.answers, self.frames = {}, []
+
+    def deliver(self, subscription, text):
+        message = json.loads(text)
+        self.frames.append(message)
+        query, rows = message["query"], message["rows"]
+        if message["type"] == "answer.snapshot":
+            self.answers[query] = {row["key"] for row in rows}
+            return
+        for row in rows:
+            assert (row["key"] in self.answers[query]) == (row["sign"] != "+")
+            (self.answers[query].discard if row["sign"] == "-" else self.answers[query].add)(row["key"])
+
+    def broadcast(self, slot, text):
+        pass
+
+
+def distribute(batch, subscriptions):
+    """Hand a batch to subscriptions as the hub does."""
+    snapshots = batch.snapshot_queries
+    wanted = {frame for subscription in subscriptions for frame in due(subscription, snapshots)}
+    frames = encode(batch, wanted, 0, EARTH)
+    for subscription in subscriptions:
+        Hub._deliver(None, subscription, frames, snapshots)
+
+
+steps = st.lists(
+    st.tuples(
+        st.dictionaries(st.tuples(st.sampled_from([1, 2]), st.sampled_from(KEYS)), st.sampled_from([None, 0, 1])),
+        st.booleans(),
+        st.booleans(),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(steps, st.randoms(use_true_random=False))
+def test_a_client_holds_the_answer_after_every_batch_from_its_snapshot_on(history, random):
+    """Objects enter, leave, stay and change region; clients join at any time; fragments are repeated."""
+    assembly, where, subscriptions, log = Assembly(), {}, [], []
+    for number, (moves, joins, repeats, resync) in enumerate(history):
+        if joins:
+            subscriptions += [Subscription(Screen(), query, "json", waiting=True) for query in (1, 2)]
+        if resync and subscriptions:
+            random.choice(subscriptions).lose()
+        for subscription in subscriptions:
+            subscription.waiting = not subscription.live
+        changes = [[], []]
+        for (query, key), region in moves.items():
+            before = where.get((query, key))
+            if region is None and before is not None:
+                changes[before].append((query, key, LEFT, MOVED))
+            elif region is not None:
+                sign = STAYED if before == region else ENTERED
+                changes[region].append((query, key, sign, MOVED))
+                if before not in (None, region):
+                    changes[before].append((query, key, LEFT, HANDOFF))
+            where[query, key] = region
+        asked = sorted({s.query for s in subscriptions if s.waiting})
+        held = [[(q, k, ENTERED, SNAPSHOT) for (q, k), r in where.items() if r == n and q in asked] for n in range(2)]
+        fragments = [fragment(number, n, changes[n], held[n], asked) for n in range(REGIONS)]
+        random.shuffle(fragments)
+        log += fragments
+        arriving = fragments + (random.sample(log, min(3, len(log))) if repeats else [])
+        completed = [batch for batch in map(assembly.add, arriving) if batch is not None]
+        assert [batch.number for batch in completed] == [number]
+        distribute(completed[0], subscriptions)
+        for subscription in subscriptions:
+            truth = {k for (q, k), region in where.items() if q == subscription.query and region is not None}
+            assert subscription.subscriber.answers[subscription.query] == truth
+
+
+def test_an_object_handed_between_regions_never_leaves_the_answer():
+    assembly = Assembly()
+    assembly.add(fragment(0, 0, [(1, "a", LEFT, HANDOFF)]))
+    batch = assembly.add(fragment(0, 1, [(1, "a", ENTERED, MOVED)]))
+    assert batch.changes([1])["sign"].to_pylist() == [STAYED]
+
+
+def test_only_the_rows_of_subscribed_queries_are_cut_out():
+    assembly = Assembly()
+    assembly.add(fragment(0, 0, [(3, "a", ENTERED, MOVED), (1, "b", ENTERED, MOVED)]))
+    batch = assembly.add(fragment(0, 1, [(2, "c", ENTERED, MOVED), (1, "d", ENTERED, MOVED)]))
+    rows = batch.changes([1, 3])
+    assert rows["query"].to_pylist() == [1, 1, 3]
+    assert sorted(rows_of(rows, 1)["key"].to_pylist()) == ["b", "d"]
+    assert rows_of(rows, 2).num_rows == 0
+
+
+def test_the_frame_of_a_query_is_encoded_once_for_all_its_subscribers():
+    assembly, screens = Assembly(), [Screen(), Screen()]
+    subscriptions = [Subscription(screen, 1, "json", live=True) for screen in screens]
+    assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)]))
+    batch = assembly.add(fragment(0, 1))
+    frames = [frame for s in subscriptions for frame in due(s, frozenset())]
+    assert len(set(frames)) == 1
+    assert len(encode(batch, set(frames), 0, EARTH)) == 1
+
+
+def test_a_batch_that_never_ends_is_a_gap():
+    assembly = Assembly()
+    assert assembly.add(fragment(0, 0)) is None
+    assert assembly.add(fragment(1, 0)) is None
+    batch = assembly.add(fragment(1, 1))
+    assert (batch.number, batch.gap) == (1, True)
+    assert assembly.add(fragment(0, 1)) is None
+    assembly.add(fragment(2, 0))
+    assert not assembly.add(fragment(2, 1)).gap
+
+
+def test_an_engine_that_starts_afresh_is_noticed_once():
+    assembly = Assembly()
+    for region in range(REGIONS):
+        first = assembly.add(fragment(7, region))
+    assert not first.new_epoch
+    for region in range(REGIONS):
+        second = assembly.add(fragment(0, region, epoch="f"))
+    assert (second.number, second.new_epoch) == (0, True)
+    for region in range(REGIONS):
+        third = assembly.add(fragment(1, region, epoch="f"))
+    assert not third.new_epoch
+
+
+def test_lag_is_the_age_of_the_newest_element():
+    assembly, screen = Assembly(), Screen()
+    assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)], newest_us=5_000))
+    batch = assembly.add(fragment(0, 1, newest_us=7_000))
+    (frame,) = due(Subscription(screen, 1, "json", live=True), frozenset())
+    assert json.loads(encode(batch, [frame], 10_000, EARTH)[frame])["lag_ms"] == 3
+
+
+class Wire:
+    """A connection whose client reads only when told."""
+
+    def __init__(self, room=0):
+        self.sent, self.recovered, self.open = [], asyncio.Queue(), asyncio.Semaphore(room)
+
+    async def send(self, frame):
+        await self.open.acquire()
+        self.sent.append(frame)
+
+    async def recover(self, lost):
+        self.recovered.put_nowait(lost)
+
+
+async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_it_reads():
+    wire = Wire()
+    outbox = Outbox(wire.send, wire.recover, max_bytes=100)
+    sender = asyncio.create_task(outbox.run())
+    one, two, idle = (Subscription(None, query, "json", live=True) for query in (1, 2, 3))
+    outbox.answer(one, "first" + "." * 55)
+    outbox.answer(two, "second" + "." * 24)
+    outbox.reply("reply")
+    outbox.answer(one, "third" + "." * 55)
+    assert [s.live for s in (one, two, idle)] == [False, False, True]
+    outbox.answer(two, "a change that carries nothing on")
+    for _ in range(3):
+        wire.open.release()
+    async with asyncio.timeout(5):
+        lost = await wire.recovered.get()
+    assert set(lost) == {one, two}
+    assert wire.sent == ["reply"]
+    outbox.answer(one, "the snapshot")
+    while "the snapshot" not in wire.sent:
+        await asyncio.sleep(0)
+    sender.cancel()
+
+
+async def test_an_answer_larger_than_the_queue_still_goes_through():
+    wire = Wire(room=9)
+    outbox = Outbox(wire.send, wire.recover, max_bytes=10)
+    sender = asyncio.create_task(outbox.run())
+    outbox.answer(Subscription(None, 1, "json", live=True), "x" * 100)
+    while not wire.sent:
+        await asyncio.sleep(0)
+    sender.cancel()
+
+
+async def test_of_a_report_only_the_newest_waits_and_unread_replies_end_the_connection():
+    wire = Wire()
+    outbox = Outbox(wire.send, wire.recover, max_bytes=10)
+    for number in range(100):
+        outbox.broadcast("engine.status", str(number))
+    with pytest.raises(Unread):
+        for _ in range(MAX_REPLIES + 1):
+            outbox.reply("reply")
+    wire.open.release()
+    sender = asyncio.create_task(outbox.run())
+    while not wire.sent:
+        await asyncio.sleep(0)
+    assert wire.sent == ["99"]
+    sender.cancel()

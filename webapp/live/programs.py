@@ -28,6 +28,7 @@ stop-writes-on-bgsave-error no
 maxmemory 1gb
 maxmemory-policy noeviction
 daemonize no
+set-proc-title no
 """
 
 WEB_OPTIONS = (

@@ -60,7 +60,7 @@ async def _unwrapped(starting):
 
 
 async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: Callable[[str], None]) -> None:
-    """Start Redis, then the engine and the gateway, beside them the web; print the login link once pages answer."""
+    """Start Redis, then the engine and the gateway, beside them the web; tell the login link once pages answer."""
     if embedded:
         await _up(supervisor, redis_program(place), say)
     else:
@@ -79,8 +79,9 @@ async def _start_web(supervisor, place, say):
         await supervisor.run(step)
     async with asyncio.TaskGroup() as group:
         web, *_ = (group.create_task(_up(supervisor, program, say)) for program in web_programs(place))
+        link = await _login_link(supervisor)
         await web
-        await _login_link(supervisor, say)
+        say(link)
 
 
 async def _up(supervisor, program, say):
@@ -92,15 +93,14 @@ async def _up(supervisor, program, say):
     say(f"{program.name} is ready after {clock() - started_s:.1f} s" if program.ready else f"{program.name} is started")
 
 
-async def _login_link(supervisor, say):
-    """Print the link with which the first user logs in."""
+async def _login_link(supervisor):
+    """Return a line with the link that logs the first user in."""
     command = Program("login_link", (PYTHON, MANAGE, "create_login_link"))
     log = supervisor.logs / f"{command.name}.log"
-    log.unlink(missing_ok=True)  # A link is a key: it stays in no log.
     try:
         await supervisor.run(command)
-        say(log.read_text().strip())
+        return f"log in, once, at {log.read_text().strip()}"
     except StepFailed as error:
-        say(f"no login link: {error}")
+        return f"no login link: {error}"
     finally:
-        log.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)  # A link is a key: it stays in no log.

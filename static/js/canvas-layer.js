@@ -1,6 +1,7 @@
-// The moving objects as one Leaflet layer with a 2-D canvas, larger than the map so that a pan moves it for nothing.
+// The moving objects as one Leaflet layer with two canvases, larger than the map so that a pan moves them for nothing:
+// trails and the ring below, the objects above.
 
-import { HEADINGS, mercatorX } from "./geometry.js";
+import { mercatorX } from "./geometry.js";
 import { NO_COLOUR } from "./objects.js";
 import { SpriteSheet, spriteRow } from "./sprites.js";
 
@@ -32,13 +33,18 @@ export function createObjectLayer(L, store, { palette, now, hidden }) {
 
 const METHODS = {
   onAdd(map) {
-    this.canvas = this.L.DomUtil.create("canvas", "objects leaflet-zoom-animated", map.getPane("objects"));
-    this.context = this.canvas.getContext("2d");
+    const canvas = () => this.L.DomUtil.create("canvas", "objects leaflet-zoom-animated", map.getPane("objects"));
+    this.below = canvas();
+    this.canvas = canvas();
+    this.lines = this.below.getContext("2d");
+    // Kept in memory rather than on a graphics card: every frame is put there pixel by pixel.
+    this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.reset();
   },
 
   onRemove() {
     cancelAnimationFrame(this.frame);
+    this.below.remove();
     this.canvas.remove();
   },
 
@@ -101,7 +107,7 @@ const METHODS = {
     const map = this._map;
     const scale = map.getZoomScale(zoom, this.zoom);
     const offset = this.half.multiplyBy(-scale).add(map.project(this.center, zoom)).subtract(map._getNewPixelOrigin(center, zoom));
-    this.L.DomUtil.setTransform(this.canvas, offset, scale);
+    for (const canvas of [this.below, this.canvas]) this.L.DomUtil.setTransform(canvas, offset, scale);
   },
 
   anchor() {
@@ -116,11 +122,13 @@ const METHODS = {
     this.width = size.x + 2 * pad.x;
     this.height = size.y + 2 * pad.y;
     const [width, height] = [Math.round(this.width * this.ratio), Math.round(this.height * this.ratio)];
-    if (this.canvas.width !== width || this.canvas.height !== height) {
-      this.canvas.width = width;
-      this.canvas.height = height;
-      this.canvas.style.width = `${this.width}px`;
-      this.canvas.style.height = `${this.height}px`;
+    if (this.canvas.width !== width || this.canvas.height !== height || !this.image) {
+      for (const canvas of [this.below, this.canvas]) {
+        Object.assign(canvas, { width, height });
+        Object.assign(canvas.style, { width: `${this.width}px`, height: `${this.height}px` });
+      }
+      this.image = this.context.createImageData(width, height);
+      this.pixels = { width, height, pixels: new Uint32Array(this.image.data.buffer) };
     }
     this.anchored = true;
   },
@@ -134,12 +142,11 @@ const METHODS = {
       this.sheet.size = size;
     }
     this.cull();
-    this.context.setTransform(1, 0, 0, 1, 0, 0);
-    this.context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    this.drawTrails();
+    this.drawLines();
+    this.pixels.pixels.fill(0);
     this.drawSprites();
-    this.drawSelection();
-    if (first) this.L.DomUtil.setTransform(this.canvas, this.corner, 1);
+    this.context.putImageData(this.image, 0, 0);
+    if (first) for (const canvas of [this.below, this.canvas]) this.L.DomUtil.setTransform(canvas, this.corner, 1);
   },
 
   /** Find the objects on the canvas and their places on it, in CSS pixels. */
@@ -197,61 +204,62 @@ const METHODS = {
     const slot = visible.slots[i];
     const stale = objects.timeMs[slot] < staleBefore.get(objects.streams[slot]);
     const row = spriteRow(objects.kind[slot], objects.colour[slot], stale);
-    sheet.prepare(row);
-    const { cell } = sheet;
-    const half = cell / 2;
-    const left = (visible.x[i] * ratio - half + 0.5) | 0; // whole pixels copy without resampling
-    const top = (visible.y[i] * ratio - half + 0.5) | 0;
-    this.context.drawImage(sheet.canvas, (objects.heading[slot] % HEADINGS) * cell, row * cell, cell, cell, left, top, cell, cell);
+    sheet.draw(this.pixels, row, objects.heading[slot], Math.round(visible.x[i] * ratio), Math.round(visible.y[i] * ratio));
   },
 
-  drawTrails() {
-    const { objects } = this.store;
+  drawLines() {
     const selected = this.store.selectedSlot();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
-    if (!all && !(this.trails && selected !== undefined)) return;
+    const empty = !all && selected === undefined;
+    this.below.hidden = empty; // an empty canvas need not be composed
+    if (empty) return;
+    this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.lines.clearRect(0, 0, this.width, this.height);
+    if (this.trails) this.drawTrails(all, selected);
+    this.drawSelection(selected);
+  },
+
+  drawTrails(all, selected) {
+    const { objects } = this.store;
     const colours = this.palette();
     const view = this.place();
-    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    this.context.lineJoin = "round";
+    this.lines.lineJoin = "round";
     for (let i = 0; i < this.visible.n; i++) {
       const slot = this.visible.slots[i];
       if (!all && slot !== selected) continue;
       const colour = objects.colour[slot];
-      this.context.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
-      this.context.lineWidth = slot === selected ? 2.2 : 1.2;
-      this.context.globalAlpha = slot === selected ? 0.85 : 0.4;
+      this.lines.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
+      this.lines.lineWidth = slot === selected ? 2.2 : 1.2;
+      this.lines.globalAlpha = slot === selected ? 0.85 : 0.4;
       this.trailPath(objects.trail(slot), view);
     }
-    this.context.globalAlpha = 1;
+    this.lines.globalAlpha = 1;
   },
 
   trailPath(trail, view) {
     if (trail.length < 4) return;
-    this.context.beginPath();
+    this.lines.beginPath();
     const last = trail[trail.length - 2];
     let x = last + Math.round(view.middle - last);
-    this.context.moveTo(x * view.world - view.left, trail[trail.length - 1] * view.world - view.top);
+    this.lines.moveTo(x * view.world - view.left, trail[trail.length - 1] * view.world - view.top);
     for (let i = trail.length - 4; i >= 0; i -= 2) {
       x = trail[i] + Math.round(x - trail[i]); // never the long way round the world
-      this.context.lineTo(x * view.world - view.left, trail[i + 1] * view.world - view.top);
+      this.lines.lineTo(x * view.world - view.left, trail[i + 1] * view.world - view.top);
     }
-    this.context.stroke();
+    this.lines.stroke();
   },
 
-  drawSelection() {
-    const selected = this.store.selectedSlot();
+  drawSelection(selected) {
     if (selected === undefined) return;
     const i = this.visible.slots.subarray(0, this.visible.n).indexOf(selected);
     if (i < 0) return;
     const { edge, accent } = this.palette();
-    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     for (const [width, style] of [[4.5, edge], [2, accent]]) {
-      this.context.beginPath();
-      this.context.arc(this.visible.x[i], this.visible.y[i], RING_PX, 0, 2 * Math.PI);
-      this.context.lineWidth = width;
-      this.context.strokeStyle = style;
-      this.context.stroke();
+      this.lines.beginPath();
+      this.lines.arc(this.visible.x[i], this.visible.y[i], RING_PX, 0, 2 * Math.PI);
+      this.lines.lineWidth = width;
+      this.lines.strokeStyle = style;
+      this.lines.stroke();
     }
   },
 

@@ -58,6 +58,6 @@ def make_transport(definition: Mapping[str, Any]) -> Transport:
         raise InvalidOptions(f"a transport must be an object with a kind; got {definition!r}")
     registry = _registry()
     kind = definition.get("kind")
-    if kind not in registry:
+    if not isinstance(kind, str) or kind not in registry:
         raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(registry))}; got {kind!r}")
     return registry[kind].load()(definition)

@@ -32,25 +32,36 @@ class Pipe:
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the writers write; see `base.Transport.chunks`."""
-        while True:
-            reader, pipe = await open_pipe(self.options.path)
-            try:
+        # Held open throughout, so that a writer who comes while the pipe is opened again finds a reader.
+        anchor = open_descriptor(self.options.path)
+        reader, pipe = await open_reader(self.options.path)
+        try:
+            while True:
                 yield OPEN
                 while payload := await reader.read(READ_BYTES):
                     yield Chunk(payload=payload)
-            finally:
                 pipe.close()
-            yield Chunk(mark=Mark.DOCUMENT_END)
+                # Opened before the mark is yielded: its taker may take a while, and the next writer come meanwhile.
+                reader, pipe = await open_reader(self.options.path)
+                yield Chunk(mark=Mark.DOCUMENT_END)
+        finally:
+            pipe.close()
+            os.close(anchor)
 
 
-async def open_pipe(path: str) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """Open a named pipe without waiting for a writer."""
+def open_descriptor(path: str) -> int:
+    """Open a named pipe for reading without waiting for a writer; return the file descriptor."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise TransportError(f"path must name a pipe (made by mkfifo); got {path!r}")
+    return descriptor
+
+
+async def open_reader(path: str) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+    """Open a named pipe; return what reads it and what closes it."""
     reader = asyncio.StreamReader(limit=READ_BYTES)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(open_descriptor(path), "rb", buffering=0)
     )
     return reader, pipe

@@ -36,7 +36,7 @@ class UdpListener(Live):
         """Yield what arrives; see `base.Transport.chunks`."""
         loop = asyncio.get_running_loop()
         address = (self.options.host, self.options.port)
-        socket_transport, mailbox = await loop.create_datagram_endpoint(_Mailbox, local_addr=address)
+        socket_transport, mailbox = await loop.create_datagram_endpoint(Mailbox, local_addr=address)
         try:
             bound = socket_transport.get_extra_info("socket")
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KERNEL_BYTES)
@@ -50,8 +50,8 @@ class UdpListener(Live):
             socket_transport.close()
 
 
-class _Mailbox(asyncio.DatagramProtocol):
-    """Datagrams that wait to be taken, bounded in bytes."""
+class Mailbox(asyncio.DatagramProtocol):
+    """Datagrams that wait to be taken, bounded in bytes; what comes beyond is counted as overflow."""
 
     def __init__(self) -> None:
         self.waiting: deque[bytes] = deque()
@@ -59,7 +59,8 @@ class _Mailbox(asyncio.DatagramProtocol):
         self.overflow = 0
         self.filled = asyncio.Event()
 
-    def datagram_received(self, data, addr):
+    def datagram_received(self, data: bytes, addr: tuple) -> None:
+        """Keep a datagram; called by asyncio."""
         if self.size + len(data) > _WAITING_BYTES:
             self.overflow += 1
             return
@@ -67,10 +68,11 @@ class _Mailbox(asyncio.DatagramProtocol):
         self.size += len(data)
         self.filled.set()
 
-    def take_document(self):
+    def take_document(self) -> Chunk:
+        """Return the oldest datagram as a document of its own."""
         return self._chunk([self._take()], Mark.DOCUMENT_END)
 
-    def take_lines(self):
+    def take_lines(self) -> Chunk:
         """Return several datagrams at once, each completed to whole lines: a decoder is cheaper by the batch."""
         lines = []
         size = 0

@@ -32,7 +32,8 @@ export function withoutSeam(lines) {
   for (const line of lines) {
     let part = [line[0]];
     for (let i = 1; i < line.length; i++) {
-      if (onSeam(line[i - 1]) && onSeam(line[i])) {
+      const acrossTheWorld = Math.abs(line[i][0] - line[i - 1][0]) > 180;
+      if (acrossTheWorld || (onSeam(line[i - 1]) && onSeam(line[i]))) {
         if (part.length > 1) out.push(part);
         part = [];
       }

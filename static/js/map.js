@@ -24,6 +24,7 @@ export class MonitorMap {
     const djoptions = JSON.parse(element.dataset.djoptions);
     this.tiles = djoptions.layers?.length ? djoptions.layers : [OSM]; // switched on by hand only: the map works offline
     djoptions.layers = [];
+    djoptions.extent = null; // longitude goes round and round
     djoptions.resetview = false;
     djoptions.scale = null;
     this.leaflet = L.Map.djangoMap(element.id, {

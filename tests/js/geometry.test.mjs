@@ -74,6 +74,10 @@ test("the cut along the antimeridian is no coast", () => {
   assert.deepEqual(withoutSeam([[[170, 1], [180, 1], [180, 5], [170, 5]]]), [[[170, 1], [180, 1]], [[180, 5], [170, 5]]]);
 });
 
+test("an island on the antimeridian draws no line around the world", () => {
+  assert.deepEqual(withoutSeam([[[179, -16], [179.99, -16], [-179.9, -16], [-179, -16]]]), [[[179, -16], [179.99, -16]], [[-179.9, -16], [-179, -16]]]);
+});
+
 test("the URL brings back the view and the streams", () => {
   const view = { zoom: 7, lat: 60.123, lon: -24.9, streams: ["ships", "a/b,c"] };
   assert.deepEqual(parseHash(formatHash(view)), view);

@@ -1,6 +1,6 @@
 // The base map that needs no internet: land, coast and borders drawn into tiles, so that panning costs nothing.
 
-import { clippedLine, clippedRing, overlaps, projected, ringsOf, simplified, withoutSeam } from "./land.js";
+import { clippedLine, clippedRing, overlaps, projected, ringsOf, simplified, unwrappedRings, withoutSeam } from "./land.js";
 
 const TILE_PX = 512;
 const WORLD_PX = 256;
@@ -58,7 +58,7 @@ function world(topojson, url) {
 function levelsOf(topojson, topology) {
   const { countries, land } = topology.objects;
   const shapes = {
-    land: ringsOf(topojson.feature(topology, land)).map(projected),
+    land: ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings).map(projected),
     coast: withoutSeam(topojson.mesh(topology, land).coordinates).map(projected),
     borders: withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates).map(projected),
   };

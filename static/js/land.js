@@ -44,6 +44,26 @@ export function withoutSeam(lines) {
   return out;
 }
 
+/**
+ * A ring whose longitudes jump across the antimeridian as two whole rings, one on each side of the world. Antarctica goes
+ * round the pole, and closes along the map's lower edge as it is.
+ */
+export function unwrappedRings(ring) {
+  let turn = 0;
+  let jumps = false;
+  const whole = ring.map(([lon, lat], i) => {
+    const step = i > 0 ? lon - ring[i - 1][0] : 0;
+    if (Math.abs(step) > 180) {
+      turn -= 360 * Math.sign(step);
+      jumps = true;
+    }
+    return [lon + turn, lat];
+  });
+  if (!jumps || turn !== 0 || ring.some(([, lat]) => lat < -60)) return [ring];
+  const away = whole.some(([lon]) => lon > 180) ? -360 : 360;
+  return [whole, whole.map(([lon, lat]) => [lon + away, lat])];
+}
+
 /** Shapes without the points that lie nearer than a tolerance to the last kept one, and without those smaller than it. */
 export function simplified(shapes, tolerance) {
   return shapes.flatMap(({ points, box }) => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as geometry from "../../static/js/geometry.js";
-import { clippedLine, clippedRing, projected, simplified, withoutSeam } from "../../static/js/land.js";
+import { clippedLine, clippedRing, projected, simplified, unwrappedRings, withoutSeam } from "../../static/js/land.js";
 import { planOf } from "../../static/js/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 
@@ -76,6 +76,13 @@ test("the cut along the antimeridian is no coast", () => {
 
 test("an island on the antimeridian draws no line around the world", () => {
   assert.deepEqual(withoutSeam([[[179, -16], [179.99, -16], [-179.9, -16], [-179, -16]]]), [[[179, -16], [179.99, -16]], [[-179.9, -16], [-179, -16]]]);
+});
+
+test("an island on the antimeridian is filled on both sides of the world, and nowhere between", () => {
+  const rings = unwrappedRings([[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]);
+  assert.deepEqual(rings.map((ring) => ring.map(([lon]) => lon)), [[179, 181, 181, 179, 179], [-181, -179, -179, -181, -181]]);
+  const plain = [[1, 0], [2, 0], [2, 1], [1, 0]];
+  assert.deepEqual(unwrappedRings(plain), [plain]);
 });
 
 test("the URL brings back the view and the streams", () => {

@@ -37,7 +37,7 @@ class Document:
 
 
 class Lines:
-    """Cuts bytes into lines.
+    """Cuts bytes into lines; empty ones are left out.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Lines:
             return [], too_long
         lines = self._last.finish()
         *complete, last = rest
-        for line in complete:
+        for line in filter(None, complete):
             (lines if len(line) <= self.max_bytes else too_long).append(line)
         return lines, too_long + self._last.feed(last)
 

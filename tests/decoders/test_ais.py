@@ -167,9 +167,10 @@ def test_a_tag_block_may_count_milliseconds_and_stand_on_its_own_line():
 
 def test_a_group_of_tag_blocks_shares_the_time_of_its_first():
     sentence = lines(POSITION)[0]
-    feed = b"\\g:1-2-7,c:1420030798*00\\$ABVSI,r3669961,1,013536.96326433,1386,-98,,*14\n\\g:2-2-7*00\\" + sentence
-    elements, malformed = decode_whole({"kind": "ais"}, feed)
-    assert elements["time_us"].to_pylist() == [1420030798000000]
+    first = b"\\g:1-2-7,c:1420030798*00\\$ABVSI,r3669961,1,013536.96326433,1386,-98,,*14\n"
+    between = b"\\c:1420030900*00\\" + sentence
+    elements, malformed = decode_whole({"kind": "ais"}, first + between + b"\\g:2-2-7*00\\" + sentence)
+    assert elements["time_us"].to_pylist() == [1420030900000000, 1420030798000000]
     assert not malformed
 
 

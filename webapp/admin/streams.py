@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import redis
 from django.contrib import admin, messages
 from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 
 from streaming.logs import HEALTH_KEY
 from webapp.models import Stream
@@ -105,6 +106,6 @@ class StreamAdmin(admin.ModelAdmin):
         ]
         if not rows:
             return "none"
-        head = format_html("<tr><th>reason</th><th>count</th><th>last</th><th>last offending bytes</th></tr>")
+        head = mark_safe("<tr><th>reason</th><th>count</th><th>last</th><th>last offending bytes</th></tr>")
         body = format_html_join("", "<tr><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>", rows)
         return format_html("<table>{}{}</table>", head, body)

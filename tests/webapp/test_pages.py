@@ -1,0 +1,180 @@
+"""Pages, the admin and the commands."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from streaming.gateway.presets import DEMO_STREAMS
+from tests.webapp.conftest import PASSWORD, PLAN
+from webapp import queries
+from webapp.models import ApiToken, LoginLink, Query, Stream
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STREAM = {
+    "name": "feed",
+    "title": "Feed",
+    "icon": "ship",
+    "enabled": "on",
+    "ttl_s": "600",
+    "transport": "tcp_client",
+    "transport_options": '{"host": "localhost", "port": 5631}',
+    "decoder": "ais",
+    "decoder_options": "{}",
+}
+
+
+@pytest.fixture
+def site(client, staff):
+    """Return a browser in which the administrator has logged in."""
+    client.force_login(staff)
+    return client
+
+
+def test_the_map_is_for_those_who_have_logged_in(client):
+    assert client.get("/").url == "/login/?next=/"
+
+
+def test_the_login_page_logs_in_and_says_when_it_does_not(client, user):
+    page = client.post("/login/", {"username": "ann", "password": "wrong"})
+    assert b'role="alert"' in page.content
+    assert client.post("/login/", {"username": "ann", "password": PASSWORD}).url == "/"
+    assert client.post("/logout/").url == "/login/"
+
+
+def test_pages_forbid_inline_scripts(client):
+    policy = client.get("/login/").headers["Content-Security-Policy"]
+    assert "script-src 'self' 'nonce-" in policy
+    assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_the_process_says_that_it_answers(client):
+    assert client.get("/healthz").json() == {"status": "ok"}
+
+
+def test_a_login_link_works_once(client):
+    out = StringIO()
+    call_command("create_login_link", stdout=out)
+    path = "/" + out.getvalue().strip().split("/", 3)[3]
+    assert get_user_model().objects.get().is_superuser
+    assert client.get(path).url == "/"
+    assert client.session["_auth_user_id"]
+    client.logout()
+    assert client.get(path).status_code == 410
+    assert "_auth_user_id" not in client.session
+
+
+def test_a_login_link_ends_after_an_hour(client, user):
+    secret = LoginLink.issue(user)
+    link = LoginLink.objects.get()
+    assert secret not in link.digest
+    link.expires = link.expires.replace(year=2020)
+    link.save()
+    assert client.get(f"/login/once/{secret}/").status_code == 410
+
+
+def test_a_login_link_is_for_a_known_user():
+    get_user_model().objects.create_user("ann")
+    with pytest.raises(CommandError, match="user must be the name of an active user"):
+        call_command("create_login_link", user="nobody")
+
+
+def test_the_demonstration_is_seeded_once():
+    for _ in range(2):
+        call_command("seed_demo", stdout=StringIO())
+    assert sorted(Stream.objects.values_list("name", flat=True)) == sorted(s["name"] for s in DEMO_STREAMS)
+
+
+def test_redis_is_waited_for_only_so_long(project):
+    call_command("wait_for_redis")
+    project.REDIS_URL = "redis://127.0.0.1:1/0"
+    with pytest.raises(CommandError, match="must answer within 0 s"):
+        call_command("wait_for_redis", timeout=0.0)
+
+
+@pytest.mark.parametrize("name", ["stream", "query", "event", "apitoken"])
+def test_every_list_of_the_admin_opens(name, site, streams, engine):
+    queries.register(get_user_model().objects.get(), "one", PLAN)
+    assert site.get(reverse(f"admin:webapp_{name}_changelist")).status_code == 200
+
+
+def test_a_stream_is_made_in_the_admin_and_its_name_stays(site):
+    assert site.post(reverse("admin:webapp_stream_add"), STREAM).status_code == 302
+    stream = Stream.objects.get()
+    assert stream.transport_options["port"] == 5631
+    site.post(reverse("admin:webapp_stream_change", args=[stream.pk]), STREAM | {"name": "other", "title": "New"})
+    stream.refresh_from_db()
+    assert (stream.name, stream.title) == ("feed", "New")
+
+
+WRONG = {
+    "an unknown transport": ({"transport": "carrier pigeon"}, "transport must be one of"),
+    "an unknown decoder": ({"decoder": "morse"}, "decoder must be one of"),
+    "options that are no object": ({"transport_options": "[]"}, "options must be a JSON object"),
+    "an unknown option": ({"transport_options": '{"host": "a", "port": 1, "colour": 2}'}, "colour"),
+    "a missing option": ({"transport_options": '{"host": "a"}'}, "port"),
+    "a decoder's unknown option": ({"decoder_options": '{"colour": 2}'}, "colour"),
+    "no JSON": ({"decoder_options": "{"}, "valid JSON"),
+    "a name with spaces": ({"name": "My Feed"}, "slug"),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG.values(), ids=WRONG)
+def test_a_wrong_stream_gets_a_clear_error(change, words, site):
+    page = site.post(reverse("admin:webapp_stream_add"), STREAM | change)
+    assert page.status_code == 200
+    errors = json.dumps(page.context["adminform"].form.errors)
+    assert words in errors
+    assert not Stream.objects.exists()
+
+
+def test_streams_are_started_and_stopped_in_the_admin(site, streams, redis_client):
+    body = {"action": "stop", "_selected_action": [streams[0].pk]}
+    site.post(reverse("admin:webapp_stream_changelist"), body)
+    assert json.loads(redis_client.hget("lookout:streams", "ships"))["enabled"] is False
+    site.post(reverse("admin:webapp_stream_changelist"), body | {"action": "start"})
+    assert json.loads(redis_client.hget("lookout:streams", "ships"))["enabled"] is True
+
+
+def test_malformed_input_is_shown_by_reason_with_its_last_bytes_escaped(site, streams, redis_client):
+    health = {
+        "state": "retrying",
+        "error": "connection refused",
+        "elements": 5,
+        "malformed": {"bad checksum": 3},
+        "last_malformed": {"bad checksum": {"sample": "<script>!AIVDM", "at_us": 1_700_000_000_000_000}},
+    }
+    redis_client.hset("lookout:health", "ships", json.dumps(health))
+    page = site.get(reverse("admin:webapp_stream_change", args=[streams[0].pk])).content.decode()
+    for words in ("retrying: connection refused", "bad checksum", "&lt;script&gt;!AIVDM", "2023-11-14 22:13:20 UTC"):
+        assert words in page
+
+
+def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams, engine, staff):
+    form = {"name": "one", "plan": json.dumps(PLAN)}
+    assert site.post(reverse("admin:webapp_query_add"), form).status_code == 302
+    query = Query.objects.get()
+    assert (query.status, query.owner) == ("running", staff)
+    change = reverse("admin:webapp_query_change", args=[query.pk])
+    site.post(change, form | {"name": "two"})
+    assert Query.objects.get().name == "two"
+    page = site.post(change, form | {"plan": '{"stream": "ships"}'})
+    assert "needs an area or a compare box" in page.content.decode()
+    for action, status in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+        body = {"action": action, "_selected_action": [query.pk]}
+        site.post(reverse("admin:webapp_query_changelist"), body)
+        assert Query.objects.get().status == status
+    assert site.get(change).status_code == 200
+
+
+def test_a_token_is_shown_once(site, staff):
+    form = {"user": staff.pk, "name": "script"}
+    page = site.post(reverse("admin:webapp_apitoken_add"), form, follow=True).content.decode()
+    secret = page.split("new-token'>")[1].split("<")[0]
+    assert ApiToken.user_of(secret) == staff
+    assert secret not in ApiToken.objects.get().digest
+    assert secret not in site.get(reverse("admin:webapp_apitoken_changelist")).content.decode()

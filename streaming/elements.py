@@ -106,8 +106,9 @@ def point_elements(
         With `element_schema(space)`. On a dimension that wraps, coordinates are brought into ``[lo, hi)``.
     """
     points = np.full((len(keys), space.n), np.nan)
-    coordinates = np.asarray(coordinates, dtype=np.float64).reshape(len(keys), -1)
-    points[:, : coordinates.shape[1]] = coordinates
+    if len(keys):
+        coordinates = np.asarray(coordinates, dtype=np.float64)
+        points[:, : coordinates.shape[1]] = coordinates
     missing = np.isnan(points)
     bounds = np.hstack([np.where(missing, -np.inf, points), np.where(missing, np.inf, points)])
     return box_elements(stream, keys, time_us, bounds, properties, space=space)

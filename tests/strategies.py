@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from streaming.plans import parse_plan
 
-STREAMS = ("ships", "buses")
+STREAMS = ("ships", "ships", "ships", "buses")
 KINDS = ("cargo", "tanker")
 
-longitudes = st.sampled_from([-180.0, -179.0, -100.0, -1.0, 0.0, 1.0, 2.0, 3.5, 100.0, 178.0, 179.0, 179.5])
-latitudes = st.sampled_from([-90.0, -60.0, -1.0, 0.0, 1.0, 2.0, 60.0, 89.0, 90.0])
+longitudes = st.sampled_from([-180.0, -179.0, -1.0, 0.0, 1.0, 2.0, 179.0, 179.5])
+latitudes = st.sampled_from([-90.0, -1.0, 0.0, 1.0, 2.0, 60.0, 89.0])
 altitudes = st.sampled_from([0.0, 100.0, 5000.0])
 sizes = st.sampled_from([0.0, 0.0, 0.0, 0.5, 1.0, 3.0, 200.0])
 
@@ -19,7 +19,7 @@ sizes = st.sampled_from([0.0, 0.0, 0.0, 0.5, 1.0, 3.0, 200.0])
 def corners(draw):
     """A box of two or three dimensions, crossing the antimeridian now and then."""
     lon, lat, alt = draw(longitudes), draw(latitudes), draw(altitudes)
-    width, height = draw(st.sampled_from([0.0, 1.0, 2.5, 20.0, 360.0])), draw(st.sampled_from([0.0, 1.0, 30.0]))
+    width, height = draw(st.sampled_from([0.0, 1.0, 2.5, 20.0, 200.0, 360.0])), draw(st.sampled_from([1.0, 30.0, 90.0, 170.0]))
     lo, hi = [lon, lat], [lon + width, min(90.0, lat + height)]
     if draw(st.integers(0, 3)) == 0:
         lo, hi = [*lo, alt], [*hi, alt + 1000.0]
@@ -36,11 +36,11 @@ steps = st.one_of(
 @st.composite
 def plans(draw, emit=("changes",)):
     """A valid range plan."""
-    document = {"stream": draw(st.sampled_from(STREAMS)), "report": draw(st.sampled_from(["inside", "outside"]))}
-    for name in draw(st.sampled_from([["area"], ["compare"], ["area", "compare"]])):
+    document = {"stream": draw(st.sampled_from(STREAMS)), "report": draw(st.sampled_from(["inside", "inside", "outside"]))}
+    for name in draw(st.sampled_from([["area"], ["compare"], ["area"], ["area", "compare"]])):
         document[name] = draw(corners())
     document["transform"] = draw(st.lists(steps, max_size=2))
-    document["where"] = draw(st.sampled_from(["", "", "kind = 'cargo'", "speed_mps > 3"]))
+    document["where"] = draw(st.sampled_from(["", "", "", "", "kind = 'cargo'", "speed_mps > 3"]))
     document["emit"] = draw(st.sampled_from(emit))
     return parse_plan(document)
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from streaming.elements import stream_number
 from streaming.operators.boxes import enlarged, intersects
 from streaming.filters import parse_filter, passes
-from streaming.operators.query_index import QueryIndex
+from streaming.operators.query_index import FAR, QueryIndex
+from streaming.operators.runs import distinct
 from streaming.plans import RangePlan
 from streaming.spaces import Space
 
@@ -143,7 +144,7 @@ def _factor(transform):
 
 
 def _reach(area, compare, outside, margins, space):
-    """Return boxes (Q, 2n) outside of which no element can satisfy the query, the extents of elements apart.
+    """Return a box (Q, 2n) that an element must meet to satisfy the query: the smaller one of its two.
 
     Twice the margins, since an element within reach of the box may lie nearer to a pole, where metres span more degrees.
     """
@@ -152,10 +153,14 @@ def _reach(area, compare, outside, margins, space):
         grown = enlarged(compare[[query]], "enlarge_value", 2 * value, space)
         if metres:
             grown = enlarged(grown, "enlarge_m", 2 * metres, space)
-        if not outside[query] and not _leaves_circle(area[query], space) and not _leaves_circle(grown[0], space):
-            reach[query, : space.n] = np.maximum(area[query, : space.n], grown[0, : space.n])
-            reach[query, space.n :] = np.minimum(area[query, space.n :], grown[0, space.n :])
+        if not outside[query] and not _leaves_circle(grown[0], space) and _plane(grown[0], space) < _plane(area[query], space):
+            reach[query] = grown[0]
     return reach
+
+
+def _plane(box, space):
+    """Return the extent of a box in the first two dimensions, those of the index."""
+    return float(np.prod(np.minimum(box[space.n :] - box[: space.n], FAR)[:2]))
 
 
 def _leaves_circle(box, space):
@@ -182,8 +187,6 @@ def _index(queries, reach, space):
     """Index the queries' reach in the plane of the first two dimensions, once more a turn back where a box wraps."""
     n = space.n
     boxes = reach[queries][:, [0, min(1, n - 1), n, n + min(1, n - 1)]]
-    possible = (boxes[:, :2] <= boxes[:, 2:]).all(1)
-    queries, boxes = queries[possible], boxes[possible]
     dimension = space.dimensions[0]
     if dimension.wraps:
         over = boxes[:, 2] >= dimension.hi
@@ -194,5 +197,5 @@ def _index(queries, reach, space):
 
 def _ordered(row, query, queries):
     """Return pairs ordered by row, then query, without repetitions."""
-    code = np.unique(row * queries + query) if len(row) else np.empty(0, np.int64)
+    code = distinct(row * queries + query)
     return code // max(1, queries), code % max(1, queries)

@@ -16,7 +16,7 @@ from streaming.results import ENTERED, HANDOFF, MOVED, STAYED, Fragment
 
 
 def net(fragments: Sequence[Fragment]) -> pa.Table:
-    """Return the result tuples of one micro-batch, ordered by query.
+    """Return the result tuples of one micro-batch, ordered by query, ``-`` before ``~`` before ``+``.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def net(fragments: Sequence[Fragment]) -> pa.Table:
     handoff = reason == HANDOFF
     if handoff.any():
         table = _settle(table, reason, handoff)
-    return table.take(pc.sort_indices(table, [("query", "ascending")]))
+    return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
 
 
 def _settle(table, reason, handoff):

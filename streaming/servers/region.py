@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
-from streaming.operators.runs import expand, find
+from streaming.operators.runs import distinct, expand, find
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -109,7 +109,7 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
         known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
     fate = _fates(known, inbox.departures["key_hash"].to_numpy(), after, applied, now_us)
     objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
-    touched = np.union1d(arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED])
+    touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
 
     scope = _Scope(region, before, after, applied, touched)
     old_key, old_query, rest = scope.old_pairs()
@@ -217,15 +217,16 @@ def _match(objects, cold, rows, queries):
 
 def _changes(scope, old, new, known, fate):
     """Compare old and new pairs; return keys, queries, signs and reasons of the tuples to tell."""
-    keys, key_of = np.unique(np.r_[old[0], new[0]], return_inverse=True)
-    queries, query_of = np.unique(np.r_[old[1], new[1]], return_inverse=True)
-    code = key_of * len(queries) + query_of
-    pairs = np.unique(code)
-    was_in, is_in = np.isin(pairs, code[: len(old[0])]), np.isin(pairs, code[len(old[0]) :])
-    key, query = keys[pairs // max(1, len(queries))], queries[pairs % max(1, len(queries))]
-    sign = SIGN[was_in.astype(np.int8), is_in.astype(np.int8)]
-    position, _ = find(known.key_hash, key)
-    reason = scope.reasons(query, fate[position])
+    queries = distinct(np.r_[scope.before.ids, scope.after.ids])
+    was, now = (
+        distinct(np.searchsorted(known.key_hash, key) * len(queries) + np.searchsorted(queries, query))
+        for key, query in (old, new)
+    )
+    pairs = distinct(np.r_[was, now])
+    row, query = pairs // max(1, len(queries)), queries[pairs % max(1, len(queries))]
+    key = known.key_hash[row]
+    sign = SIGN[find(was, pairs)[1].astype(np.int8), find(now, pairs)[1].astype(np.int8)]
+    reason = scope.reasons(query, fate[row])
     # An object that did not move and stays in an edited query's answer is nothing to tell.
     tell = (sign != STAYED) | find(scope.touched, key)[1]
     return key[tell], query[tell], sign[tell], reason[tell]

@@ -188,15 +188,14 @@ class Socket(WebsocketCommunicator):
 
 
 @asynccontextmanager
-async def connected(user, headers=None):
-    """Open the websocket, with a token where no headers are given."""
+async def connected(user, query=""):
+    """Open the websocket with a token."""
     from channels.db import database_sync_to_async
 
     from webapp.asgi import application
 
-    if headers is None:
-        headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
-    socket = Socket(application, "/ws/monitor/", headers)
+    headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
+    socket = Socket(application, f"/ws/monitor/?{query}", headers)
     accepted, _ = await socket.connect(timeout=10)
     assert accepted
     try:

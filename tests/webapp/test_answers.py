@@ -1,8 +1,12 @@
 """What a websocket client is told of answers."""
 
+import asyncio
+import time
+
 import pytest
 
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
+from webapp.consumers.monitor import Monitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -133,6 +137,41 @@ async def test_views_end_with_their_connection(engine, streams, user, connect):
 
 async def test_reports_of_engine_and_streams_come_by_themselves(engine, streams, user, connect, redis_client):
     redis_client.hset("lookout:health", "ships", '{"state": "running", "elements": 7, "bytes": 9, "malformed": {}}')
+    redis_client.hset(engine.log.names.engine, mapping={"at_us": time.time_ns() // 1000, "batch": 3, "backlog": 0})
     async with connect(user) as socket:
-        assert (await socket.hear("engine.status"))["alive"] is False
+        status = await socket.hear("engine.status")
+        assert (status["alive"], status["batch"]) == (True, 3)
+        engine.move({"near": INSIDE})
+        while not (status := await socket.hear("engine.status"))["elements_per_s"]:
+            pass
+        assert status["lag_ms"] is not None
         assert (await socket.hear("stream.status"))["streams"]["ships"]["elements"] == 7
+
+
+async def test_a_client_that_does_not_read_is_resynchronised_and_others_do_not_notice(
+    project, engine, streams, user, connect, monkeypatch
+):
+    """The slow client's sends block, as they do where its socket is full."""
+    gate, transmit = asyncio.Event(), Monitor._transmit
+    gate.set()
+
+    async def slow_for_one(self, frame):
+        if b"slow" in self.scope["query_string"]:
+            await gate.wait()
+        await transmit(self, frame)
+
+    monkeypatch.setattr(Monitor, "_transmit", slow_for_one)
+    project.MAX_QUEUED_BYTES = 1000
+    async with connect(user) as fast, connect(user, query="slow") as slow:
+        for socket in (fast, slow):
+            await socket.tell("view.subscribe", streams=["ships"], area=PLAN["compare"])
+            await socket.hear("answer.snapshot")
+        gate.clear()
+        for number in range(20):
+            engine.move({f"ship {number}": INSIDE})
+            await fast.hear("answer.change")
+        gate.set()
+        snapshot = await slow.hear("answer.snapshot", resync=True)
+        assert {row["key"] for row in snapshot["rows"]} == {f"ship {number}" for number in range(20)}
+        engine.move({"one more": INSIDE})
+        assert [row["key"] for row in (await slow.hear("answer.change"))["rows"]] == ["one more"]

@@ -7,7 +7,7 @@ from celery.contrib.testing.worker import start_worker
 
 from streaming.logs import LogNames
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED
-from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
+from tests.webapp.conftest import INSIDE, PLAN
 from tests.webapp.test_hub import fragment
 from webapp import queries, recording, tasks
 from webapp.celery import app as celery_app
@@ -21,11 +21,7 @@ NAMES = LogNames("earth")
 
 def entries(client, op):
     """Return the control entries of an operation."""
-    return [
-        entry
-        for _, fields in client.xrange(NAMES.control)
-        if (entry := json.loads(fields[b"entry"]))["op"] == op
-    ]
+    return [entry for _, fields in client.xrange(NAMES.control) if (entry := json.loads(fields[b"entry"]))["op"] == op]
 
 
 def test_an_acknowledged_query_runs(engine, streams, user):

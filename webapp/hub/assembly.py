@@ -44,6 +44,11 @@ class Batch:
         return frozenset(query for fragment in self.fragments for query in fragment.snapshot_queries)
 
     @property
+    def elements(self) -> int:
+        """Number of elements that the engine took in this batch; each fragment counts what came from its homes."""
+        return sum(fragment.counters.get("elements", 0) for fragment in self.fragments)
+
+    @property
     def size(self) -> int:
         """Number of rows, before any netting."""
         return sum(fragment.changes.num_rows + fragment.snapshots.num_rows for fragment in self.fragments)

@@ -145,6 +145,7 @@ class Hub:
         for _, fields in entries:
             batch = assembly.add(read_fragment(fields))
             if batch is not None:
+                self.reports.observe(batch)
                 await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:

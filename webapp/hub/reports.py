@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from streaming.logs import HEALTH_KEY
+from webapp.hub.assembly import Batch
 
 if TYPE_CHECKING:
     from webapp.hub.hub import Hub
@@ -17,16 +18,37 @@ HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "last_us", 
 
 
 class Reports:
-    """Reads the reports of engine and gateway from Redis, and tells them to the connections."""
+    """Reads what engine and gateway say of themselves, and tells it to the connections.
+
+    Attributes
+    ----------
+    lag_ms : int or None
+        Age of the newest element of the newest batch with elements, when that batch came.
+    elements : int
+        Elements that the engine took since the last report.
+    """
 
     def __init__(self, hub: "Hub") -> None:
         self.hub = hub
+        self.lag_ms: int | None = None
+        self.elements = 0
         self._told = 0
+        self._since_us = time.time_ns() // 1000
+
+    def observe(self, batch: Batch) -> None:
+        """Take note of a batch."""
+        self.elements += batch.elements
+        if batch.newest_us:
+            self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
         """Tell the engine's status, and every third time the streams'."""
-        engine = await self.hub.redis.hgetall(self.hub.names.engine)
-        self._tell("engine.status", engine_status(engine, time.time_ns() // 1000))
+        report = await self.hub.redis.hgetall(self.hub.names.engine)
+        now_us = time.time_ns() // 1000
+        seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
+        elements, self.elements = self.elements, 0
+        rate = round(elements / seconds, 1) if seconds else 0.0
+        self._tell("engine.status", engine_status(report, now_us) | {"lag_ms": self.lag_ms, "elements_per_s": rate})
         if self._told % STREAMS_EVERY == 0:
             self._tell("stream.status", stream_status(await self.hub.redis.hgetall(HEALTH_KEY)))
         self._told += 1
@@ -36,17 +58,18 @@ class Reports:
 
 
 def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:
-    """Return what clients are told of the engine, given its own report."""
+    """Return what clients are told of the engine, given its own report.
 
-    def number(name):
-        return float(report.get(name, b"nan"))
-
-    silent_us = now_us - number(b"heartbeat_us")
+    Examples
+    --------
+    >>> engine_status({b"at_us": b"1000000", b"batch": b"7", b"backlog": b"2"}, now_us=2_000_000)
+    {'batch': 7, 'backlog': 2, 'alive': True}
+    """
+    batch, backlog, at_us = (report.get(name) for name in (b"batch", b"backlog", b"at_us"))
     return {
-        "batch": int(report[b"batch"]) if b"batch" in report else None,
-        "lag_ms": _known(number(b"lag_ms")),
-        "alive": silent_us < SILENT_AFTER_US,
-        "elements_per_s": _known(number(b"elements_per_s")),
+        "batch": None if batch is None else int(batch),
+        "backlog": None if backlog is None else int(backlog),
+        "alive": at_us is not None and now_us - int(at_us) < SILENT_AFTER_US,
     }
 
 
@@ -54,7 +77,3 @@ def stream_status(health: dict[bytes, bytes]) -> dict:
     """Return what clients are told of the streams, given the gateway's counters."""
     streams = {name.decode(): orjson.loads(counters) for name, counters in health.items()}
     return {"streams": {name: {k: c[k] for k in HEALTH_SHOWN if k in c} for name, c in streams.items()}}
-
-
-def _known(number):
-    return number if number == number else None

@@ -1,0 +1,64 @@
+"""docs/websocket-api.md says what the websocket does: its examples are messages, and all of them are there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.webapp.conftest import INSIDE, PLAN
+from webapp import queries
+from webapp.consumers.messages import FIELDS, read_document, read_fields
+from webapp.consumers.monitor import view_plans
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
+EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]
+REQUESTS = {example["type"]: example for example in EXAMPLES if example["type"] in FIELDS}
+REPLIES = {example["type"]: example for example in EXAMPLES if example["type"] not in FIELDS}
+SERVER_TYPES = set(
+    re.findall(r"^\| `([a-z.]+)` \|", DOCUMENT.split("## From the server")[1].split("## Errors")[0], re.M)
+)
+
+
+def test_every_type_of_message_has_one_example():
+    assert sorted(example["type"] for example in EXAMPLES) == sorted(SERVER_TYPES | set(FIELDS))
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_an_example_of_a_request_is_accepted_and_its_fields_are_documented(kind):
+    _, fields = read_fields(read_document(json.dumps(REQUESTS[kind])))
+    assert set(fields) <= set(FIELDS[kind])
+    row = next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{kind}` |"))
+    assert all(f"`{name}`" in row for name in FIELDS[kind])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_plans_of_the_examples_are_plans(streams):
+    assert queries.checked_plan(REQUESTS["query.register"]["plan"]) == REPLIES["query.status"]["plan"]
+    view = REQUESTS["view.subscribe"]
+    assert set(view_plans(view["streams"], view["area"])) == set(REPLIES["view.status"]["views"])
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_server_says_what_the_examples_say(engine, streams, user, connect, redis_client):
+    redis_client.hset("lookout:health", "ships", json.dumps(REPLIES["stream.status"]["streams"]["ships"]))
+    heard = {}
+    async with connect(user) as socket:
+        await socket.tell("query.register", id=1, name="Harbour", plan=PLAN)
+        heard["hello"] = await socket.hear("hello")
+        heard["query.status"] = await socket.hear("query.status", id=1)
+        await socket.tell("view.subscribe", id="view", streams=["ships"], area=PLAN["compare"])
+        heard["view.status"] = await socket.hear("view.status")
+        heard["answer.snapshot"] = await socket.hear("answer.snapshot")
+        engine.move({"near": INSIDE})
+        heard["answer.change"] = await socket.hear("answer.change")
+        await socket.tell("query.cancel", id=4, query=999)
+        heard["error"] = await socket.hear("error")
+        heard["engine.status"] = await socket.hear("engine.status")
+        heard["stream.status"] = await socket.hear("stream.status")
+    assert set(heard) == set(REPLIES)
+    for kind, message in heard.items():
+        assert set(message) == set(REPLIES[kind]), kind
+    (row,) = heard["answer.change"]["rows"]
+    assert set(row) == set(REPLIES["answer.change"]["rows"][0])
+    assert heard["hello"]["dimensions"] == REPLIES["hello"]["dimensions"]

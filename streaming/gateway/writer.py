@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -80,10 +81,10 @@ class Writer:
 
     async def flush(self) -> None:
         """Write everything that is queued, whether or not the engine keeps up."""
-        while await self.round(0):
+        while await self.round(-math.inf):
             pass
 
-    async def round(self, backlog: int) -> bool:
+    async def round(self, backlog: float) -> bool:
         """Write at most one block of every stream that may be written at this backlog; return whether any was."""
         async with self._writing:
             blocks = self._take(backlog)

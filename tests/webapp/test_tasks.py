@@ -73,6 +73,7 @@ def test_reconciling_twice_registers_nothing_twice(engine, streams, user):
 def test_an_answer_to_an_older_revision_changes_nothing(engine, streams, user):
     query = queries.register(user, "one", PLAN)
     old = Query.objects.get(pk=query.pk)
+    old.status, old.acknowledged = "pending", 0
     queries.edit(user, query.pk, paused=True)
     tasks.acknowledge(old, tasks.Acknowledgement(old.pk, old.revision, ""))
     assert Query.objects.get(pk=query.pk).status == "paused"

@@ -48,18 +48,18 @@ class RangePlan:
     ----------
     stream : str
     area : tuple of float, length 2n
-        Where the query is registered (alpha): elements outside of it are not looked at.
+        Where it is registered (alpha): elements outside of it are not looked at.
     compare : tuple of float, length 2n
         The query box (tau).
     report : {"inside", "outside"}
-        Report the elements of the area whose transformed box intersects `compare`, or those whose box does not (beta).
+        Report the elements of the area whose transformed box intersects `compare`, or the others (beta).
     transform : tuple of Enlargement
         Applied in order to the element's box before it is compared (theta).
     where : str
         CQL2 text over the element's properties; empty for none.
     emit : {"changes", "all"}
-        ``changes``: the answer is kept incrementally, a change a tuple; ``all``: each matching element is reported as it
-        comes, and nothing is kept.
+        ``changes``: the answer is kept incrementally, a change a tuple; ``all``: each matching element is reported as
+        it comes, and nothing is kept.
     """
 
     stream: str
@@ -82,8 +82,8 @@ def parse_plan(document: Any, space: Space = EARTH) -> RangePlan:
     ----------
     document : dict
         See docs/plans.md. `area` and `compare` are ``{"lo": [...], "hi": [...]}``; at least one of them must be there.
-        A missing `area` is `compare` when matches inside are reported, the whole space otherwise; a missing `compare` is
-        `area`.
+        A missing `area` is `compare` when matches inside are reported, the whole space otherwise; a missing `compare`
+        is `area`.
     space : Space
 
     Raises

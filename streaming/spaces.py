@@ -77,7 +77,7 @@ class Space:
         Raises
         ------
         InvalidSpace
-            When a corner has too many numbers, a number is not finite, lo exceeds hi, or the box lies outside the space.
+            When a corner has too many numbers, one is not finite, lo exceeds hi, or the box lies outside the space.
         """
         for name, corner in (("lo", lo), ("hi", hi)):
             if not isinstance(corner, list | tuple) or not 1 <= len(corner) <= self.n:

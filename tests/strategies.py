@@ -19,7 +19,10 @@ sizes = st.sampled_from([0.0, 0.0, 0.0, 0.5, 1.0, 3.0, 200.0])
 def corners(draw):
     """A box of two or three dimensions, crossing the antimeridian now and then."""
     lon, lat, alt = draw(longitudes), draw(latitudes), draw(altitudes)
-    width, height = draw(st.sampled_from([0.0, 1.0, 2.5, 20.0, 200.0, 360.0])), draw(st.sampled_from([1.0, 30.0, 90.0, 170.0]))
+    width, height = (
+        draw(st.sampled_from([0.0, 1.0, 2.5, 20.0, 200.0, 360.0])),
+        draw(st.sampled_from([1.0, 30.0, 90.0, 170.0])),
+    )
     lo, hi = [lon, lat], [lon + width, min(90.0, lat + height)]
     if draw(st.integers(0, 3)) == 0:
         lo, hi = [*lo, alt], [*hi, alt + 1000.0]
@@ -36,7 +39,10 @@ steps = st.one_of(
 @st.composite
 def plans(draw, emit=("changes",)):
     """A valid range plan."""
-    document = {"stream": draw(st.sampled_from(STREAMS)), "report": draw(st.sampled_from(["inside", "inside", "outside"]))}
+    document = {
+        "stream": draw(st.sampled_from(STREAMS)),
+        "report": draw(st.sampled_from(["inside", "inside", "outside"])),
+    }
     for name in draw(st.sampled_from([["area"], ["compare"], ["area"], ["area", "compare"]])):
         document[name] = draw(corners())
     document["transform"] = draw(st.lists(steps, max_size=2))

@@ -1,0 +1,1 @@
+"""The engine: the servers run by Spark, over the logs and versioned state files."""

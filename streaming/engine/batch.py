@@ -99,7 +99,10 @@ def home_task(
         "stale": outbox.stale,
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    return [_letter(number, outbox, head if number == 0 else {"control": head["control"]}) for number in range(layout.regions)]
+    return [
+        _letter(number, outbox, head if number == 0 else {"control": head["control"]})
+        for number in range(layout.regions)
+    ]
 
 
 def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Letter]) -> Fragment:

@@ -61,7 +61,9 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     }
     layout_of(str(settings.state_dir), settings.space, settings.partitions, settings.regions).store.epoch()
     letters = spark.readStream.format("lookout").options(**options).load()
-    published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(region_stage(settings), "regions long")
+    published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(
+        region_stage(settings), "regions long"
+    )
     checkpoint = Path(settings.state_dir) / "checkpoint"
     writer = published.writeStream.format("noop").queryName(settings.space)
     return writer.option("checkpointLocation", str(checkpoint)).start()

@@ -1,7 +1,7 @@
 """The Spark source that reads the logs and, in the same task, runs the home servers.
 
-A task of it is given a span of one ingest partition and of the control log; it yields the letters to the regions. So the
-blocks never pass through the Java machine, only what the regions need.
+A task is given a span of one ingest partition and of the control log; it yields the letters to the regions. So blocks
+never pass through the Java machine, only what the regions need.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,9 @@ from streaming.logs import FIRST, LogNames
 from streaming.spaces import SPACES
 
 LETTER = "region int, head binary, arrivals binary, departures binary, passing binary"
-_SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", "arrivals", "departures", "passing"))])
+_SCHEMA = pa.schema(
+    [("region", pa.int32()), *((name, pa.binary()) for name in ("head", "arrivals", "departures", "passing"))]
+)
 CONTROL = "control"
 
 

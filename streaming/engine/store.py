@@ -1,7 +1,7 @@
 """State of the servers on disk: versioned Arrow files, one version a micro-batch.
 
-The version of batch *b* is written, under a temporary name and then renamed, before Spark commits *b*; *b* is computed from
-the version of *b* - 1, so a replayed batch meets the state that it met before.
+The version of batch *b* is written, under a temporary name and then renamed, before Spark commits *b*; *b* is computed
+from the version of *b* - 1, so a replayed batch meets the state that it met before.
 """
 
 import os

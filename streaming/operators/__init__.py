@@ -1,0 +1,1 @@
+"""Operators: pure functions of arrays."""

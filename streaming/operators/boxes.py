@@ -11,7 +11,9 @@ METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
 POLE_DEG = 89.99
 
 
-def intersects(boxes: np.ndarray, row: np.ndarray, others: np.ndarray, other_row: np.ndarray, space: Space) -> np.ndarray:
+def intersects(
+    boxes: np.ndarray, row: np.ndarray, others: np.ndarray, other_row: np.ndarray, space: Space
+) -> np.ndarray:
     """Tell which pairs of boxes intersect; boxes are closed, so touching counts.
 
     Parameters

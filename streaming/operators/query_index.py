@@ -1,4 +1,4 @@
-"""An index over query boxes: which queries may a point, or a box, belong to?
+"""An index over query boxes, which tells the queries that a point, or a box, may belong to.
 
 The cost of a look-up follows the number of candidates, not the number of queries.
 

@@ -1,4 +1,4 @@
-"""Continuous range queries, all together: which elements belong to which answers?
+"""Continuous range queries, all together.
 
 References
 ----------
@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import stream_number
-from streaming.operators.boxes import enlarged, intersects
 from streaming.filters import parse_filter, passes
+from streaming.operators.boxes import enlarged, intersects
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
 from streaming.plans import RangePlan
@@ -73,16 +73,16 @@ class RangeQueries:
             rows = np.flatnonzero(stream == number)
             if len(rows):
                 found.append(self._of_stream(index, rows, bounds))
-        row, query = _ordered(*np.hstack(found), len(self.area))
+        row, query = _ordered(np.hstack(found), len(self.area))
         return self._filtered(row, query, properties)
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
         n = self.space.n
-        low, high = bounds[rows][:, [0, min(1, n - 1)]], bounds[rows][:, [n, n + min(1, n - 1)]]
-        point = (low == high).all(1)
+        x, y = 0, min(1, n - 1)
+        point = ((bounds[:, x] == bounds[:, n + x]) & (bounds[:, y] == bounds[:, n + y]))[rows]
         at = np.flatnonzero(point)
-        row, query = index.at_points(low[at, 0], low[at, 1])
+        row, query = index.at_points(bounds[rows[at], x], bounds[rows[at], y])
         row = at[row]
         if len(at) < len(rows):
             at = np.flatnonzero(~point)
@@ -146,14 +146,18 @@ def _factor(transform):
 def _reach(area, compare, outside, margins, space):
     """Return a box (Q, 2n) that an element must meet to satisfy the query: the smaller one of its two.
 
-    Twice the margins, since an element within reach of the box may lie nearer to a pole, where metres span more degrees.
+    Twice the margins, since an element within reach may lie nearer to a pole, where metres span more degrees.
     """
     reach = area.copy()
     for query, (value, metres) in enumerate(margins):
         grown = enlarged(compare[[query]], "enlarge_value", 2 * value, space)
         if metres:
             grown = enlarged(grown, "enlarge_m", 2 * metres, space)
-        if not outside[query] and not _leaves_circle(grown[0], space) and _plane(grown[0], space) < _plane(area[query], space):
+        if (
+            not outside[query]
+            and not _leaves_circle(grown[0], space)
+            and _plane(grown[0], space) < _plane(area[query], space)
+        ):
             reach[query] = grown[0]
     return reach
 
@@ -164,9 +168,11 @@ def _plane(box, space):
 
 
 def _leaves_circle(box, space):
-    """Tell whether a box crosses the end of a dimension that wraps, so that its bounds cannot be compared as they are."""
+    """Tell whether a box crosses the end of a dimension that wraps, so that bounds cannot be compared as they are."""
     return any(
-        dimension.wraps and np.isfinite(box[axis]) and not dimension.lo <= box[axis] <= box[space.n + axis] < dimension.hi
+        dimension.wraps
+        and np.isfinite(box[axis])
+        and not dimension.lo <= box[axis] <= box[space.n + axis] < dimension.hi
         for axis, dimension in enumerate(space.dimensions)
     )
 
@@ -195,7 +201,7 @@ def _index(queries, reach, space):
     return QueryIndex(boxes, queries)
 
 
-def _ordered(row, query, queries):
-    """Return pairs ordered by row, then query, without repetitions."""
-    code = distinct(row * queries + query)
+def _ordered(pairs, queries):
+    """Return pairs (2, P) ordered by row, then query, without repetitions."""
+    code = distinct(pairs[0] * queries + pairs[1])
     return code // max(1, queries), code % max(1, queries)

@@ -46,7 +46,8 @@ class Home:
     @classmethod
     def empty(cls) -> "Home":
         """Return the state of a server that has not heard of any object."""
-        return cls(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+        key_hash, version, region, heard_us = np.empty((4, 0), dtype=np.int64)
+        return cls(key_hash, version, region, heard_us)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Outbox:
     """What a home server sends to the regions: elements with `tracked_schema`, and a region for each row.
 
     `arrivals` holds each updated object's newest element, for the region where it lies; `departures` the same elements
-    for the regions that the objects left; `passing` the accepted elements that a newer one in the same batch supersedes,
+    for the regions that the objects left; `passing` accepted elements that a newer one in the same batch supersedes,
     of the streams of which a query wants every element. `stale` counts versions older than the newest known.
     """
 
@@ -107,7 +108,7 @@ def step(
 
 
 def _accept(home, elements):
-    """Order the elements by key and arrival; tell which are not older than all before, and the last such of each key."""
+    """Order the elements by key and arrival; tell which are not older than those before, and the last of each key."""
     key_hash, version = elements["key_hash"].to_numpy(), elements["version"].to_numpy()
     order = np.argsort(key_hash, kind="stable")
     key_hash, version = key_hash[order], version[order]

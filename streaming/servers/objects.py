@@ -101,7 +101,7 @@ class Cold:
         return (np.cumsum(sizes) - sizes)[np.searchsorted(numbers, objects.segment)] + objects.row
 
     def compacted(self, objects: Objects) -> tuple["Cold", Objects]:
-        """Merge the youngest segments that have grown to a like size, without the rows that no object needs any more."""
+        """Merge the youngest segments that have grown to a like size, without the rows that no object needs."""
         merged = 1
         rows = [segment.table.num_rows for segment in self.segments]
         while merged < len(rows) and 2 * sum(rows[-merged:]) >= rows[-merged - 1]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
+from streaming.elements import bounds_array
 from streaming.operators.runs import distinct, expand, find
 from streaming.results import (
     CANCELLED,
@@ -170,7 +170,7 @@ class _Scope:
         return pair_key[~rest], pair_query[~rest], rest
 
     def reasons(self, query, fate):
-        """Return why the answer changed, by query (P,) and the fate of the object (P,); the query's own change first."""
+        """Return why the answer changed, by query (P,) and fate of the object (P,); the query's own change first."""
         reason = fate.copy()
         changed = np.isin(query, self.applied.changed)
         fresh = changed & ~np.isin(query, self.before.ids)
@@ -191,7 +191,12 @@ def _evaluate(objects, cold, arrivals, touched, after, applied):
     row, query = _match(objects, cold, moved, after.queries)
     keeps = after.queries.keeps[query] if len(query) else np.empty(0, dtype=bool)
     key, number = objects.key_hash[moved[row]], after.ids[query]
-    told = (key[~keeps], number[~keeps], np.full((~keeps).sum(), ENTERED, np.int8), np.full((~keeps).sum(), MOVED, np.int8))
+    told = (
+        key[~keeps],
+        number[~keeps],
+        np.full((~keeps).sum(), ENTERED, np.int8),
+        np.full((~keeps).sum(), MOVED, np.int8),
+    )
     key, number = key[keeps], number[keeps]
     if len(applied.changed):
         others = np.ones(len(objects), dtype=bool)

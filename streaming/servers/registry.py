@@ -95,7 +95,8 @@ class Registry:
 
     def compiled(self, ids: np.ndarray) -> RangeQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
-        return RangeQueries([self.registrations[query].plan for query in ids.tolist()], self.space)
+        plans = [self.registrations[query].plan for query in ids.tolist()]
+        return RangeQueries([plan for plan in plans if plan is not None], self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -135,7 +136,7 @@ class Registry:
             query: Registration(revision, plan and parse_plan(plan, space))
             for query, revision, plan in document["queries"]
         }
-        return cls(space, registrations, {stream: ttl for stream, ttl in document["ttl_us"]})
+        return cls(space, registrations, dict(document["ttl_us"]))
 
 
 class _Change:
@@ -163,21 +164,29 @@ class _Change:
         )
 
     def _register(self, entry, space):
+        if not self._news(entry):
+            return self._ack(entry, None)
         try:
-            self._put(entry, parse_plan(entry["plan"], space))
+            plan = parse_plan(entry["plan"], space)
         except LookoutError as error:
-            self._ack(entry, str(error))
+            return self._ack(entry, str(error))
+        return self._put(entry, plan)
 
     def _cancel(self, entry, _):
-        self._put(entry, None)
+        if self._news(entry):
+            return self._put(entry, None)
+        return self._ack(entry, None)
+
+    def _news(self, entry):
+        known = self.registrations.get(entry["query"])
+        return known is None or entry["revision"] > known.revision
 
     def _put(self, entry, plan):
-        known = self.registrations.get(entry["query"])
-        if known is None or entry["revision"] > known.revision:
-            self.registrations.pop(entry["query"], None)
-            self.registrations[entry["query"]] = Registration(entry["revision"], plan)
-            if known is not None or plan is not None:
-                self._touched[entry["query"]] = None
+        query = entry["query"]
+        known = self.registrations.pop(query, None)
+        self.registrations[query] = Registration(entry["revision"], plan)
+        if known is not None or plan is not None:
+            self._touched[query] = None
         self._ack(entry, None)
 
     def _ack(self, entry, error):

@@ -13,7 +13,11 @@ PLANS = [
     for document in (
         {"area": {"lo": [-5, -5], "hi": [5, 5]}},
         {"compare": {"lo": [-3, -9], "hi": [4, 2]}, "report": "outside", "where": "speed_mps > 3"},
-        {"compare": {"lo": [0, 0], "hi": [2, 3]}, "transform": [{"enlarge_m": 100_000}], "area": {"lo": [-9, -9], "hi": [9, 9]}},
+        {
+            "compare": {"lo": [0, 0], "hi": [2, 3]},
+            "transform": [{"enlarge_m": 100_000}],
+            "area": {"lo": [-9, -9], "hi": [9, 9]},
+        },
         {"area": {"lo": [-180, -90], "hi": [180, 90]}},
     )
 ]
@@ -31,7 +35,8 @@ def test_objects_handed_between_regions_never_leave_the_answer_and_none_is_lost(
     rng, engine, client = np.random.default_rng(seed), Engine(tmp_path, 3, 9), Client()
     places, truth = rng.uniform(-10, 10, (200, 2)), {}
     control = [
-        {"op": "register", "query": number, "revision": 1, "plan": plan_document(plan)} for number, plan in enumerate(PLANS)
+        {"op": "register", "query": number, "revision": 1, "plan": plan_document(plan)}
+        for number, plan in enumerate(PLANS)
     ]
     for batch in range(40):
         keys = rng.integers(0, 200, rng.integers(0, 120))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Mapping
 
 import orjson
@@ -12,7 +13,7 @@ import redis.retry
 from redis.backoff import NoBackoff
 
 from streaming.errors import InvalidOptions
-from streaming.gateway.clock import SECOND_US, Clock
+from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition, read_definition
 from streaming.gateway.health import Health, rate
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 _TICKS_UNPROCESSED = 10
 # The newest control entries that are searched for ticks.
 _ENTRIES_SEARCHED = 64
+# Reports over which rates are taken.
+_COUNTS_KEPT = 11
 # Short, so that a Redis that hangs does not hold up the end of the process.
 _REDIS_TIMEOUT_S = 1.0
 
@@ -53,7 +56,7 @@ class Gateway:
         self.streams: dict[str, RunningStream] = {}
         self._applied: dict[str, bytes | None] = {}
         self._tasks: dict[str, asyncio.Task] = {}
-        self._reported: dict[str, tuple[int, int]] = {}
+        self._counts: dict[str, deque[tuple[int, int]]] = {}
         self._health_log = asyncio.Lock()
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -116,6 +119,7 @@ class Gateway:
         async with self._health_log:
             await asyncio.to_thread(self.client.hdel, HEALTH_KEY, name)
             self.health.pop(name, None)
+            self._counts.pop(name, None)
         del self._applied[name]
 
     async def _watch(self):
@@ -178,9 +182,9 @@ class Gateway:
         for name, health in self.health.items():
             if queue := self.writer.queues.get(name):
                 health.merged = queue.merged
-            before, since_us = self._reported.get(name, (health.elements, now_us))
-            health.elements_per_s = rate((before, health.elements), (now_us - since_us) / SECOND_US)
-            self._reported[name] = (health.elements, now_us)
+            counts = self._counts.setdefault(name, deque(maxlen=_COUNTS_KEPT))
+            counts.append((now_us, health.elements))
+            health.elements_per_s = rate(counts)
         return {name: orjson.dumps(health.document()) for name, health in self.health.items()}
 
     async def _write_health(self):

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from streaming.gateway.clock import SECOND_US
+
 SAMPLE_CHARACTERS = 200
 
 
@@ -27,7 +29,7 @@ class Health:
     last_us : int or None
         Wall-clock time of the last element.
     elements_per_s : float
-        Over the last report's interval.
+        Over the last few reports.
     """
 
     space: str
@@ -61,9 +63,20 @@ class Health:
         return asdict(self)
 
 
-def rate(counts: Sequence[int], seconds: float) -> float:
-    """Return the growth per second between the first and the last of some counts."""
-    return round((counts[-1] - counts[0]) / seconds, 1) if seconds > 0 else 0.0
+def rate(counts: Sequence[tuple[int, int]]) -> float:
+    """Return the growth per second between the first and the last of some counts.
+
+    Parameters
+    ----------
+    counts : sequence of (time_us, count)
+
+    Examples
+    --------
+    >>> rate([(0, 10), (1_000_000, 11), (4_000_000, 30)])
+    5.0
+    """
+    (begin_us, before), (end_us, after) = counts[0], counts[-1]
+    return round((after - before) * SECOND_US / (end_us - begin_us), 1) if end_us > begin_us else 0.0
 
 
 def printable(sample: bytes) -> str:

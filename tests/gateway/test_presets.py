@@ -12,16 +12,17 @@ from streaming.gateway.presets import DEMO_STREAMS, FLIGHTS_DECODER
 from streaming.gateway.samples import FLIGHTS, prepare_flights
 
 STATES = [
-    {"icao24": "b", "timestamp": 2_000, "longitude": 8.5, "latitude": 47.5, "altitude": 1000.0},
-    {"icao24": "b", "timestamp": 5_000, "longitude": 8.6, "latitude": 47.5, "altitude": 1000.0},
-    {"icao24": "a", "timestamp": 3_000, "longitude": 8.7, "latitude": 47.5, "altitude": 1000.0},
+    {"icao24": "b", "timestamp": 36_002_000, "longitude": 8.5, "latitude": 47.5, "altitude": 1000.0},
+    {"icao24": "b", "timestamp": 36_005_000, "longitude": 8.6, "latitude": 47.5, "altitude": 1000.0},
+    {"icao24": "a", "timestamp": 36_003_000, "longitude": 8.7, "latitude": 47.5, "altitude": 1000.0},
+    {"icao24": "c", "timestamp": 0, "longitude": 8.7, "latitude": 47.5, "altitude": 1000.0},
 ]
 REST = {"groundspeed": 100.0, "track": 90.0, "vertical_rate": 0.0, "callsign": "X"}
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Put a package with three states where the sample's is looked for."""
+    """Put a package with four states where the sample's is looked for."""
     sample = tmp_path / "traffic" / samples._SAMPLE
     sample.parent.mkdir(parents=True)
     sample.write_bytes(gzip.compress(orjson.dumps([state | REST for state in STATES])))
@@ -64,11 +65,11 @@ def test_a_definition_that_cannot_run_is_refused_with_its_rule(payload, message)
         check_definition(read_definition(payload))
 
 
-def test_flights_are_sorted_by_time_and_written_once(package, tmp_path):
+def test_flights_of_the_busy_hours_are_sorted_by_time_and_written_once(package, tmp_path):
     target = prepare_flights(tmp_path / FLIGHTS)
     with gzip.open(target, "rt") as file:
         rows = list(csv.DictReader(file))
-    assert [(row["icao24"], row["timestamp"]) for row in rows] == [("b", "2"), ("a", "3"), ("b", "5")]
+    assert [(row["icao24"], row["timestamp"]) for row in rows] == [("b", "36002"), ("a", "36003"), ("b", "36005")]
     written = target.stat().st_mtime_ns
     assert prepare_flights(target).stat().st_mtime_ns == written
     assert list(target.parent.iterdir()) == [target]

@@ -13,9 +13,10 @@ import redis
 from streaming.elements import from_ipc
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
-from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, LogNames
+from streaming.gateway.writer import Writer
+from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
 from tests.conftest import REDIS_SERVER, free_port
-from tests.gateway.scenes import PATIENCE_S, control, definition, feature, ingested, until
+from tests.gateway.scenes import PATIENCE_S, control, definition, elements, feature, ingested, until
 
 FAST = GatewayConfig(report_s=0.05, reread_s=0.2, backoff_s=0.02, longest_backoff_s=0.1, queue_rows=64, block_rows=16)
 GARBAGE = os.urandom(1 << 20).replace(b"\n", b" ")
@@ -65,7 +66,7 @@ async def port_of(gateway, name):
 
 async def test_a_recording_arrives_whole_at_the_log(redis_server, redis_client, tmp_path):
     path = tmp_path / "recording"
-    path.write_bytes(b"".join(feature(f"k{number % 7}", number) for number in range(500)))
+    path.write_bytes(b"".join(feature(f"k{number % 7}", number) for number in range(500)).rstrip())
     define(redis_client, definition("s", {"kind": "file", "path": str(path), "speed": 0}))
     async with gateway_at(redis_server):
         await until(lambda: ingested(redis_client, "s").num_rows == 500)
@@ -257,6 +258,17 @@ async def test_ticks_stop_while_the_engine_is_down_and_go_on_after(redis_server,
         assert [tick["now_us"] for tick in ticks] == sorted(tick["now_us"] for tick in ticks)
         redis_client.delete(LogNames("earth").control)
         await until(lambda: control(redis_client, "tick"))
+
+
+async def test_blocks_that_could_not_be_written_stay_in_their_queue():
+    client = redis.Redis(port=free_port(), retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
+    writer = Writer(Log(client, "earth", 2), FAST)
+    queue = writer.queue("s", live=False)
+    await queue.put(elements(["a", "b"], [1, 2]), 1)
+    with pytest.raises(redis.ConnectionError):
+        await writer.round(0)
+    assert queue.take(10)[0]["key"].to_pylist() == ["a", "b"]
+    client.close()
 
 
 async def test_a_lost_redis_is_waited_for_and_nothing_is_lost(tmp_path):

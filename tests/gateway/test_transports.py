@@ -327,3 +327,20 @@ async def test_the_simulator_speaks_once_each_step():
     chunks = await first(make_transport(definition), lambda chunks: len(chunks) == 3)
     assert [chunk.payload.count(b"\n") for chunk in chunks] == [5, 5, 5]
     assert len({chunk.payload for chunk in chunks}) == 3
+
+
+async def test_a_listener_that_is_cancelled_while_it_opens_leaves_its_port_free():
+    for rounds in range(8):
+        port = free_port()
+        opening = asyncio.create_task(first(make_transport({"kind": "tcp_listener", "port": port}), len))
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        (await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", port)).close()
+
+
+async def test_a_file_must_not_be_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TransportError, match="must name a file"):
+        await first(make_transport({"kind": "file", "path": str(tmp_path / "pipe")}), len)

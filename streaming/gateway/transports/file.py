@@ -3,6 +3,7 @@
 import asyncio
 import bz2
 import gzip
+import stat
 import zlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -63,17 +64,16 @@ class FileTransport:
             yield Chunk(mark=Mark.LAP_END)
 
     async def _lap(self):
-        recording = await asyncio.to_thread(open_recording, Path(self.options.path))
-        try:
+        with open_recording(Path(self.options.path)) as recording:
             yield OPEN
             while payload := await asyncio.to_thread(_read, recording, self.read_bytes):
                 yield Chunk(payload=payload)
-        finally:
-            recording.close()
 
 
 def open_recording(path: Path) -> BinaryIO:
     """Open a file for reading, decompressed as its suffix (.gz, .bz2) says."""
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe could wait for ever
+        raise TransportError(f"path must name a file; got {str(path)!r}")
     return cast(BinaryIO, _OPENERS.get(path.suffix, open)(path, "rb"))
 
 

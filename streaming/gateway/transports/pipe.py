@@ -33,20 +33,19 @@ class Pipe:
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the writers write; see `base.Transport.chunks`."""
         # Held open throughout, so that a writer who comes while the pipe is opened again finds a reader.
-        anchor = open_descriptor(self.options.path)
-        reader, pipe = await open_reader(self.options.path)
-        try:
-            while True:
-                yield OPEN
-                while payload := await reader.read(READ_BYTES):
-                    yield Chunk(payload=payload)
+        with os.fdopen(open_descriptor(self.options.path), "rb"):
+            reader, pipe = await open_reader(self.options.path)
+            try:
+                while True:
+                    yield OPEN
+                    while payload := await reader.read(READ_BYTES):
+                        yield Chunk(payload=payload)
+                    pipe.close()
+                    # Before the mark is yielded: its taker may take a while, and the next writer come meanwhile.
+                    reader, pipe = await open_reader(self.options.path)
+                    yield Chunk(mark=Mark.DOCUMENT_END)
+            finally:
                 pipe.close()
-                # Opened before the mark is yielded: its taker may take a while, and the next writer come meanwhile.
-                reader, pipe = await open_reader(self.options.path)
-                yield Chunk(mark=Mark.DOCUMENT_END)
-        finally:
-            pipe.close()
-            os.close(anchor)
 
 
 def open_descriptor(path: str) -> int:

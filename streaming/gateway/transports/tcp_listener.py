@@ -52,8 +52,10 @@ class TcpListener(Live):
                 clients.discard(task)
                 writer.close()
 
-        server = await asyncio.start_server(serve, self.options.host, self.options.port)
+        # Not serving yet: cancelled while it begins to, asyncio would leave the port bound.
+        server = await asyncio.start_server(serve, self.options.host, self.options.port, start_serving=False)
         try:
+            await server.start_serving()
             self.port = server.sockets[0].getsockname()[1]
             yield OPEN
             while True:

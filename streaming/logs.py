@@ -8,6 +8,7 @@ key                                    kind      what
 ``lookout:{space}:results``            stream    fragments, bounded in length
 ``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
 ``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
+``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
 =====================================  ========  ====================================================================
@@ -64,6 +65,11 @@ class LogNames:
     def engine(self) -> str:
         """The engine's own report."""
         return f"lookout:{self.space}:engine"
+
+    @property
+    def gateway(self) -> str:
+        """The gateway's own report."""
+        return f"lookout:{self.space}:gateway"
 
 
 def control_entry(op: str, **entry: Any) -> dict[str, str]:

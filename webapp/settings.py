@@ -13,6 +13,7 @@ variable                  default                         what
 ``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
+``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
@@ -32,6 +33,7 @@ SPACE = env.str("LOOKOUT_SPACE", "earth")
 PARTITIONS = env.int("LOOKOUT_PARTITIONS", 2)
 HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)
+DEMO = env.bool("LOOKOUT_DEMO", True)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)

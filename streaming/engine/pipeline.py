@@ -31,6 +31,7 @@ def start_session(settings: EngineSettings) -> SparkSession:
         SparkSession.builder.master(settings.master)
         .appName(f"lookout {settings.space}")
         .config("spark.driver.memory", settings.driver_memory)
+        .config("spark.driver.extraJavaOptions", os.environ.get("JOPTS", "-XX:+UseSerialGC"))
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.ui.enabled", "false")

@@ -161,10 +161,11 @@ class Gateway:
         return isinstance(document, dict) and document.get("space") == self.config.space
 
     async def _report(self):
-        """Every second: a tick for the engine, and the health of the streams."""
+        """Every second: a tick for the engine, a sign of life, and the health of the streams."""
         while True:
             try:
                 await asyncio.to_thread(self._tick)
+                await asyncio.to_thread(self.client.hset, self.log.names.gateway, "at_us", self.clock.now_us())
                 await self._write_health()
             except redis.RedisError as error:
                 logger.warning("the control log cannot be written: %s", error)

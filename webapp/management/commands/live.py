@@ -38,6 +38,7 @@ class Command(BaseCommand):
             space=settings.SPACE,
             host=settings.HOST,
             port=settings.PORT,
+            demo=settings.DEMO,
         )
         supervisor = Supervisor(
             logs=place.home / "log", environment=_environment(place), say=self._say, folder=settings.BASE_DIR, lock=lock

@@ -1,0 +1,63 @@
+"""Commands to the database of a running Lookout: JSON ``[name, argument, ...]`` a line, a JSON answer a line."""
+
+import json
+import sys
+
+from django.contrib.auth import get_user_model
+
+from webapp.models import ApiToken, LoginLink, Query, Stream
+
+
+def token(name: str, staff: bool) -> str:
+    """Return a new token of a user, who is made where there is none."""
+    user, _ = get_user_model().objects.get_or_create(username=name, defaults={"is_staff": staff, "is_superuser": staff})
+    token = ApiToken(user=user, name="tests")
+    secret = token.draw()
+    token.save()
+    return secret
+
+
+def login_path(name: str) -> str:
+    """Return the path of a link that logs a user in, once."""
+    return f"/login/once/{LoginLink.issue(get_user_model().objects.get(username=name))}/"
+
+
+def add_stream(definition: dict) -> None:
+    """Save a stream as the admin does."""
+    fields = {name: value for name, value in definition.items() if name not in ("transport", "decoder")}
+    for part in ("transport", "decoder"):
+        options = dict(definition[part])
+        fields |= {part: options.pop("kind"), f"{part}_options": options}
+    stream = Stream(**fields)
+    stream.full_clean()
+    stream.save()
+
+
+def remove_stream(name: str) -> None:
+    """Delete a stream as the admin does."""
+    Stream.objects.get(name=name).delete()
+
+
+def queries() -> list[dict]:
+    """Return how each saved query stands."""
+    return [query.document() for query in Query.objects.select_related("owner")]
+
+
+COMMANDS = {
+    "token": token,
+    "login_path": login_path,
+    "add_stream": add_stream,
+    "remove_stream": remove_stream,
+    "queries": queries,
+}
+
+
+def serve() -> None:
+    """Answer until the end of standard input (``manage.py shell`` runs this)."""
+    for line in sys.stdin:
+        name, *arguments = json.loads(line)
+        try:
+            answer = {"answer": COMMANDS[name](*arguments)}
+        except Exception as error:
+            answer = {"error": repr(error)}
+        print(json.dumps(answer), flush=True)

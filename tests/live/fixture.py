@@ -1,0 +1,16 @@
+"""The fixture `live`."""
+
+import pytest
+
+from tests.live.stack import Stack
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory):
+    """Run the whole of Lookout, without the demonstration's streams; it leaves nothing behind."""
+    stack = Stack(tmp_path_factory.mktemp("live"))
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.end()

@@ -248,6 +248,12 @@ async def test_a_stream_removed_while_the_gateway_was_down_is_dropped(redis_serv
         await until(lambda: not redis_client.hexists(HEALTH_KEY, "gone"))
 
 
+async def test_a_gateway_without_streams_gives_signs_of_life(redis_server, redis_client):
+    async with gateway_at(redis_server, GatewayConfig(report_s=0.005)):
+        first = await until(lambda: redis_client.hgetall(LogNames("earth").gateway))
+        await until(lambda: redis_client.hgetall(LogNames("earth").gateway)[b"at_us"] > first[b"at_us"])
+
+
 async def test_ticks_stop_while_the_engine_is_down_and_go_on_after(redis_server, redis_client):
     async with gateway_at(redis_server, GatewayConfig(report_s=0.005)) as gateway:
         await until(lambda: len(control(redis_client, "tick")) == 11)

@@ -28,8 +28,15 @@ def add_stream(definition: dict) -> None:
     for part in ("transport", "decoder"):
         options = dict(definition[part])
         fields |= {part: options.pop("kind"), f"{part}_options": options}
-    stream = Stream(**fields)
+    stream = Stream(**{"title": definition["name"], **fields})
     stream.full_clean()
+    stream.save()
+
+
+def enable_stream(name: str, enabled: bool) -> None:
+    """Switch a stream on or off as the admin does."""
+    stream = Stream.objects.get(name=name)
+    stream.enabled = enabled
     stream.save()
 
 
@@ -47,6 +54,7 @@ COMMANDS = {
     "token": token,
     "login_path": login_path,
     "add_stream": add_stream,
+    "enable_stream": enable_stream,
     "remove_stream": remove_stream,
     "queries": queries,
 }

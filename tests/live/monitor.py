@@ -43,6 +43,8 @@ class Monitor:
     ----------
     answers : dict
         By query, the rows of its answer by key; without the query where it is not known.
+    subscribed : set of int
+        The queries that it subscribes to; views are not among them.
     statuses, streams : dict
         The last `query.status` by query, and the last `stream.status`.
     engine : dict
@@ -64,7 +66,7 @@ class Monitor:
         self.faults: list[str] = []
         self.errors: list[dict] = []
         self.snapshots = self.changes = self.resyncs = self.connections = 0
-        self._subscribed: set[int] = set()
+        self.subscribed: set[int] = set()
         self._fresh: set[int] = set()  # subscribed anew: the first snapshot may differ from what is held
         self._batches: dict[int, int] = {}
         self._snapshot_counts: dict[int, int] = {}
@@ -119,7 +121,7 @@ class Monitor:
 
     async def subscribe(self, query: int) -> None:
         """Subscribe to a query's answer."""
-        self._subscribed.add(query)
+        self.subscribed.add(query)
         self._fresh.add(query)
         await self.send({"type": "query.subscribe", "query": query, "format": self.form})
 
@@ -181,9 +183,9 @@ class Monitor:
 
     async def _follow(self):
         # Batches may not be compared with those before: the snapshots that come are what counts.
-        self._fresh = set(self._subscribed)
+        self._fresh = set(self.subscribed)
         self._batches.clear()
-        for query in self._subscribed:
+        for query in self.subscribed:
             await self._socket.send(json.dumps({"type": "query.subscribe", "query": query, "format": self.form}))
         async for frame in self._socket:
             self._take(frame)

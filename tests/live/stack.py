@@ -150,6 +150,10 @@ class Stack:
         """Save a stream, as the admin does."""
         self.run("add_stream", {"name": name, "transport": transport, "decoder": decoder, **fields})
 
+    def enable_stream(self, name: str, enabled: bool = True) -> None:
+        """Switch a stream on or off, as the admin does."""
+        self.run("enable_stream", name, enabled)
+
     def remove_stream(self, name: str) -> None:
         """Delete a stream, as the admin does."""
         self.run("remove_stream", name)

@@ -1,0 +1,61 @@
+"""What an answer must be: brute force over the newest element of each object."""
+
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from streaming.decoders import make_decoder
+from streaming.elements import bounds_of
+from streaming.plans import parse_plan
+from tests.oracle import satisfies
+
+NOW_US = 1_795_000_000_000_000
+
+
+def decoded(decoder: dict, stream: str, feed: bytes) -> pa.Table:
+    """Return the elements of a whole feed, in the order of arrival."""
+    reader = make_decoder(decoder, stream)
+    parts = [reader.feed(feed, NOW_US), reader.finish(NOW_US)]
+    return pa.concat_tables([part.elements for part in parts])
+
+
+def newest(elements: pa.Table) -> dict[str, dict[str, Any]]:
+    """Return the newest version of each object by key; of equal versions the last to arrive."""
+    keys, versions = elements["key"].to_pylist(), elements["version"].to_pylist()
+    rows: dict[str, int] = {}
+    for row, key in enumerate(keys):
+        if key not in rows or versions[row] >= versions[rows[key]]:
+            rows[key] = row
+    chosen = elements.take(list(rows.values()))
+    columns = zip(
+        chosen["key"].to_pylist(),
+        chosen["time_us"].to_pylist(),
+        bounds_of(chosen["bounds"]).tolist(),
+        chosen["properties"].to_pylist(),
+        strict=True,
+    )
+    return {key: {"time_us": time, "bounds": box, "properties": text} for key, time, box, text in columns}
+
+
+def answer(objects: dict[str, dict[str, Any]], document: dict) -> dict[str, dict[str, Any]]:
+    """Return the rows that satisfy a plan, as a websocket client keeps them."""
+    plan = parse_plan(document)
+    return {
+        key: {
+            "time_us": row["time_us"],
+            "bounds": [bound if abs(bound) < float("inf") else None for bound in row["bounds"]],
+            "properties": orjson.loads(row["properties"] or "{}"),
+        }
+        for key, row in objects.items()
+        if satisfies(plan, plan.stream, row["bounds"], row["properties"])
+    }
+
+
+def differences(held: dict[str, dict] | None, expected: dict[str, dict]) -> list[str]:
+    """Return what is wrong with an answer: keys too many, keys missing, rows that differ."""
+    if held is None:
+        return ["no answer"]
+    wrong = [f"{key} too many" for key in held.keys() - expected.keys()]
+    wrong += [f"{key} missing" for key in expected.keys() - held.keys()]
+    return wrong + [f"{key}: {held[key]} is not {row}" for key, row in expected.items() if held.get(key, row) != row]

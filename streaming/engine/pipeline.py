@@ -27,6 +27,7 @@ def start_session(settings: EngineSettings) -> SparkSession:
     """Start Spark in this process."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(java_home(settings.java_home, settings.home))
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     # The tasks already use every core.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -30,7 +30,7 @@ FLIGHTS_DECODER: dict[str, Any] = {
 DEMO_STREAMS: list[dict[str, Any]] = [
     {
         "name": "aircraft",
-        "title": "Aircraft over Switzerland (recorded)",
+        "title": "Aircraft over Switzerland (recorded, 4 ×)",
         "icon": "aircraft",
         "space": "earth",
         "enabled": True,
@@ -40,22 +40,22 @@ DEMO_STREAMS: list[dict[str, Any]] = [
     },
     {
         "name": "ships",
-        "title": "Ships (simulated)",
+        "title": "Ships (simulated, 30 ×)",
         "icon": "ship",
         "space": "earth",
         "enabled": True,
         "ttl_s": 60,
-        "transport": {"kind": "simulator", "fleet": "ships", "count": 400, "seed": 1, "step_s": 2},
+        "transport": {"kind": "simulator", "fleet": "ships", "count": 400, "seed": 1, "step_s": 2, "pace": 30},
         "decoder": _SIMULATED,
     },
     {
         "name": "buses",
-        "title": "Buses in Helsinki (simulated)",
+        "title": "Buses in Helsinki (simulated, 4 ×)",
         "icon": "bus",
         "space": "earth",
         "enabled": True,
         "ttl_s": 60,
-        "transport": {"kind": "simulator", "fleet": "buses", "count": 120, "seed": 1, "step_s": 1},
+        "transport": {"kind": "simulator", "fleet": "buses", "count": 120, "seed": 1, "step_s": 1, "pace": 4},
         "decoder": _SIMULATED,
     },
     {

@@ -8,7 +8,7 @@ from streaming.simulator.fleet import Fleet
 _SECOND_US = 1_000_000
 
 
-def feature_lines(fleet: Fleet, time_us: int) -> bytes:
+def feature_lines(fleet: Fleet, time_us: int, pace: float = 1.0) -> bytes:
     """Return one GeoJSON feature a line for every object of a fleet.
 
     Parameters
@@ -16,13 +16,15 @@ def feature_lines(fleet: Fleet, time_us: int) -> bytes:
     fleet : Fleet
     time_us : int
         Microseconds since 1970 UTC; stated by every feature, in seconds, as its property `time`.
+    pace : float
+        How much faster than the clock the fleet lives. Times stay those of the clock and speeds those of the timetable.
 
     Returns
     -------
     bytes
         The decoder `geojson` with ``{"key": "id", "time": "time"}`` reads them.
     """
-    positions = fleet.step(time_us / _SECOND_US)
+    positions = fleet.step(time_us / _SECOND_US * pace)
     columns = zip(
         fleet.ids,
         fleet.properties,

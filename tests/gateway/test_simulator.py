@@ -8,8 +8,10 @@ import shapely
 import shapely.geometry
 
 from streaming.decoders import make_decoder
+from streaming.errors import InvalidOptions
 from streaming.gateway.clock import SECOND_US
 from streaming.gateway.presets import DEMO_STREAMS
+from streaming.gateway.transports.simulator import Simulator
 from streaming.simulator import FLEETS, feature_lines, make_fleet
 from streaming.simulator.lanes import PORTS
 from streaming.simulator.ships import shortest_path
@@ -41,6 +43,26 @@ def test_objects_move_as_fast_as_they_say(name):
         assert ((before.lon_deg >= -180) & (before.lon_deg < 180)).all()
 
 
+@pytest.mark.parametrize("name", sorted(FLEETS))
+def test_a_pace_moves_objects_faster_and_leaves_times_and_speeds_true(name):
+    fleet = make_fleet(name, 20, 3)
+    time_us = 1_700_000_000 * SECOND_US
+    slow, fast = (
+        [orjson.loads(line) for line in feature_lines(fleet, at_us, pace).splitlines()]
+        for at_us, pace in ((30 * time_us, 1.0), (time_us, 30.0))
+    )
+    assert [feature["geometry"] for feature in fast] == [feature["geometry"] for feature in slow]
+    assert {feature["properties"]["time"] for feature in fast} == {1_700_000_000}
+    for before, after in zip(slow, fast, strict=True):
+        assert before["properties"] | {"time": 1_700_000_000} == after["properties"]
+
+
+@pytest.mark.parametrize(X)
+def test_a_pace_out_of_bounds_is_refused(pace):
+    with pytest.raises(InvalidOptions, match="pace must lie in"):
+        Simulator({"kind": "simulator", "fleet": "ships", "pace": pace})
+
+
 def test_most_buses_move_and_some_wait_at_stops():
     speed_mps = make_fleet("buses", 200, 1).step(TIME_S).speed_mps
     assert 0.05 < (speed_mps == 0).mean() < 0.5
@@ -68,7 +90,7 @@ def test_the_demonstration_decodes_what_is_simulated(stream):
     options = stream["transport"]
     fleet = make_fleet(options["fleet"], options["count"], options["seed"])
     time_us = round(TIME_S * SECOND_US) + 123_456
-    decoded = make_decoder(stream["decoder"], stream["name"]).feed(feature_lines(fleet, time_us), 0)
+    decoded = make_decoder(stream["decoder"], stream["name"]).feed(feature_lines(fleet, time_us, options["pace"]), 0)
     assert decoded.malformed == ()
     assert decoded.elements["key"].to_pylist() == list(fleet.ids)
     assert set(decoded.elements["time_us"].to_pylist()) == {time_us}

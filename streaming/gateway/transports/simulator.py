@@ -11,6 +11,7 @@ from streaming.gateway.transports.base import Chunk, Live, check, parse_options
 from streaming.simulator import FLEETS, feature_lines, make_fleet
 
 _MOST_OBJECTS = 100_000
+_FASTEST = 1_000
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,14 @@ class SimulatorOptions:
     count: int = 100
     seed: int = 1
     step_s: float = 1.0
+    pace: float = 1.0
 
     def __post_init__(self) -> None:
         check(self.fleet in FLEETS, f"fleet must be one of {', '.join(FLEETS)}; got {self.fleet!r}")
         check(1 <= self.count <= _MOST_OBJECTS, f"count must lie in [1, {_MOST_OBJECTS}]; got {self.count!r}")
         check(self.seed >= 0, f"seed must not be negative; got {self.seed!r}")
         check(0.01 <= self.step_s <= 3600, f"step_s must lie in [0.01, 3600]; got {self.step_s!r}")
+        check(0 < self.pace <= _FASTEST, f"pace must lie in (0, {_FASTEST}]; got {self.pace!r}")
 
 
 class Simulator(Live):
@@ -41,6 +44,6 @@ class Simulator(Live):
         fleet = await asyncio.to_thread(make_fleet, options.fleet, options.count, options.seed)
         while True:
             began_s = time.time()
-            payload = await asyncio.to_thread(feature_lines, fleet, round(began_s * SECOND_US))
+            payload = await asyncio.to_thread(feature_lines, fleet, round(began_s * SECOND_US), options.pace)
             yield Chunk(payload=payload)
             await asyncio.sleep(max(0.0, began_s + options.step_s - time.time()))

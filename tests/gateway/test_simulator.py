@@ -57,7 +57,7 @@ def test_a_pace_moves_objects_faster_and_leaves_times_and_speeds_true(name):
         assert before["properties"] | {"time": 1_700_000_000} == after["properties"]
 
 
-@pytest.mark.parametrize(X)
+@pytest.mark.parametrize("pace", [0, -1, 1001])
 def test_a_pace_out_of_bounds_is_refused(pace):
     with pytest.raises(InvalidOptions, match="pace must lie in"):
         Simulator({"kind": "simulator", "fleet": "ships", "pace": pace})

@@ -1,6 +1,6 @@
 // The objects on the map as columns of numbers: what the canvas reads sixty times a second. Pure.
 
-import { headingIndex, mercatorX, mercatorY } from "./geometry.js";
+import { headingIndex, mercatorX, mercatorY, wrapLongitude } from "./geometry.js";
 
 export const TRAIL_POINTS = 128;
 export const KINDS = ["ship", "aircraft", "bus", "other"];
@@ -98,6 +98,18 @@ export class Objects {
     this.texts[slot] = "";
     this.free.push(slot);
     this.live--;
+  }
+
+  /** How many objects of each stream lie in a plan's box, the stream with the most first. */
+  countIn({ lo, hi }) {
+    const counts = new Map();
+    for (let slot = 0; slot < this.size; slot++) {
+      const eastwardsDeg = wrapLongitude(this.lon[slot] - lo[0] - 180) + 180; // from the box's western side, in [0, 360)
+      const inside = eastwardsDeg <= hi[0] - lo[0] && this.lat[slot] >= lo[1] && this.lat[slot] <= hi[1];
+      if (!this.alive[slot] || !inside) continue;
+      counts.set(this.streams[slot], (counts.get(this.streams[slot]) ?? 0) + 1);
+    }
+    return new Map([...counts].sort(([, a], [, b]) => b - a));
   }
 
   properties(slot) {

@@ -20,6 +20,7 @@ export class QueryForm {
       event.preventDefault();
       this.#submit();
     });
+    this.form.elements.stream.addEventListener("change", () => (this.streamChosen = true));
     $("form-cancel").addEventListener("click", () => this.close());
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
@@ -42,6 +43,7 @@ export class QueryForm {
     this.form.reset();
     this.#errors({});
     this.#streams(query?.stream);
+    this.streamChosen = Boolean(query);
     $("form-title").textContent = query ? "Edit query" : "New query";
     const { elements } = this.form;
     if (query) {
@@ -52,6 +54,7 @@ export class QueryForm {
       this.setRectangle(rectangleOf(query.plan.compare, this.centerLon()));
     } else {
       this.rectangle = null;
+      this.#chooseStream(normalisedBox(this.view()));
       for (const side of SIDES) elements[side].value = "";
       this.editor.draw();
     }
@@ -77,6 +80,7 @@ export class QueryForm {
   showNumbers(rectangle) {
     this.rectangle = rectangle;
     const { lo, hi } = roundedBox(normalisedBox(rectangle));
+    this.#chooseStream({ lo, hi });
     [lo[0], lo[1], hi[0], hi[1]].forEach((number, i) => (this.form.elements[SIDES[i]].value = number));
     this.#error("box", "");
   }
@@ -118,6 +122,15 @@ export class QueryForm {
     const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === chosen);
     select.replaceChildren(...streams.map((s) => new Option(s.title ?? s.name, s.name, false, s.name === chosen)));
     if (chosen && !this.store.streams.has(chosen)) select.append(new Option(chosen, chosen, false, true));
+  }
+
+  /** Propose the stream with the most objects in a box, until the user has chosen one. */
+  #chooseStream(box) {
+    if (this.streamChosen) return;
+    const { options } = this.form.elements.stream;
+    const names = [...options].map((option) => option.value);
+    const busiest = [...this.store.objects.countIn(box).keys()].find((name) => names.includes(name));
+    if (busiest) this.form.elements.stream.value = busiest;
   }
 
   #errors(errors) {

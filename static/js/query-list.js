@@ -42,6 +42,7 @@ function createRow(store, number, actions) {
     about: h("span", { class: "query-about" }),
     status: h("span", { class: "pill" }),
     count: h("span", { class: "query-count" }),
+    note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     show: button("show", "eye", "Hide"),
     edit: button("edit", "edit", "Edit"),
@@ -57,7 +58,7 @@ function createRow(store, number, actions) {
     menu.hidden = !menu.hidden;
     open.setAttribute("aria-expanded", String(!menu.hidden));
   });
-  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.error, menu);
+  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.note, parts.error, menu);
   return { element, update: (query) => update(store, query, element, parts) };
 }
 
@@ -77,6 +78,8 @@ function update(store, query, element, parts) {
   parts.status.dataset.status = query.status;
   setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");
   parts.count.title = "objects in the answer";
+  parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0;
+  setText(parts.note, `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   setText(parts.show.lastChild, query.shown ? "Hide" : "Show");

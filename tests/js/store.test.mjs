@@ -146,3 +146,19 @@ test("a slot that is used again has no trail and no colour of the object before"
   const slot = store.objects.slot("ships", "b");
   assert.deepEqual([slot, store.objects.colour[slot], store.objects.trail(slot).length], [0, -1, 2]);
 });
+
+test("objects in a box are counted by stream, the busiest first, across the antimeridian too", () => {
+  const store = opened(VIEW, snapshot(90, row("+", "a", 179, 1), row("+", "b", -179, 1), row("+", "c", -170, 1), row("+", "d", 180, 9)));
+  const count = (lo, hi) => [...store.objects.countIn({ lo, hi })];
+  assert.deepEqual(count([175, 0], [185, 2]), [["ships", 2]]);
+  assert.deepEqual(count([-180, -90], [180, 90]), [["ships", 4]]);
+  assert.deepEqual(count([-179, 1], [-170, 1]), [["ships", 2]]);
+  assert.deepEqual(count([0, 0], [1, 1]), []);
+  store.objects.ensure("aircraft", 1, "no position");
+  for (const [key, lon] of [["x", -179], ["y", -178], ["z", -177]]) {
+    const slot = store.objects.ensure("aircraft", 1, key);
+    store.objects.lon[slot] = lon;
+    store.objects.lat[slot] = 1;
+  }
+  assert.deepEqual(count([175, 0], [185, 2]), [["aircraft", 3], ["ships", 2]]);
+});

@@ -101,7 +101,7 @@ def parse_plan(document: Any, space: Space = EARTH) -> RangePlan:
     unknown = sorted(set(document) - set(PLAN_KEYS))
     if unknown:
         raise InvalidPlan(f"a plan has the keys {', '.join(PLAN_KEYS)}; got the unknown {', '.join(unknown)}")
-    if "area" not in document and "compare" not in document:
+    if document.get("area") is None and document.get("compare") is None:
         raise InvalidPlan("a plan needs an area or a compare box; got neither")
     report = _choice(document, "report", REPORTS)
     compare = _box(document, "compare", space) or _box(document, "area", space)

@@ -32,7 +32,7 @@ CONTROL = "control"
 @lru_cache(maxsize=8)
 def layout_of(root: str, space: str, partitions: int, regions: int) -> Layout:
     """Return this process's layout of an engine; its store remembers the newest states between tasks."""
-    # Spark's worker collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
+    # Spark collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
     gc.freeze()
     return Layout(Store(Path(root), SPACES[space]), partitions, regions)
 

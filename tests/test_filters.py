@@ -1,0 +1,43 @@
+"""CQL2 filters over JSON properties, with unknown where a property is absent."""
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from streaming.filters import parse_filter, passes
+
+SHIPS = [
+    {"speed": 5, "type": "cargo", "name": "Anna", "moored": True},
+    {"speed": "7", "type": "Tanker", "my name": 1},
+    {},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("speed > 4", [1, 1, 0]),
+        ("speed + 1 > 7", [0, 1, 0]),
+        ("speed <> 5", [0, 1, 0]),
+        ("speed IN (5, 6)", [1, 0, 0]),
+        ("speed BETWEEN 5 AND 6", [1, 0, 0]),
+        ("type = 'cargo'", [1, 0, 0]),
+        ("NOT type = 'cargo'", [0, 1, 0]),
+        ("type NOT IN ('cargo')", [0, 1, 0]),
+        ("CASEI(type) = CASEI('TANKER')", [0, 1, 0]),
+        ("type LIKE 'Tan%'", [0, 1, 0]),
+        ("CASEI(type) LIKE CASEI('tAN%')", [0, 1, 0]),
+        ("type LIKE 'c_rgo'", [1, 0, 0]),
+        ("type LIKE 'c.rgo'", [0, 0, 0]),
+        ("name IS NULL", [0, 1, 1]),
+        ("name IS NOT NULL", [1, 0, 0]),
+        ("moored = TRUE", [1, 0, 0]),
+        ("moored", [1, 0, 0]),
+        ('"my name" = 1', [0, 1, 0]),
+        ("speed > 4 AND NOT (moored = TRUE OR type = 'x')", [0, 0, 0]),
+        ("speed > 4 OR name IS NULL", [1, 1, 1]),
+    ],
+)
+def test_a_filter_holds_for_the_elements_it_says(text, expected):
+    properties = pa.array([orjson.dumps(ship).decode() for ship in SHIPS])
+    assert passes(parse_filter(text), properties).tolist() == [bool(value) for value in expected]

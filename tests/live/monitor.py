@@ -68,6 +68,7 @@ class Monitor:
         self.snapshots = self.changes = self.resyncs = self.connections = 0
         self.subscribed: set[int] = set()
         self._fresh: set[int] = set()  # subscribed anew: the first snapshot may differ from what is held
+        self._views: set[int] = set()
         self._batches: dict[int, int] = {}
         self._snapshot_counts: dict[int, int] = {}
         self._replies: dict[Any, asyncio.Future] = {}
@@ -98,8 +99,11 @@ class Monitor:
         """
         number = next(self._numbers)
         self._replies[number] = asyncio.get_running_loop().create_future()
-        await self.send({"type": kind, "id": number, **fields})
-        reply = await asyncio.wait_for(self._replies.pop(number), REPLY_S)
+        try:
+            await self.send({"type": kind, "id": number, **fields})
+            reply = await asyncio.wait_for(self._replies[number], REPLY_S)
+        finally:
+            del self._replies[number]
         if reply["type"] == "error":
             raise Refusal(reply)
         return reply
@@ -127,9 +131,7 @@ class Monitor:
 
     async def view(self, streams: list[str], area: dict) -> dict[str, int]:
         """Open or move the viewport and return its numbers; it is not opened again after the connection ended."""
-        reply = await self.request("view.subscribe", streams=streams, area=area, format=self.form)
-        self._fresh |= set(reply["views"].values())
-        return reply["views"]
+        return (await self.request("view.subscribe", streams=streams, area=area, format=self.form))["views"]
 
     async def snapshot(self, query: int) -> None:
         """Ask for one more snapshot and wait for it."""
@@ -185,6 +187,7 @@ class Monitor:
         # Batches may not be compared with those before: the snapshots that come are what counts.
         self._fresh = set(self.subscribed)
         self._batches.clear()
+        self._views.clear()
         for query in self.subscribed:
             await self._socket.send(json.dumps({"type": "query.subscribe", "query": query, "format": self.form}))
         async for frame in self._socket:
@@ -208,6 +211,11 @@ class Monitor:
 
     def _take_status(self, message, _):
         self.statuses[message["query"]] = message
+
+    def _take_views(self, message, _):
+        views = set(message["views"].values())
+        self._fresh |= views - self._views  # one that moves goes on by changes
+        self._views = views
 
     def _take_engine(self, message, _):
         self.engine = message
@@ -253,6 +261,7 @@ class Monitor:
     _TAKES = {
         "hello": _take_hello,
         "query.status": _take_status,
+        "view.status": _take_views,
         "engine.status": _take_engine,
         "stream.status": _take_streams,
         "answer.snapshot": _take_snapshot,

@@ -1,5 +1,6 @@
 """Recorded feeds through gateway, Redis, Spark, hub and websocket: answers equal brute force over what was decoded."""
 
+import asyncio
 import gzip
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -205,9 +206,8 @@ async def test_answers_equal_brute_force_at_the_end_of_a_recording(live, shared_
         await texts.until(
             ended, lambda: f"{live.health(recording.stream)}, backlog {live.log.backlog()}, {wrong()}", 60
         )
-        for monitor in (texts, tables):
-            for query in monitor.subscribed - {cancelled}:
-                await monitor.snapshot(query)
+        asked = [(monitor, query) for monitor in (texts, tables) for query in monitor.subscribed - {cancelled}]
+        await asyncio.gather(*(monitor.snapshot(query) for monitor, query in asked))
         assert wrong() == {}
         assert texts.faults == tables.faults == []
         health = live.health(recording.stream)

@@ -1,0 +1,194 @@
+"""The load: a process that writes ready-made Arrow blocks into the ingest log, as the gateway does.
+
+Every object stands in a block that is made once; before a block is written, its objects move and their times become
+now, in the bytes of the block itself. So the generator takes as little as can be from the cores that it shares with
+the engine.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import redis
+
+from bench.scenarios import FULL_SPEED, SEED, STREAM
+from streaming.elements import bounds_array, element_schema, from_ipc, key_hashes
+from streaming.gateway.config import GatewayConfig
+from streaming.logs import Log, block_entries
+from streaming.spaces import EARTH
+
+CONFIG = GatewayConfig()
+# A step of the walk: an aircraft in five seconds, a bus in a minute.
+STEP_DEG = 0.01
+FULL_WAIT_S = 0.002
+# Where the objects start, and between which bounds they stay: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
+WORLD = (-180.0, -90.0, 180.0, 90.0)
+
+
+class Block:
+    """One entry of the ingest log, rewritten in place.
+
+    Parameters
+    ----------
+    partition : int
+    fields : dict
+        Of the entry, as `logs.block_entries` makes them.
+    area : tuple of float
+        Where its objects stay.
+    """
+
+    def __init__(self, partition: int, fields: dict, area: tuple[float, ...] = WORLD) -> None:
+        self.partition, self.rows, self.area = partition, fields["count"], area
+        self.payload = bytearray(fields["block"])
+        self.fields = {**fields, "block": memoryview(self.payload)}
+        table = from_ipc(pa.py_buffer(self.payload))
+        self._times = [self._column(table[name]) for name in ("time_us", "version")]
+        self._bounds = self._column(table["bounds"]).reshape(-1, 2 * EARTH.n)
+
+    def _column(self, column):
+        """Return a column of numbers as a writable array over the payload."""
+        flat = column.chunk(0).flatten() if pa.types.is_fixed_size_list(column.type) else column.chunk(0)
+        values = flat.to_numpy()
+        start = np.frombuffer(self.payload, dtype=np.uint8).ctypes.data
+        return np.frombuffer(self.payload, values.dtype, len(values), values.ctypes.data - start)
+
+    def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
+        """Move the objects and set their times."""
+        low, extent = np.array(self.area[:2]), np.subtract(self.area[2:], self.area[:2])
+        if motion == "jump":
+            place = low + rng.random((self.rows, 2)) * extent
+        else:
+            place = self._bounds[:, :2] + rng.normal(0.0, STEP_DEG, (self.rows, 2))
+            place[:, 0] = low[0] + (place[:, 0] - low[0]) % extent[0]  # east of the area is its west, as on the globe
+            place[:, 1] = np.clip(place[:, 1], low[1], low[1] + extent[1])
+        self._bounds[:, :2] = self._bounds[:, EARTH.n : EARTH.n + 2] = place
+        for column in self._times:
+            column[:] = now_us
+        self.fields["heard_us"] = now_us
+
+
+def make_blocks(stream: str, objects: int, rows: int, partitions: int, area: tuple[float, ...] = WORLD) -> list[Block]:
+    """Return blocks that hold every object once.
+
+    Parameters
+    ----------
+    stream : str
+    objects, rows : int
+        How many there are, and how many the blocks of all partitions together hold that are written in turn.
+    partitions : int
+        Of the ingest log.
+    area : tuple of float
+        Where the objects are.
+    """
+    rng = np.random.default_rng(SEED)
+    blocks = []
+    for start in range(0, objects, rows):
+        table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
+        blocks += [Block(partition, fields, area) for partition, fields in block_entries(table, stream, 0, partitions)]
+    return blocks
+
+
+def _elements(stream, numbers, area, rng):
+    """Return objects, by their numbers, at random places."""
+    count, now = len(numbers), np.zeros(len(numbers), dtype=np.int64)
+    keys = np.array([f"object {number}" for number in numbers.tolist()], dtype=object)
+    low, high = np.array(area[:2]), np.array(area[2:])
+    place, unbounded = low + rng.random((count, 2)) * (high - low), np.full(count, np.inf)
+    texts = [f'{{"kind":"ship","speed_mps":{n % 30},"course_deg":{n * 7 % 360}}}' for n in numbers.tolist()]
+    columns = [
+        pa.array(keys, pa.string()),
+        pa.array(key_hashes(stream, keys)),
+        pa.array(now),
+        pa.array(now),
+        bounds_array(np.column_stack([place, -unbounded, place, unbounded])),
+        pa.nulls(count, pa.binary()),
+        pa.array(texts, pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, schema=element_schema(EARTH))
+
+
+class Generator:
+    """Writes blocks in turn, at a rate or as fast as the engine takes them.
+
+    Parameters
+    ----------
+    log : Log
+    blocks : list of Block
+    motion : {"walk", "jump"}
+    """
+
+    def __init__(self, log: Log, blocks: list[Block], motion: str) -> None:
+        self.log, self.blocks, self.motion = log, blocks, motion
+        self.sent = 0
+        self._rng = np.random.default_rng(SEED)
+        self._turn = self._turns()
+
+    def fill(self) -> None:
+        """Write every object once and wait until the engine has taken all."""
+        for _ in range(len(self.blocks)):
+            self._wait_for_room()
+            self.write(1)
+        while self.log.backlog():
+            time.sleep(FULL_WAIT_S)
+
+    def run(self, rate: int) -> Iterator[None]:
+        """Write for ever; yields after each write."""
+        due_s = time.monotonic()
+        while True:
+            if rate == FULL_SPEED:
+                self._wait_for_room()
+                self.write(self.log.partitions)
+            else:
+                written = self.write(self.log.partitions)
+                # What a stall delayed by up to a second is made up for; a longer one would end as a flood.
+                due_s = max(due_s + written / rate, time.monotonic() - 1)
+                time.sleep(max(0.0, due_s - time.monotonic()))
+            yield
+
+    def write(self, count: int) -> int:
+        """Write the next blocks in one go and return the number of their elements."""
+        blocks = [next(self._turn) for _ in range(count)]
+        with self.log.client.pipeline(transaction=False) as pipeline:
+            for block in blocks:
+                block.advance(self._rng, self.motion, time.time_ns() // 1000)
+                pipeline.xadd(self.log.names.ingest(block.partition), block.fields)
+            pipeline.execute()
+        written = sum(block.rows for block in blocks)
+        self.sent += written
+        return written
+
+    def _turns(self):
+        while True:
+            yield from self.blocks
+
+    def _wait_for_room(self):
+        while self.log.backlog() > CONFIG.waiting_backlog:
+            time.sleep(FULL_WAIT_S)
+
+
+def main() -> None:
+    """Fill the engine with the objects, say so, and go on until ended."""
+    parser = argparse.ArgumentParser(prog="python -m bench.load", description=main.__doc__)
+    parser.add_argument("redis_url")
+    parser.add_argument("--stream", default=STREAM)
+    parser.add_argument("--rate", type=int, default=FULL_SPEED)
+    parser.add_argument("--objects", type=int, default=100_000)
+    parser.add_argument("--motion", choices=("walk", "jump"), default="walk")
+    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--area", type=float, nargs=4, default=WORLD)
+    arguments = parser.parse_args()
+    log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions)
+    rows = min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
+    area = tuple(arguments.area)
+    blocks = make_blocks(arguments.stream, arguments.objects, rows, arguments.partitions, area)
+    generator = Generator(log, blocks, arguments.motion)
+    generator.fill()
+    print("filled", flush=True)
+    for _ in generator.run(arguments.rate):
+        pass
+
+
+if __name__ == "__main__":
+    main()

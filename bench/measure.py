@@ -1,0 +1,72 @@
+"""One row: the load, the client and the meter, together, for a span of time."""
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.meter import Meter, Work
+from bench.processes import cpu_s, pss_mib
+from bench.scenarios import WIRE_STREAM, Scenario
+from bench.stack import Stack, child, said, wait_for
+
+# The load runs for so long before anything is measured.
+SETTLE_S = 4.0
+STREAM_S = 30.0
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a scenario measured.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    work : Work
+    latency : mapping
+        See `client.figures`.
+    cores, memory_mib : mapping
+        Processor time a second, and proportional set size, of each program.
+    merged : int
+        Elements that the gateway conflated.
+    """
+
+    scenario: Scenario
+    work: Work
+    latency: Mapping
+    cores: Mapping[str, float]
+    memory_mib: Mapping[str, float]
+    merged: int = 0
+
+    @property
+    def engine_cpu_us(self) -> float:
+        """Processor time of the engine for an element, in microseconds."""
+        return 1e6 * self.cores.get("engine", 0.0) / self.work.elements_per_s if self.work.elements_per_s else 0.0
+
+
+def measure(stack: Stack, scenario: Scenario, seconds: float) -> Row:
+    """Put a stack under the load of a scenario and measure for so many seconds."""
+    with child(*_load(stack, scenario)) as generator:
+        said(generator, "filled")
+        time.sleep(SETTLE_S)
+        queries = [str(query) for query in stack.made["queries"]]
+        options = ("--seconds", str(seconds), "--queries", *queries)
+        with child("bench.client", stack.socket_url, stack.made["token"], *options) as client:
+            said(client, "measuring")
+            before, began_s = cpu_s(stack.home), time.monotonic()
+            with Meter(stack.redis_url) as meter:
+                latency = json.loads(client.stdout.readline() or "{}")
+            after, spent_s = cpu_s(stack.home), time.monotonic() - began_s
+        memory = pss_mib(stack.home)
+    cores = {program: (after[program] - before.get(program, 0.0)) / spent_s for program in after}
+    merged = stack.health(WIRE_STREAM).get("merged", 0) if scenario.wire else 0
+    return Row(scenario, meter.work, latency, cores, memory, merged)
+
+
+def _load(stack, scenario):
+    """Return the module that makes the load, and its arguments."""
+    options = ("--rate", str(scenario.rate), "--objects", str(scenario.objects))
+    if not scenario.wire:
+        return ("bench.load", stack.redis_url, *options, "--motion", scenario.motion)
+    wait_for(lambda: stack.health(WIRE_STREAM).get("state") == "running", stack.words, STREAM_S)
+    return ("bench.wire", str(stack.wire_port), *options)

@@ -1,0 +1,92 @@
+"""What the engine did in a span of time, counted from the heads of its result log."""
+
+import threading
+from dataclasses import dataclass
+
+import orjson
+import redis
+
+from streaming.logs import FIRST, LogNames
+
+POLL_S = 0.2
+# Redis picks the heads out itself, so that counting moves no results.
+HEADS = """
+local told = {}
+for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
+  local fields = {}
+  for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
+  told[#told + 1] = {entry[1], fields.batch, fields.head}
+end
+return told
+"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Elements taken and results published between the first and the last batch of a span, a second."""
+
+    elements_per_s: float
+    results_per_s: float
+    batches_per_s: float
+
+
+class Meter:
+    """Follows a result log in a thread of its own, as a context.
+
+    Parameters
+    ----------
+    redis_url : str
+    space : str
+    """
+
+    def __init__(self, redis_url: str, space: str = "earth") -> None:
+        self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
+        self._heads = self._client.register_script(HEADS)
+        self._told: list[tuple[int, int, dict]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow)
+
+    def __enter__(self) -> "Meter":
+        newest = self._client.xrevrange(self._log, count=1)
+        self._position = newest[0][0] if newest else FIRST
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._client.close()
+
+    def _follow(self):
+        while not self._stop.wait(POLL_S):
+            for entry, batch, head in self._heads(keys=[self._log], args=[self._position]):
+                self._position = entry
+                self._told.append((int(entry.split(b"-")[0]), int(batch), orjson.loads(head)["counters"]))
+
+    @property
+    def work(self) -> Work:
+        """What has been counted."""
+        return work_of(self._told)
+
+
+def work_of(told: list[tuple[int, int, dict]]) -> Work:
+    """Return the work between the first and the last fragment.
+
+    Parameters
+    ----------
+    told : list of (time_ms, batch, counters)
+        Of each fragment, in the order of the log.
+
+    Examples
+    --------
+    >>> work_of([(0, 1, {"elements": 9}), (500, 2, {"elements": 5, "results": 2}), (1000, 3, {"elements": 5})])
+    Work(elements_per_s=10.0, results_per_s=2.0, batches_per_s=2.0)
+    """
+    if len(told) < 2:
+        return Work(0.0, 0.0, 0.0)
+    seconds = (told[-1][0] - told[0][0]) / 1000 or 1.0
+    counters = [counter for *_, counter in told[1:]]
+    elements = sum(counter.get("elements", 0) for counter in counters)
+    results = sum(counter.get("results", 0) for counter in counters)
+    batches = len({batch for _, batch, _ in told[1:]})
+    return Work(elements / seconds, results / seconds, batches / seconds)

@@ -1,0 +1,123 @@
+"""What a stack under load has in its database: users, streams and queries.
+
+Runs as a process of its own, in the environment of the stack: ``python -m bench.prepare {make,register,login} ...``.
+"""
+
+import argparse
+import json
+import os
+
+import django
+
+from bench.scenarios import FRAMES_STREAM, STREAM, WIRE_STREAM, query_boxes, watched
+from streaming.plans import parse_plan, plan_document
+
+# As many queries as a user may have by default.
+QUERIES_EACH = 1_000
+WATCHER = "watcher"
+ATTEMPTS = 10
+WIRE_DECODER = {
+    "columns": {"key": "key", "time": "time_us", "lon": "lon", "lat": "lat"},
+    "time_format": "epoch_us",
+    "properties": {"speed_mps": {"name": "speed_mps", "unit": "number"}},
+    "constants": {"kind": "ship"},
+    "header": "key,time_us,lon,lat,speed_mps",
+}
+
+
+def make(queries: int, wire_port: int) -> dict:
+    """Make users, streams and queries; return the watcher's token and queries."""
+    from django.contrib.auth import get_user_model
+
+    from webapp.models import ApiToken
+
+    # Blocks written into the log by the generator: the gateway knows the stream, but does not run it.
+    _stream(STREAM, "stdin", {}, enabled=False)
+    _stream(FRAMES_STREAM, "stdin", {}, enabled=False)
+    _stream(WIRE_STREAM, "tcp_listener", {"port": wire_port}, enabled=bool(wire_port))
+    watcher = get_user_model().objects.create_user(WATCHER)
+    numbers = _queries(watcher, query_boxes(queries), WIRE_STREAM if wire_port else STREAM)
+    token = ApiToken(user=watcher, name="bench")
+    secret = token.draw()
+    token.save()
+    return {"token": secret, "queries": numbers}
+
+
+def _stream(name, transport, options, enabled):
+    from webapp.models import Stream
+
+    Stream.objects.create(
+        name=name,
+        title=name,
+        icon="ship",
+        transport=transport,
+        transport_options=options,
+        decoder="csv",
+        decoder_options=WIRE_DECODER,
+        enabled=enabled,
+    )
+
+
+def _queries(watcher, boxes, stream):
+    """Save the queries: those to be watched for the watcher, the others for as many users as they need."""
+    from django.contrib.auth import get_user_model
+
+    from webapp.models import Query
+
+    mine = set(watched(len(boxes)))
+    others = [
+        get_user_model().objects.create_user(f"user-{number}") for number in range(-(-len(boxes) // QUERIES_EACH))
+    ]
+    rows = []
+    for number, box in enumerate(boxes.tolist()):
+        plan = plan_document(parse_plan({"stream": stream, "compare": {"lo": box[:2], "hi": box[2:]}}))
+        owner = watcher if number in mine else others[number // QUERIES_EACH]
+        rows.append(Query(owner=owner, name=f"query {number}", plan=plan, stream=stream))
+    Query.objects.bulk_create(rows, batch_size=500)
+    return list(Query.objects.filter(owner=watcher).order_by("pk").values_list("pk", flat=True))
+
+
+def register() -> dict:
+    """Tell the engine of all queries and wait for its answers; return how many run."""
+    from webapp.models import Query
+    from webapp.tasks import reconcile
+
+    for _ in range(ATTEMPTS):
+        if not Query.objects.filter(status=Query.PENDING).exists():
+            break
+        reconcile()
+    return {"running": Query.objects.filter(status=Query.RUNNING).count()}
+
+
+def login() -> dict:
+    """Return a path that logs the watcher in, once."""
+    from django.contrib.auth import get_user_model
+    from django.urls import reverse
+
+    from webapp.models import LoginLink
+
+    watcher = get_user_model().objects.get(username=WATCHER)
+    return {"login": reverse("login-once", args=[LoginLink.issue(watcher)])}
+
+
+def main() -> None:
+    """Print what was made, as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m bench.prepare", description=main.__doc__)
+    parser.add_argument("what", choices=("make", "register", "login"))
+    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--wire-port", type=int, default=0)
+    arguments = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+    django.setup()
+    if arguments.what == "make":
+        from django.core.management import call_command
+
+        call_command("migrate", verbosity=0)
+        answer = make(arguments.queries, arguments.wire_port)
+    else:
+        answer = {"register": register, "login": login}[arguments.what]()
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

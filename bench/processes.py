@@ -1,0 +1,54 @@
+"""Memory and processor time of everything that one ``manage.py live`` started."""
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+# By a word of the command line of the process that leads its session.
+PROGRAMS = {
+    "redis-server": "redis",
+    "streaming.engine": "engine",
+    "streaming.gateway": "gateway",
+    "uvicorn": "web",
+    "worker": "worker",
+    "beat": "beat",
+    "live": "supervisor",
+    "sessions.py": "supervisor",
+}
+
+
+def processes(home: Path) -> Iterator[psutil.Process]:
+    """Yield every living process, at whatever depth, that was started with a state folder."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get("LOOKOUT_HOME") == str(home):
+                yield process
+
+
+def program_of(process: psutil.Process) -> str:
+    """Return the program, a name of `PROGRAMS`, to which a process belongs; ``other`` for none."""
+    leader = psutil.Process(os.getsid(process.pid))
+    words = {Path(word).name for word in leader.cmdline()}
+    return next((name for word, name in PROGRAMS.items() if word in words), "other")
+
+
+def pss_mib(home: Path) -> dict[str, float]:
+    """Return the proportional set size of each program, in MiB: memory that processes share counts once in the sum."""
+    return _summed(home, lambda process: process.memory_full_info().pss / 2**20)
+
+
+def cpu_s(home: Path) -> dict[str, float]:
+    """Return the processor time that each program's living processes, and those that they waited for, have taken."""
+    return _summed(home, lambda process: sum(process.cpu_times()[:4]))
+
+
+def _summed(home, figure):
+    sums: dict[str, float] = defaultdict(float)
+    for process in processes(home):
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            sums[program_of(process)] += figure(process)
+    return dict(sums)

@@ -1,0 +1,84 @@
+"""What is measured: the scenarios, grouped by the stack that they share, and the queries they all know."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+STREAM, WIRE_STREAM, FRAMES_STREAM = "bench", "wire", "frames"
+# All queries together cover this many times the plane, so each element lies in so many answers, however many they are.
+MATCHES_PER_ELEMENT = 1.0
+SEED, QUERY_SEED = 1, 2
+FULL_SPEED = 0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One row of the table.
+
+    Parameters
+    ----------
+    name : str
+    rate : int
+        Elements a second; `FULL_SPEED` for as many as the engine takes.
+    queries, objects : int
+    motion : {"walk", "jump"}
+        Small steps, or a uniformly random place each time.
+    wire : bool
+        CSV lines through the gateway's TCP listener instead of blocks into the ingest log.
+    """
+
+    name: str
+    rate: int
+    queries: int = 100
+    objects: int = 100_000
+    motion: str = "walk"
+    wire: bool = False
+
+
+def _grid():
+    """Return every rate with every number of queries and objects."""
+    sizes = {100_000: "100k", 1_000_000: "1M"}
+    rates = {20_000: "20k", 100_000: "100k", FULL_SPEED: "max"}
+    for queries in (100, 10_000):
+        for objects, size in sizes.items():
+            for rate, speed in rates.items():
+                yield Scenario(f"{speed}-{queries}q-{size}", rate, queries, objects)
+        yield Scenario(f"max-{queries}q-100k-jump", FULL_SPEED, queries, motion="jump")
+
+
+WIRE = Scenario("gateway-20k-100q-100k", 20_000, wire=True)
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (WIRE, *_grid())}
+# Beside the rows of the table.
+FRAMES = {"frames-5000": 5_000, "frames-10000": 10_000}
+OTHERS = ("baselines", *FRAMES, "demo")
+QUICK = (
+    "gateway-20k-100q-100k",
+    "20k-100q-100k",
+    "max-100q-100k",
+    "max-10000q-100k",
+    "baselines",
+    "frames-5000",
+    "demo",
+)
+
+
+def query_boxes(count: int) -> np.ndarray:
+    """Return query boxes that share `MATCHES_PER_ELEMENT` of the plane among them.
+
+    Parameters
+    ----------
+    count : int
+
+    Returns
+    -------
+    ndarray of float64, shape (count, 4)
+        ``[lon_lo, lat_lo, lon_hi, lat_hi]`` in degrees: as wide and as high a part of the plane each, at random places.
+    """
+    side = (MATCHES_PER_ELEMENT / count) ** 0.5
+    low = np.random.default_rng(QUERY_SEED).random((count, 2)) * (1 - side)
+    return np.hstack([low, low + side]) * [360, 180, 360, 180] - [180, 90, 180, 90]
+
+
+def watched(count: int) -> list[int]:
+    """Return the positions of the queries that the client subscribes to: a twentieth of all, at most 50."""
+    return list(range(max(1, min(50, count // 20))))

@@ -39,14 +39,14 @@ class RangeQueries:
         self._transforms, self._transform = _distinct([plan.transform for plan in plans])
         wheres, self._where = _distinct([plan.where for plan in plans])
         self._filters = [parse_filter(where) if where else None for where in wheres]
-        self._factor = max([_factor(plan.transform) for plan in plans], default=1.0)
+        self._factor = max(map(_factor, self._transforms), default=1.0)
         # Where area and compare are one box and nothing is transformed, one comparison answers both.
         self._twofold = self.outside | (self.area != self.compare).any(1)
         self._twofold |= np.array([bool(plan.transform) for plan in plans], dtype=bool)
         streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
-        margins = [_margins(plan.transform) for plan in plans]
-        self._metres = 2 * max([metres for _, metres in margins], default=0.0)
-        reach = _reach(self.area, self.compare, self.outside, margins, space)
+        margins = np.array([_margins(transform) for transform in self._transforms]).reshape(-1, 2)
+        self._metres = 2 * margins[:, 1].max(initial=0.0)
+        reach = _reach(self.area, self.compare, self.outside, margins[self._transform], space)
         self._index = {
             int(stream): _index(np.flatnonzero(streams == stream), reach, space) for stream in np.unique(streams)
         }
@@ -148,33 +148,29 @@ def _reach(area, compare, outside, margins, space):
 
     Twice the margins, since an element within reach may lie nearer to a pole, where metres span more degrees.
     """
-    reach = area.copy()
-    for query, (value, metres) in enumerate(margins):
-        grown = enlarged(compare[[query]], "enlarge_value", 2 * value, space)
+    grown = compare.copy()
+    for query in np.flatnonzero(margins.any(1)):
+        value, metres = margins[query]
+        grown[[query]] = enlarged(grown[[query]], "enlarge_value", 2 * value, space)
         if metres:
-            grown = enlarged(grown, "enlarge_m", 2 * metres, space)
-        if (
-            not outside[query]
-            and not _leaves_circle(grown[0], space)
-            and _plane(grown[0], space) < _plane(area[query], space)
-        ):
-            reach[query] = grown[0]
-    return reach
+            grown[[query]] = enlarged(grown[[query]], "enlarge_m", 2 * metres, space)
+    narrower = ~outside & ~_leaves_circle(grown, space) & (_plane(grown, space) < _plane(area, space))
+    return np.where(narrower[:, None], grown, area)
 
 
-def _plane(box, space):
-    """Return the extent of a box in the first two dimensions, those of the index."""
-    return float(np.prod(np.minimum(box[space.n :] - box[: space.n], FAR)[:2]))
+def _plane(boxes, space):
+    """Return the extents of boxes in the first two dimensions, those of the index."""
+    return np.prod(np.minimum(boxes[:, space.n :] - boxes[:, : space.n], FAR)[:, :2], axis=1)
 
 
-def _leaves_circle(box, space):
-    """Tell whether a box crosses the end of a dimension that wraps, so that bounds cannot be compared as they are."""
-    return any(
-        dimension.wraps
-        and np.isfinite(box[axis])
-        and not dimension.lo <= box[axis] <= box[space.n + axis] < dimension.hi
-        for axis, dimension in enumerate(space.dimensions)
-    )
+def _leaves_circle(boxes, space):
+    """Tell which boxes cross the end of a dimension that wraps, so that bounds cannot be compared as they are."""
+    leaves = np.zeros(len(boxes), dtype=bool)
+    for axis, dimension in enumerate(space.dimensions):
+        if dimension.wraps:
+            low, high = boxes[:, axis], boxes[:, space.n + axis]
+            leaves |= np.isfinite(low) & ((low < dimension.lo) | (high >= dimension.hi))
+    return leaves
 
 
 def _margins(transform):

@@ -99,6 +99,7 @@ export function value(name, content) {
   if (typeof content === "object") return JSON.stringify(content);
   if (typeof content !== "number") return String(content);
   if (name.includes("altitude") && name.endsWith("_m")) return altitude(content);
+  if (/^time(stamp)?$/.test(name) && content > 1e9) return utcTime(content < 1e11 ? content * 1000 : content);
   const ending = UNITS.find(([suffix]) => name.endsWith(suffix));
   if (ending) return ending[1](content);
   return /(^|_)(id|number|mmsi|imo|year)$/.test(name) ? String(content) : number(content, 3);

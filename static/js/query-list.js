@@ -73,7 +73,7 @@ function update(store, query, element, parts) {
   const where = query.plan?.where ? " \u00b7 filtered" : "";
   const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
-  setText(parts.about, `${stream} ${query.plan?.report ?? "inside"}${where}${owner}`);
+  setText(parts.about, `${stream}, ${query.plan?.report ?? "inside"}${where}${owner}`);
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
   setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");

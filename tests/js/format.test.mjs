@@ -15,6 +15,9 @@ test("units follow the field's name", () => {
 
 test("identifiers keep their digits together", () => {
   assert.equal(format.value("mmsi", 230123456), "230123456");
+  assert.equal(format.value("time", 1795253259.481), "2026-11-21 09:27:39 UTC");
+  assert.equal(format.value("timestamp", 1795253259481), "2026-11-21 09:27:39 UTC");
+  assert.equal(format.value("time", 12), "12");
   assert.equal(format.value("passengers", 12345), "12,345");
 });
 

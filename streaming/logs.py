@@ -5,7 +5,7 @@ key                                    kind      what
 =====================================  ========  ====================================================================
 ``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
 ``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
-``lookout:{space}:results``            stream    fragments, bounded in length
+``lookout:{space}:results``            stream    fragments of the last seconds
 ``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
 ``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
@@ -15,6 +15,7 @@ key                                    kind      what
 """
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,8 @@ HEALTH_KEY = "lookout:health"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-RESULTS_KEPT = 256
+# Results are kept for readers that lag so long; one that lags more asks for snapshots.
+RESULTS_KEPT_MS = 10_000
 ACKS_KEPT = 10_000
 FIRST = "0-0"
 
@@ -175,9 +177,10 @@ class Log:
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their acknowledgements to the log of those."""
+        oldest = int(time.time() * 1000) - RESULTS_KEPT_MS
         with self.client.pipeline(transaction=False) as pipeline:
             for fragment in fragments:
-                pipeline.xadd(self.names.results, fragment_fields(fragment), maxlen=RESULTS_KEPT, approximate=True)
+                pipeline.xadd(self.names.results, fragment_fields(fragment), minid=oldest, approximate=True)
                 if fragment.region == 0 and fragment.acks:
                     ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)

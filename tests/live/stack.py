@@ -87,7 +87,7 @@ class Stack:
             assert answer.status == 200
         self.client = redis.Redis.from_url((self.home / "redis" / "url").read_text().strip())
         self.log = Log(self.client, "earth", 2)
-        wait_for(lambda: b"batch" in self.report(), self.words)
+        wait_for(lambda: b"batch" in self.report(), self.words, UP_S)
         self._console = subprocess.Popen(
             [sys.executable, "manage.py", "shell", "--no-imports", "-c", CONSOLE],
             cwd=ROOT,

@@ -1,0 +1,98 @@
+"""``kill -9`` of a program during a stream: it comes back by itself, and the answers are exact again within 30 s."""
+
+import asyncio
+import time
+
+import orjson
+import pytest
+
+from tests.live.stack import wait_for
+from tests.live.swarm import DECODER, Swarm
+from tests.live.truth import answer, differences
+from tests.ports import free_port
+
+pytestmark = pytest.mark.spark
+
+EXACT_AGAIN_S, PATIENCE_S = 30, 90
+# What starts anew when one of them is killed: the JVM lives and dies with the engine.
+FALLS = {"web": {"web"}, "worker": {"worker"}, "engine": {"engine", "java"}, "java": {"engine", "java"}}
+BOX = {"lo": [11, 55], "hi": [13, 57]}
+
+
+def registered(live, stream) -> set[int]:
+    """Return the numbers of the queries and views that the engine evaluates over a stream, from its newest state."""
+    newest = max((live.home / "engine" / "earth" / "registry").glob("*.json"), key=lambda path: int(path.stem))
+    known = orjson.loads(newest.read_bytes())["queries"]
+    numbers = [number for number, _, plan in known if plan and plan["stream"] == stream]
+    assert len(numbers) == len(set(numbers))
+    return set(numbers)
+
+
+@pytest.mark.parametrize("program", FALLS)
+async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, program, record_property):
+    stream, port = f"swarm_{program}", free_port()
+    live.add_stream(stream, {"kind": "tcp_listener", "port": port}, DECODER)
+    wait_for(lambda: live.health(stream).get("state") == "running", f"{stream} listens")
+    swarm = Swarm(stream, port)
+    plans = {}
+    async with live.monitor("ann") as texts, live.monitor("bob", "arrow") as tables:
+
+        async def register(name, **keys):
+            plan = {"stream": stream, "compare": BOX, **keys}
+            query = await texts.register(name, plan)
+            plans[query] = plan
+            return query
+
+        async with swarm.moving():
+            before = [
+                await register("inside"),
+                await register("outside", report="outside"),
+                await register("fast", where="speed_mps > 10"),
+            ]
+            (view,) = (await tables.view([stream], BOX)).values()
+            await texts.running(*before)
+            await texts.until(lambda: all(texts.answers.get(query) for query in before), "the first answers")
+
+            pids, killed_s = live.pids(), time.monotonic()
+            live.kill(program)
+            if program == "web":
+                await texts.until(lambda: texts.connections == 2, "a new connection", PATIENCE_S)
+            else:
+                await asyncio.to_thread(wait_for, lambda: live.pids().get(program) != pids[program], "the end")
+            after = await register("registered after the kill")
+            await texts.running(after, timeout_s=PATIENCE_S)
+            running_s = time.monotonic() - killed_s
+
+        objects = swarm.objects()
+        expected = {query: answer(objects, plan) for query, plan in plans.items()}
+        if program == "web":
+            (new_view,) = (await tables.view([stream], BOX)).values()
+        else:
+            new_view = view
+        here = expected[before[0]]
+
+        def wrong():
+            found = {query: differences(texts.answers.get(query), rows)[:5] for query, rows in expected.items()}
+            found["view"] = differences(tables.answers.get(new_view), here)[:5]
+            return {query: differences for query, differences in found.items() if differences}
+
+        await texts.until(lambda: not wrong(), lambda: f"{wrong()}, {texts.engine}, {live.health(stream)}", PATIENCE_S)
+        exact_s = time.monotonic() - killed_s
+        await asyncio.gather(*(texts.snapshot(query) for query in plans))
+        assert wrong() == {}
+        assert texts.faults == tables.faults == []
+
+        record_property("running_s", round(running_s, 1))
+        record_property("exact_s", round(exact_s, 1))
+        print(f"\nkill -9 of {program}: a new query runs after {running_s:.1f} s, answers exact after {exact_s:.1f} s")
+
+        assert exact_s < EXACT_AGAIN_S
+        now = live.pids()
+        assert {name for name in pids if now.get(name) != pids[name]} == FALLS[program]
+        saved = {query: found["status"] for query, found in live.queries().items() if found["stream"] == stream}
+        assert saved == dict.fromkeys(plans, "running")
+        # The views of a web process that was killed are retired once it has been silent for long enough.
+        wait_for(lambda: registered(live, stream) == {*plans, new_view}, lambda: f"{registered(live, stream)}", 40)
+        for query in plans:
+            await texts.request("query.cancel", query=query)
+        live.remove_stream(stream)

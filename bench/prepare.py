@@ -31,10 +31,9 @@ def make(queries: int, wire_port: int) -> dict:
 
     from webapp.models import ApiToken
 
-    # Blocks written into the log by the generator: the gateway knows the stream, but does not run it.
-    _stream(STREAM, "stdin", {}, enabled=False)
-    _stream(FRAMES_STREAM, "stdin", {}, enabled=False)
-    _stream(WIRE_STREAM, "tcp_listener", {"port": wire_port}, enabled=bool(wire_port))
+    # Whatever writes blocks into the log itself leaves the stream's own listener, on any free port, unused.
+    for name, port in ((STREAM, 0), (FRAMES_STREAM, 0), (WIRE_STREAM, wire_port)):
+        _stream(name, port)
     watcher = get_user_model().objects.create_user(WATCHER)
     numbers = _queries(watcher, query_boxes(queries), WIRE_STREAM if wire_port else STREAM)
     token = ApiToken(user=watcher, name="bench")
@@ -43,19 +42,11 @@ def make(queries: int, wire_port: int) -> dict:
     return {"token": secret, "queries": numbers}
 
 
-def _stream(name, transport, options, enabled):
+def _stream(name, port):
     from webapp.models import Stream
 
-    Stream.objects.create(
-        name=name,
-        title=name,
-        icon="ship",
-        transport=transport,
-        transport_options=options,
-        decoder="csv",
-        decoder_options=WIRE_DECODER,
-        enabled=enabled,
-    )
+    transport = {"transport": "tcp_listener", "transport_options": {"port": port}}
+    Stream.objects.create(name=name, title=name, icon="ship", decoder="csv", decoder_options=WIRE_DECODER, **transport)
 
 
 def _queries(watcher, boxes, stream):

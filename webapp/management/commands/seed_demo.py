@@ -2,8 +2,8 @@
 
 from django.core.management.base import BaseCommand
 from django.db import transaction
-from streaming.gateway.presets import DEMO_STREAMS
 
+from streaming.gateway.presets import DEMO_STREAMS
 from webapp.models import Stream
 
 

@@ -1,0 +1,84 @@
+"""Fixtures of the browser's tests."""
+
+import shutil
+from itertools import count
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from tests.browser.feed import Feed
+from tests.browser.screen import Screen
+from tests.ports import free_port
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WINDOW = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """Run Debian's Chromium without a window; skip the test where there is none."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("no Chromium on the PATH (Debian: apt install chromium)")
+    expect.set_options(timeout=20_000)  # for busy machines
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def _feed(live):
+    feed = Feed(live, f"hand{next(_numbers)}", free_port())
+    yield feed
+    feed.end()
+
+
+@pytest.fixture
+def feed(live):
+    """A stream that the test feeds; its name is new in each test."""
+    yield from _feed(live)
+
+
+@pytest.fixture
+def second_feed(live):
+    """Another one."""
+    yield from _feed(live)
+
+
+@pytest.fixture
+def screen_of(chromium, live):
+    """Return a function that opens a window, logged in as a user; at the end nothing may have gone wrong in it."""
+    screens = []
+
+    def open_window(user: str, staff: bool = False, **options) -> Screen:
+        live.token(user, staff)
+        context = chromium.new_context(**(WINDOW | options))
+        screen = Screen(context.new_page(), live.base_url)
+        screen.page.goto(live.login_link(user))
+        screens.append(screen)
+        return screen
+
+    yield open_window
+    faults = [fault for screen in screens for fault in screen.faults]
+    for screen in screens:
+        screen.page.context.close()
+    assert faults == []
+
+
+@pytest.fixture
+def user():
+    """The name of a user who has no queries."""
+    return f"user{next(_numbers)}"
+
+
+@pytest.fixture
+def screen(screen_of, user):
+    """A window of a new user."""
+    return screen_of(user)

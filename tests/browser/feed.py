@@ -1,0 +1,56 @@
+"""A stream that a test feeds by hand: GeoJSON lines to a TCP listener of the gateway."""
+
+import json
+import socket
+
+from tests.live.stack import wait_for
+
+
+class Feed:
+    """A stream of ships that are where the test says.
+
+    Parameters
+    ----------
+    live : tests.live.stack.Stack
+    name : str
+    port : int
+        Free.
+    """
+
+    def __init__(self, live, name: str, port: int) -> None:
+        self.live, self.name, self.port = live, name, port
+        listener = {"kind": "tcp_listener", "port": port}
+        live.add_stream(name, listener, {"kind": "geojson"}, title=f"Ships of {name}", icon="ship", ttl_s=3600)
+        self._line = wait_for(lambda: connected(port), "a listener")
+
+    def put(self, **places: tuple[float, float]) -> None:
+        """Report where objects are: longitude and latitude by key."""
+        self.send("".join(f"{json.dumps(feature(key, place))}\n" for key, place in places.items()).encode())
+
+    def send(self, payload: bytes) -> None:
+        """Send bytes as they are."""
+        self._line.sendall(payload)
+
+    def end(self) -> None:
+        """Remove the stream."""
+        self._line.close()
+        self.live.remove_stream(self.name)
+
+
+def connected(port: int) -> socket.socket | None:
+    """Return a connection, or nothing as long as nobody listens."""
+    try:
+        return socket.create_connection(("127.0.0.1", port))
+    except ConnectionRefusedError:
+        return None
+
+
+def feature(key, place):
+    """Return a GeoJSON feature."""
+    properties = {"name": f"MS {key.title()}", "speed_mps": 7.5, "course_deg": 90}
+    return {
+        "type": "Feature",
+        "id": key,
+        "geometry": {"type": "Point", "coordinates": place},
+        "properties": properties,
+    }

@@ -1,0 +1,162 @@
+"""What a user does with the page, and sees on it."""
+
+import math
+import re
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+TILE_PX = 256
+# Wait, frame by frame, until a pixel near a place has a colour, or until none has.
+PAINTED = """async ({x, y, radius, wanted, present, patience}) => {
+  const canvases = [...document.querySelectorAll("canvas.objects")];
+  const paint = document.createElement("canvas").getContext("2d");
+  paint.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(wanted).trim();
+  paint.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = paint.getImageData(0, 0, 1, 1).data;
+  const seen = () => canvases.some((canvas) => {
+    const box = canvas.getBoundingClientRect();
+    const scale = canvas.width / box.width;
+    const [left, top, size] = [(x - radius - box.left) * scale, (y - radius - box.top) * scale, 2 * radius * scale];
+    if (canvas.hidden || !(canvas.width > 0)) return false;
+    const {data} = canvas.getContext("2d").getImageData(left, top, size, size);
+    for (let i = 0; i < data.length; i += 4) {
+      const far = Math.abs(data[i] - red) + Math.abs(data[i + 1] - green) + Math.abs(data[i + 2] - blue);
+      if (data[i + 3] > 200 && far < 24) return true;
+    }
+    return false;
+  });
+  const end = performance.now() + patience;
+  while (seen() !== present) {
+    if (performance.now() > end) return false;
+    await new Promise(requestAnimationFrame);
+  }
+  return true;
+}"""
+
+
+class Screen:
+    """The map page in one browser window.
+
+    Parameters
+    ----------
+    page : Page
+    base_url : str
+
+    Attributes
+    ----------
+    faults : list of str
+        Requests to other hosts, errors on the console, exceptions that nobody caught.
+    """
+
+    def __init__(self, page: Page, base_url: str) -> None:
+        self.page, self.base_url = page, base_url
+        self.faults: list[str] = []
+        page.on("request", self._requested)
+        page.on("websocket", self._requested)
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+
+    def _requested(self, request):
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https", "ws", "wss") and address.netloc != urlsplit(self.base_url).netloc:
+            self.faults.append(f"request to {request.url}")
+
+    def _said(self, message):
+        if message.type == "error":
+            self.faults.append(f"{message.text} ({message.location['url']})")
+
+    # The map.
+
+    def look(self, zoom: int, lon: float, lat: float) -> None:
+        """Open the map at a view and wait for the connection."""
+        self.zoom, self.lon, self.lat = zoom, lon, lat
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.base_url}/#{zoom}/{lat}/{lon}")
+        self.live()
+
+    def live(self) -> None:
+        """Wait until the badge says that the connection is there."""
+        expect(self.page.locator("#connection")).to_have_attribute("data-state", "live", timeout=30_000)
+
+    def pixel(self, lon: float, lat: float) -> tuple[float, float]:
+        """Return where a place is in the window; Web Mercator about the middle of the map."""
+        box = self.page.locator("#map").bounding_box()
+        scale = TILE_PX * 2**self.zoom
+        across, down = _mercator(lon, lat)
+        middle_across, middle_down = _mercator(self.lon, self.lat)
+        return (
+            box["x"] + box["width"] / 2 + (across - middle_across) * scale,
+            box["y"] + box["height"] / 2 + (down - middle_down) * scale,
+        )
+
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag with the mouse from a place to another."""
+        self.page.mouse.move(*self.pixel(*start))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.pixel(*end), steps=6)
+        self.page.mouse.up()
+
+    def painted(self, place: tuple[float, float], colour: str, present: bool = True, radius: int = 14) -> bool:
+        """Wait until a colour of the style sheet is to be seen at a place, or no longer; return whether it came so."""
+        x, y = self.pixel(*place)
+        wanted = {"x": x, "y": y, "radius": radius, "wanted": f"--{colour}", "present": present, "patience": 15_000}
+        return self.page.evaluate(PAINTED, wanted)
+
+    def hover(self, place: tuple[float, float]) -> Locator:
+        """Point at a place; return the tooltip."""
+        x, y = self.pixel(*place)
+        self.page.mouse.move(x - 60, y - 60)
+        self.page.mouse.move(x, y, steps=2)
+        return self.page.locator("#tooltip")
+
+    # Queries and events.
+
+    def draw(self, west: float, south: float, east: float, north: float) -> None:
+        """Begin a new query and draw its rectangle."""
+        self.page.get_by_role("button", name="New query").click()
+        self.drag((west, north), (east, south))
+        expect(self.field("west")).not_to_have_value("")
+
+    def field(self, name: str) -> Locator:
+        """Return a field of the form."""
+        return self.page.locator(f"#query-form [name={name}]")
+
+    def drag_handle(self, name: str, to: str) -> None:
+        """Drag a handle of the edited rectangle to where another one is: a corner or the middle of a side."""
+        self.page.locator(f".handle-{name}").drag_to(self.page.locator(f".handle-{to}"), steps=6)
+
+    def save(self, name: str | None = None) -> None:
+        """Press Save, under a name if one is given."""
+        if name is not None:
+            self.field("name").fill(name)
+        self.page.get_by_role("button", name="Save").click()
+
+    def query(self, name: str) -> Locator:
+        """Return a query's card."""
+        return self.page.locator(".query").filter(has=self.page.get_by_text(name, exact=True))
+
+    def expect_query(self, name: str, status: str, count: str = "") -> None:
+        """Wait until a query has a status, and so many objects in its answer."""
+        expect(self.query(name).locator(".pill")).to_have_text(status, timeout=15_000)
+        expect(self.query(name).locator(".query-count")).to_have_text(count, timeout=15_000)
+
+    def act(self, name: str, action: str) -> None:
+        """Choose from the menu of a query."""
+        button = self.query(name).get_by_role("button", name=action, exact=True)
+        if not button.is_visible():
+            self.query(name).locator(".query-main").click()
+        button.click()
+
+    def tab(self, name: str) -> None:
+        """Turn to a tab of the panel."""
+        self.page.get_by_role("tab", name=re.compile(f"^{name}")).click()
+
+    def events(self) -> Locator:
+        """Return the rows of the event list, newest first."""
+        return self.page.locator("#event-list .event")
+
+
+def _mercator(lon, lat):
+    sine = math.sin(math.radians(lat))
+    return lon / 360, -math.log((1 + sine) / (1 - sine)) / (4 * math.pi)

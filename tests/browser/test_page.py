@@ -1,0 +1,116 @@
+"""The rest of the page: keys, themes, the phone, the address, the admin."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.live.stack import wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+HERE = (24.5, 59.7)
+
+
+def test_a_login_link_logs_in_once(screen_of, live, user):
+    screen = screen_of(user)
+    screen.live()
+    expect(screen.page.locator(".user")).to_contain_text(user)
+    link = live.login_link(user)
+    screen.page.goto(link)
+    screen.page.context.clear_cookies()
+    screen.page.goto(link)
+    expect(screen.page.locator("#map")).to_have_count(0)
+    screen.faults.clear()
+
+
+def test_keys_open_the_help_and_the_panels(screen):
+    screen.look(8, *HERE)
+    page = screen.page
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+    expect(page.locator("#shortcut-list")).to_contain_text("New query")
+    page.keyboard.press("Escape")
+    expect(page.locator("#help")).to_be_hidden()
+    page.keyboard.press("e")
+    expect(page.locator("#pane-events")).to_be_visible()
+    page.keyboard.press("l")
+    expect(page.locator("#pane-layers")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.locator("#query-form")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#query-form")).to_be_hidden()
+
+
+def test_the_dark_theme_is_kept(screen):
+    screen.look(8, *HERE)
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = screen.page.evaluate(background)
+    screen.page.get_by_role("button", name="Dark theme").click()
+    expect(screen.page.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = screen.page.evaluate(background)
+    assert brightness(dark) < 60 < 200 < brightness(light)
+    screen.page.reload()
+    screen.live()
+    assert screen.page.evaluate(background) == dark
+
+
+def brightness(colour):
+    """Return the mean of red, green and blue."""
+    return sum(int(part) for part in re.findall(r"\d+", colour)[:3]) / 3
+
+
+def test_a_phone_reaches_the_list_and_never_scrolls_sideways(screen_of, user, feed):
+    feed.put(anna=HERE)
+    screen = screen_of(user, **PHONE)
+    screen.look(9, *HERE)
+    page = screen.page
+    assert screen.painted(HERE, "ship")
+    sideways = "document.documentElement.scrollWidth > innerWidth"
+    for tab in ("Events", "Layers", "Queries"):
+        screen.tab(tab)
+        expect(page.locator(f"#pane-{tab.lower()}")).to_be_in_viewport()
+        assert not page.evaluate(sideways)
+    page.get_by_role("button", name="New query").tap()
+    for side, degrees in {"west": 24, "south": 59, "east": 25, "north": 60}.items():
+        screen.field(side).fill(str(degrees))
+    screen.save("Here")
+    expect(screen.query("Here")).to_be_in_viewport()
+    screen.expect_query("Here", "running", "1")
+    assert not page.evaluate(sideways)
+
+
+def test_the_address_brings_the_view_back(screen_of, user, feed):
+    feed.put(anna=HERE)
+    first, second = screen_of(user), screen_of(user)
+    first.look(7, 20, 57)
+    before = first.page.url
+    first.page.keyboard.press("+")
+    expect(first.page).to_have_url(re.compile(r"#8/5[67]\.\d+/(19|20)\.\d+$"))
+    second.page.goto("about:blank")
+    second.page.goto(first.page.url)
+    second.zoom = 8
+    second.lat, second.lon = (float(degrees) for degrees in first.page.url.split("/")[-2:])
+    second.live()
+    assert second.page.url == first.page.url != before
+    feed.put(berta=(20.3, 57.1))
+    assert second.painted((20.3, 57.1), "ship")
+
+
+def test_the_admin_shows_counters_and_the_last_malformed_bytes(screen_of, user, feed, live):
+    feed.put(anna=HERE)
+    feed.send(b"\xff{no feature}\n")
+    wait_for(lambda: live.health(feed.name).get("malformed"), "the count of what is malformed")
+    page = screen_of(user, staff=True).page
+    page.goto(f"{live.base_url}/admin/")
+    page.get_by_role("link", name="Streams", exact=True).first.click()
+    row = page.locator("#result_list tr", has_text=feed.name)
+    expect(row.locator(".field-state")).to_have_text("running")
+    expect(row.locator(".field-malformed")).to_have_text("1")
+    row.get_by_role("link", name=feed.name).click()
+    counters = page.locator(".field-counters")
+    expect(counters.locator("tr", has_text="elements").first.locator("td")).to_have_text("1")
+    malformed = page.locator(".field-malformed_input")
+    expect(malformed).to_contain_text("not JSON")
+    expect(malformed.locator("code")).to_contain_text("{no feature}")

@@ -1,0 +1,166 @@
+"""Queries drawn, followed, edited, paused and cancelled with the mouse."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+ZOOM, MIDDLE = 9, (24.5, 59.7)
+WEST, SOUTH, EAST, NORTH = 24.2, 59.6, 24.8, 59.8
+INSIDE, OTHER_INSIDE, OUTSIDE = (24.4, 59.7), (24.65, 59.65), (25.0, 59.7)
+
+
+@pytest.fixture
+def drawn(screen, feed):
+    """A window with one ship inside a running query's rectangle and one outside."""
+    feed.put(anna=INSIDE, berta=OUTSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(OUTSIDE, "ship")
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    expect(screen.field("stream")).to_have_value(feed.name)
+    screen.save("Roads")
+    screen.expect_query("Roads", "running", "1")
+    return screen
+
+
+def test_objects_move_on_the_map(screen, feed):
+    feed.put(anna=INSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(INSIDE, "ship")
+    expect(screen.hover(INSIDE)).to_contain_text("MS Anna")
+    expect(screen.hover(OUTSIDE)).to_be_hidden()
+    feed.put(anna=OUTSIDE)
+    assert screen.painted(OUTSIDE, "ship")
+    expect(screen.hover(INSIDE)).to_be_hidden()
+    expect(screen.hover(OUTSIDE)).to_contain_text("7.5 m/s")
+
+
+def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
+    feed.put(anna=INSIDE, berta=OUTSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(INSIDE, "ship") and screen.painted(OUTSIDE, "ship")
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    screen.field("name").fill("Roads")
+    began_s = time.monotonic()
+    screen.save()
+    screen.expect_query("Roads", "running", "1")
+    print(f"from Save to its answer: {time.monotonic() - began_s:.2f} s")
+    assert screen.painted(INSIDE, "q0") and screen.painted(OUTSIDE, "q0", present=False)
+
+    feed.put(berta=OTHER_INSIDE)
+    screen.expect_query("Roads", "running", "2")
+    assert screen.painted(OTHER_INSIDE, "q0")
+    expect(screen.page.locator("#unread")).to_have_text("1")
+    screen.tab("Events")
+    newest = screen.events().first
+    expect(screen.events()).to_have_count(1)
+    expect(newest.locator(".sign")).to_have_text("+")
+    expect(newest.locator(".event-name")).to_have_text("MS Berta")
+    expect(newest.locator(".event-about")).to_have_text("Roads \u00b7 moved in")
+    expect(newest.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
+    expect(screen.page.locator("#unread")).to_have_text("")
+
+    feed.put(anna=OUTSIDE)
+    expect(screen.events()).to_have_count(2)
+    expect(newest.locator(".sign")).to_have_text("\u2212")
+    expect(newest.locator(".event-name")).to_have_text("MS Anna")
+    expect(newest.locator(".event-about")).to_have_text("Roads \u00b7 moved out")
+    assert screen.painted(OUTSIDE, "q0", present=False)
+    screen.tab("Queries")
+    screen.expect_query("Roads", "running", "1")
+
+
+def test_an_empty_answer_says_so_until_something_enters(screen, feed):
+    feed.put(berta=OUTSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(OUTSIDE, "ship")
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    screen.save("Roads")
+    screen.expect_query("Roads", "running", "0")
+    note = screen.query("Roads").locator(".query-note")
+    expect(note).to_have_text(f"Nothing of Ships of {feed.name} matches now.")
+    feed.put(berta=INSIDE)
+    screen.expect_query("Roads", "running", "1")
+    expect(note).to_be_hidden()
+
+
+def test_the_stream_with_the_most_objects_is_proposed_until_another_is_chosen(screen, feed, second_feed):
+    feed.put(anna=OUTSIDE)
+    second_feed.put(berta=INSIDE, carla=OTHER_INSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(OUTSIDE, "ship") and screen.painted(INSIDE, "ship") and screen.painted(OTHER_INSIDE, "ship")
+    screen.draw(24.9, SOUTH, 25.1, NORTH)
+    expect(screen.field("stream")).to_have_value(feed.name)
+    screen.page.get_by_role("button", name="Draw", exact=True).click()
+    screen.drag((WEST, NORTH), (EAST, SOUTH))
+    expect(screen.field("stream")).to_have_value(second_feed.name)
+    screen.field("stream").select_option(feed.name)
+    screen.drag((EAST, SOUTH), (24.7, 59.62))
+    expect(screen.field("east")).to_have_value(re.compile(r"^24\.(69|7)"))
+    expect(screen.field("stream")).to_have_value(feed.name)
+
+
+def test_dragging_a_corner_leaves_objects_outside(drawn, feed):
+    feed.put(berta=OTHER_INSIDE)
+    drawn.expect_query("Roads", "running", "2")
+    drawn.act("Roads", "Edit")
+    drawn.drag_handle("se", to="s")
+    expect(drawn.field("east")).to_have_value(re.compile(r"^24\.(49|5)"))
+    drawn.save("Roads, west")
+    drawn.expect_query("Roads, west", "running", "1")
+    drawn.tab("Events")
+    expect(drawn.events().first.locator(".sign")).to_have_text("\u2212")
+    expect(drawn.events().first.locator(".event-name")).to_have_text("MS Berta")
+    expect(drawn.events().first.locator(".event-about")).to_contain_text("left by the edit")
+
+
+def test_a_query_is_renamed_paused_resumed_and_cancelled(drawn, feed):
+    drawn.act("Roads", "Edit")
+    drawn.save("Anchorage")
+    drawn.expect_query("Anchorage", "running", "1")
+    drawn.act("Anchorage", "Pause")
+    drawn.expect_query("Anchorage", "paused")
+    feed.put(berta=OTHER_INSIDE)
+    drawn.act("Anchorage", "Resume")
+    drawn.expect_query("Anchorage", "running", "2")
+    drawn.act("Anchorage", "Cancel")
+    expect(drawn.page.locator(".query")).to_have_count(0)
+    expect(drawn.page.locator("#toasts")).to_contain_text("Cancelled")
+    drawn.page.reload()
+    drawn.live()
+    expect(drawn.page.locator("#queries-empty")).to_be_visible()
+
+
+def test_a_filter_that_does_not_parse_is_refused_at_its_field(screen, feed, live, user):
+    feed.put(anna=INSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(INSIDE, "ship")
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    screen.field("where").fill("speed_mps >")
+    screen.save("Broken")
+    expect(screen.page.locator("#error-where")).to_contain_text("where")
+    expect(screen.field("where")).to_be_focused()
+    assert not [query for query in live.queries().values() if query["name"] == "Broken"]
+    screen.field("where").fill("speed_mps > 5")
+    screen.save()
+    screen.expect_query("Broken", "running", "1")
+    screen.act("Broken", "Edit")
+    screen.field("where").fill("speed_mps > 50")
+    screen.save("Fast")
+    screen.expect_query("Fast", "running", "0")
+
+
+def test_the_answer_is_right_again_after_the_web_process_is_killed(drawn, feed, live):
+    killed = live.kill("web")
+    expect(drawn.page.locator("#connection-text")).to_contain_text("Reconnecting")
+    feed.put(anna=OUTSIDE, berta=INSIDE, carla=OTHER_INSIDE)
+    drawn.live()
+    drawn.expect_query("Roads", "running", "2")
+    assert live.pids()["web"] != killed
+    assert drawn.painted(OTHER_INSIDE, "q0") and drawn.painted(OUTSIDE, "q0", present=False)
+    refused = [fault for fault in drawn.faults if "WebSocket" in fault]
+    assert refused == drawn.faults  # Chromium writes each vain attempt to the console
+    drawn.faults.clear()

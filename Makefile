@@ -25,8 +25,9 @@ check: $(INSTALLED)
 	$(BIN)/mypy
 	$(MAKE) --no-print-directory test
 
+# For instance `make bench OPTIONS="--scenario demo"`.
 bench: $(INSTALLED)
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(OPTIONS)
 
 install: $(INSTALLED)
 

@@ -37,12 +37,17 @@ class Meter:
     ----------
     redis_url : str
     space : str
+
+    Attributes
+    ----------
+    told : list of (time_ms, batch, counters)
+        Of each fragment since the start, in the order of the log.
     """
 
     def __init__(self, redis_url: str, space: str = "earth") -> None:
         self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
         self._heads = self._client.register_script(HEADS)
-        self._told: list[tuple[int, int, dict]] = []
+        self.told: list[tuple[int, int, dict]] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow)
 
@@ -58,15 +63,17 @@ class Meter:
         self._client.close()
 
     def _follow(self):
-        while not self._stop.wait(POLL_S):
+        last = False
+        while not last:
+            last = self._stop.wait(POLL_S)
             for entry, batch, head in self._heads(keys=[self._log], args=[self._position]):
                 self._position = entry
-                self._told.append((int(entry.split(b"-")[0]), int(batch), orjson.loads(head)["counters"]))
+                self.told.append((int(entry.split(b"-")[0]), int(batch), orjson.loads(head)["counters"]))
 
     @property
     def work(self) -> Work:
         """What has been counted."""
-        return work_of(self._told)
+        return work_of(self.told)
 
 
 def work_of(told: list[tuple[int, int, dict]]) -> Work:

@@ -1,4 +1,4 @@
-"""The Structured Streaming query over real logs: exact through batches that Spark cuts as it likes, and through restarts."""
+"""The streaming query over real logs is exact, however Spark cuts the batches, and through restarts."""
 
 import dataclasses
 import time

@@ -24,6 +24,8 @@ from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log
 logger = logging.getLogger(__name__)
 
 _TICKS_UNPROCESSED = 10
+# Beyond so many, a tick only so often.
+_SLOW_TICK_US = 5_000_000
 # The newest control entries that are searched for ticks.
 _ENTRIES_SEARCHED = 64
 # Reports over which rates are taken.
@@ -172,11 +174,16 @@ class Gateway:
             await self.clock.sleep(self.config.report_s)
 
     def _tick(self):
-        """Advance the space's clock, unless the engine is down: then more ticks would only make the log longer."""
+        """Advance the space's clock, slowly if the engine is down: more ticks would only make the log longer.
+
+        Not to tick at all would be too little: what an engine has taken it trims from the log once more has come.
+        """
         newest = self.client.xrevrange(self.log.names.control, count=_ENTRIES_SEARCHED)
-        ticks = sum(orjson.loads(fields[b"entry"])["op"] == "tick" for _, fields in newest)
-        if ticks <= _TICKS_UNPROCESSED:
-            self.log.send("tick", now_us=self.clock.now_us())
+        entries = (orjson.loads(fields[b"entry"]) for _, fields in newest)
+        ticks_us = [entry["now_us"] for entry in entries if entry["op"] == "tick"]
+        now_us = self.clock.now_us()
+        if len(ticks_us) <= _TICKS_UNPROCESSED or now_us >= ticks_us[0] + _SLOW_TICK_US:
+            self.log.send("tick", now_us=now_us)
 
     def _documents(self):
         now_us = self.clock.now_us()

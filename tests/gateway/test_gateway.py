@@ -16,7 +16,7 @@ from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import Writer
 from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
 from tests.conftest import REDIS_SERVER, free_port
-from tests.gateway.scenes import PATIENCE_S, control, definition, elements, feature, ingested, until
+from tests.gateway.scenes import PATIENCE_S, SteppedClock, control, definition, elements, feature, ingested, until
 
 FAST = GatewayConfig(report_s=0.05, reread_s=0.2, backoff_s=0.02, longest_backoff_s=0.1, queue_rows=64, block_rows=16)
 GARBAGE = os.urandom(1 << 20).replace(b"\n", b" ")
@@ -265,6 +265,19 @@ async def test_ticks_stop_while_the_engine_is_down_and_go_on_after(redis_server,
         assert [tick["now_us"] for tick in ticks] == sorted(tick["now_us"] for tick in ticks)
         redis_client.delete(LogNames("earth").control)
         await until(lambda: control(redis_client, "tick"))
+
+
+def test_the_clock_of_an_engine_that_has_taken_every_tick_goes_on(redis_server, redis_client):
+    clock = SteppedClock()
+    gateway = Gateway(redis_server, GatewayConfig(), clock)
+    for _ in range(20):
+        gateway._tick()
+    # An engine trims what it has taken when it takes more: these may all have been taken.
+    assert len(control(redis_client, "tick")) == 11
+    clock.time_us += 5_000_000
+    gateway._tick()
+    assert len(control(redis_client, "tick")) == 12
+    gateway.client.close()
 
 
 async def test_blocks_that_could_not_be_written_stay_in_their_queue():

@@ -6,6 +6,7 @@ import sys
 import time
 
 import redis
+from py4j.protocol import Py4JNetworkError
 
 from streaming.engine.pipeline import start_query, start_session
 from streaming.engine.report import report
@@ -28,13 +29,24 @@ def main() -> int:
     query = start_query(start_session(settings), settings)
     logger.info("space %s: %d partitions, %d regions", settings.space, settings.partitions, settings.regions)
     log = Log(client, settings.space, settings.partitions)
+    # It tells of every connection that ends, with the whole way to it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    try:
+        _follow(query, log, stopping)
+    except (Py4JNetworkError, ConnectionRefusedError):
+        logger.error("the Java machine has gone")
+        return 1
+    return 0
+
+
+def _follow(query, log, stopping):
+    """Report until the query ends or is to end, then end it."""
     while query.isActive and not stopping:
         report(log, query)
         # Wakes up at once when the query ends.
         query.awaitTermination(REPORT_EVERY_S)
     if query.isActive:
         _stop_between_batches(query)
-    return 0
 
 
 def _redis(url):

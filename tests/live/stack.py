@@ -57,6 +57,8 @@ class Stack:
     base_url : str
     client : redis.Redis
     log : Log
+    start_s : float
+        How long the start took.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -71,6 +73,7 @@ class Stack:
 
     def start(self) -> None:
         """Start, and wait until pages answer and the engine has evaluated a batch."""
+        began_s = time.monotonic()
         with self.output.open("ab") as words:
             self._live = subprocess.Popen(
                 [sys.executable, "manage.py", "live"],
@@ -88,6 +91,7 @@ class Stack:
         self.client = redis.Redis.from_url((self.home / "redis" / "url").read_text().strip())
         self.log = Log(self.client, "earth", 2)
         wait_for(lambda: b"batch" in self.report(), self.words, UP_S)
+        self.start_s = time.monotonic() - began_s
         self._console = subprocess.Popen(
             [sys.executable, "manage.py", "shell", "--no-imports", "-c", CONSOLE],
             cwd=ROOT,

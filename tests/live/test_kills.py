@@ -13,7 +13,9 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.spark
 
-EXACT_AGAIN_S, PATIENCE_S = 30, 90
+EXACT_AGAIN_S, PATIENCE_S = 30, 120
+# A machine on which everything together starts in this time has nothing else to do; a busier one gets more time.
+CALM_START_S = 25
 # What starts anew when one of them is killed: the JVM lives and dies with the engine.
 FALLS = {"web": {"web"}, "worker": {"worker"}, "engine": {"engine", "java"}, "java": {"engine", "java"}}
 BOX = {"lo": [11, 55], "hi": [13, 57]}
@@ -86,7 +88,7 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         record_property("exact_s", round(exact_s, 1))
         print(f"\nkill -9 of {program}: a new query runs after {running_s:.1f} s, answers exact after {exact_s:.1f} s")
 
-        assert exact_s < EXACT_AGAIN_S
+        assert exact_s < EXACT_AGAIN_S * max(1, live.start_s / CALM_START_S)
         now = live.pids()
         assert {name for name in pids if now.get(name) != pids[name]} == FALLS[program]
         saved = {query: found["status"] for query, found in live.queries().items() if found["stream"] == stream}

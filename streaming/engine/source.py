@@ -27,6 +27,8 @@ _SCHEMA = pa.schema(
     [("region", pa.int32()), *((name, pa.binary()) for name in ("head", "arrivals", "departures", "passing"))]
 )
 CONTROL = "control"
+# Control entries are small; so many are parsed and applied within a second.
+MOST_CONTROL_ENTRIES = 10_000
 
 
 @lru_cache(maxsize=8)
@@ -94,8 +96,14 @@ class LogReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
         """Return the offset up to which the next micro-batch reads."""
-        most = None if isinstance(limit, ReadAllAvailable) else self.max_blocks
-        return {name: self._last(key, start[name], most) for name, key in self._logs().items()}
+        all_available = isinstance(limit, ReadAllAvailable)
+        return {
+            name: self._last(key, start[name], None if all_available else self._most(name))
+            for name, key in self._logs().items()
+        }
+
+    def _most(self, name):
+        return MOST_CONTROL_ENTRIES if name == CONTROL else self.max_blocks
 
     def _last(self, key, after, most):
         client = client_of(self.url)

@@ -10,8 +10,6 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
 from streaming.spaces import EARTH, Space
@@ -120,7 +118,6 @@ def parse_plan(document: Any, space: Space = EARTH) -> RangePlan:
 
 def plan_document(plan: RangePlan, space: Space = EARTH) -> dict:
     """Return the JSON document of a plan, such that ``parse_plan(plan_document(plan)) == plan``."""
-    whole = tuple(space.whole())
     document = {
         "stream": plan.stream,
         "kind": plan.kind,
@@ -130,13 +127,14 @@ def plan_document(plan: RangePlan, space: Space = EARTH) -> dict:
         "where": plan.where,
         "emit": plan.emit,
     }
-    if plan.area != whole:
+    if any(map(math.isfinite, plan.area)):
         document["area"] = _corners(plan.area, space)
     return document
 
 
 def _corners(box, space):
-    bounded = int(np.isfinite(box[: space.n]).sum())
+    # Without numpy: the engine writes the plans of all queries whenever one changes.
+    bounded = sum(map(math.isfinite, box[: space.n]))
     return {"lo": list(box[:bounded]), "hi": list(box[space.n : space.n + bounded])}
 
 

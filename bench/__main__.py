@@ -1,6 +1,7 @@
 """Run the benchmark: ``make bench`` or ``python -m bench``."""
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -72,6 +73,8 @@ def main() -> int:
     names = arguments.scenario or list(QUICK if arguments.quick else everything)
     seconds = arguments.seconds or (QUICK_SECONDS if arguments.quick else SECONDS)
     began_s = time.monotonic()
+    # Ended by a signal, it ends what it has started, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     def say(text: str) -> None:
         print(f"{time.monotonic() - began_s:6.0f} s  {text}", file=sys.stderr, flush=True)

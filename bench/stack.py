@@ -75,10 +75,11 @@ class Stack:
             "LOOKOUT_DEMO": str(demo).lower(),
         }
         self.made: dict[str, Any] = {}
+        self._queries = 0
 
     def prepare(self, queries: int, wire: bool = False) -> None:
         """Make the database, before the start."""
-        port = self.wire_port if wire else 0
+        self._queries, port = queries, self.wire_port if wire else 0
         environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE}
         self.made = run(environment, "bench.prepare", "make", "--queries", str(queries), "--wire-port", str(port))
 
@@ -102,8 +103,8 @@ class Stack:
         wait_for(lambda: self.client.hexists(LogNames("earth").engine, "batch"), self.words, UP_S)
         if self.made:
             running = run(self.environment, "bench.prepare", "register")["running"]
-            if not running:
-                raise StackFailed("the engine runs none of the queries")
+            if running != self._queries:
+                raise StackFailed(f"the engine was to run {self._queries} queries; got {running}")
 
     def end(self) -> None:
         """End everything, whatever state it is in."""

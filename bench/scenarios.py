@@ -54,8 +54,8 @@ OTHERS = ("baselines", *FRAMES, "demo")
 QUICK = (
     "gateway-20k-100q-100k",
     "20k-100q-100k",
-    "max-100q-100k",
-    "max-10000q-100k",
+    "max-100q-1M",
+    "max-10000q-1M",
     "baselines",
     "frames-5000",
     "demo",

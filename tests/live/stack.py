@@ -18,6 +18,7 @@ import redis
 from streaming.logs import HEALTH_KEY, Log
 from tests.live.monitor import Monitor
 from tests.ports import free_port
+from webapp.live import sessions
 
 ROOT = Path(__file__).parents[2]
 UP_S, END_S = 150, 30
@@ -84,6 +85,12 @@ class Stack:
                 stderr=words,
                 start_new_session=True,
             )
+        # Ends it should this process die without doing so.
+        self._guardian = subprocess.Popen(
+            [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
+        )
+        self._guardian.stdin.write(b"%d\n" % self._live.pid)
+        self._guardian.stdin.flush()
         wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words, UP_S)
         assert self._live.poll() is None, self.words()
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=10) as answer:
@@ -118,6 +125,7 @@ class Stack:
             if self._live.poll() is None:
                 self._live.kill()
                 self._live.wait()
+            self._guardian.communicate(b"%d\n" % -self._live.pid)
             wait_for(lambda: not self.processes(), "the end of all processes")
 
     def words(self) -> str:

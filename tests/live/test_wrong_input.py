@@ -128,7 +128,7 @@ async def test_a_flood_is_refused_and_ended_while_others_go_on(live, swarm):
     async with live.monitor("ann") as monitor, swarm.moving():
         query = await monitor.register("calm", plan)
         codes = []
-        async with connect(monitor.url, additional_headers=headers) as flood:
+        async with asyncio.timeout(30), connect(monitor.url, additional_headers=headers, close_timeout=1) as flood:
             with contextlib.suppress(ConnectionClosed):
                 for _ in range(5_000):
                     await flood.send('{"type": "query.snapshot", "query": 0}')

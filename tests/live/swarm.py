@@ -10,11 +10,11 @@ import orjson
 from tests.live.truth import decoded, newest
 
 DECODER = {"kind": "geojson", "key": "id", "time": "time"}
-STEP_S = 0.1
+STEP_S, REACH_DEG = 0.1, 2
 
 
 class Swarm:
-    """Objects on a random walk between 10 and 14 degrees east, 54 and 58 degrees north.
+    """Objects on a random walk within two degrees of 0, 0, where the engine's four regions meet.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Swarm:
     def __init__(self, stream: str, port: int, count: int = 200, seed: int = 1) -> None:
         self.stream, self.port, self.count = stream, port, count
         self.random = np.random.default_rng(seed)
-        self.places = self.random.uniform((10, 54), (14, 58), (count, 2))
+        self.places = self.random.uniform(-REACH_DEG, REACH_DEG, (count, 2))
         self.lines: dict[int, bytes] = {}
         self.sent = 0
 
@@ -59,7 +59,7 @@ class Swarm:
     def step(self) -> list[bytes]:
         """Move each object and return its line."""
         self.places += self.random.normal(0, 0.02, self.places.shape)
-        self.places = np.clip(self.places, (10, 54), (14, 58))
+        self.places = np.clip(self.places, -REACH_DEG, REACH_DEG)
         now_ms = time.time_ns() // 1_000_000
         speeds = self.random.uniform(0, 20, self.count).round(1)
         for key in range(self.count):

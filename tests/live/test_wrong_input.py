@@ -18,7 +18,7 @@ from tests.ports import free_port
 
 pytestmark = pytest.mark.spark
 
-BOX = {"lo": [11, 55], "hi": [13, 57]}
+BOX = {"lo": [-1, -1], "hi": [1, 1]}
 GARBAGE_BYTES = 1_000_000
 DATAGRAM_BYTES = 1_000
 FLOODED = 1008

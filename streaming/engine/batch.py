@@ -115,7 +115,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     inbox = region.Inbox(*(_opened(letters, name, store.space) for name in TABLES))
     state, results = region.step(store.region(number, batch), inbox, before, after, applied)
     store.save_region(number, batch, state)
-    if after is not before:
+    if number == 0 and after is not before:
         store.save_registry(batch, after)
     counters = dict(results.counters)
     for name in ("elements", "stale"):

@@ -83,8 +83,7 @@ class Store:
         if version not in self._registries:
             registry = Registry(self.space)
             if version >= 0:
-                document = orjson.loads((self.root / "registry" / f"{version}.json").read_bytes())
-                registry = Registry.from_document(document)
+                registry = Registry.from_json((self.root / "registry" / f"{version}.json").read_bytes())
             self._remember(version, registry)
         return self._registries[version]
 
@@ -102,7 +101,7 @@ class Store:
         """Write the registry as `batch` left it."""
         path = self.root / "registry" / f"{batch}.json"
         temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(orjson.dumps(registry.document()))
+        temporary.write_bytes(registry.to_json())
         os.replace(temporary, path)
         older = sorted(version for version in _versions(path.parent, ".json") if version < batch)
         for version in older[:-1]:

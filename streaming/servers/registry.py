@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import orjson
 
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
@@ -28,10 +29,18 @@ class Registration:
         Rises with each change of the query.
     plan : RangePlan or None
         None once cancelled.
+    text : bytes
+        The plan as JSON, kept since the whole registry is written whenever one query changes.
     """
 
     revision: int
     plan: RangePlan | None
+    text: bytes = b"null"
+
+    @classmethod
+    def of(cls, revision: int, plan: RangePlan | None, space: Space) -> "Registration":
+        """Return the registration of a plan."""
+        return cls(revision, plan, orjson.dumps(plan and plan_document(plan, space)))
 
 
 @dataclass(frozen=True)
@@ -120,20 +129,21 @@ class Registry:
             del change.registrations[query]
         return replace(self, registrations=change.registrations, ttl_us=change.ttl_us)
 
-    def document(self) -> dict[str, Any]:
-        """Return the registry as a JSON document; `from_document` is the inverse."""
+    def to_json(self) -> bytes:
+        """Return the registry as a JSON document; `from_json` is the inverse."""
         queries = [
-            [query, registration.revision, registration.plan and plan_document(registration.plan, self.space)]
+            [query, registration.revision, orjson.Fragment(registration.text)]
             for query, registration in self.registrations.items()
         ]
-        return {"space": self.space.name, "queries": queries, "ttl_us": list(self.ttl_us.items())}
+        return orjson.dumps({"space": self.space.name, "queries": queries, "ttl_us": list(self.ttl_us.items())})
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> "Registry":
-        """Return the registry that `document` made into a JSON document."""
+    def from_json(cls, text: bytes) -> "Registry":
+        """Return the registry that `to_json` wrote."""
+        document = orjson.loads(text)
         space = SPACES[document["space"]]
         registrations = {
-            query: Registration(revision, plan and parse_plan(plan, space))
+            query: Registration.of(revision, plan and parse_plan(plan, space), space)
             for query, revision, plan in document["queries"]
         }
         return cls(space, registrations, dict(document["ttl_us"]))
@@ -170,22 +180,22 @@ class _Change:
             plan = parse_plan(entry["plan"], space)
         except LookoutError as error:
             return self._ack(entry, str(error))
-        return self._put(entry, plan)
+        return self._put(entry, Registration.of(entry["revision"], plan, space))
 
     def _cancel(self, entry, _):
         if self._news(entry):
-            return self._put(entry, None)
+            return self._put(entry, Registration(entry["revision"], None))
         return self._ack(entry, None)
 
     def _news(self, entry):
         known = self.registrations.get(entry["query"])
         return known is None or entry["revision"] > known.revision
 
-    def _put(self, entry, plan):
+    def _put(self, entry, registration):
         query = entry["query"]
         known = self.registrations.pop(query, None)
-        self.registrations[query] = Registration(entry["revision"], plan)
-        if known is not None or plan is not None:
+        self.registrations[query] = registration
+        if known is not None or registration.plan is not None:
             self._touched[query] = None
         self._ack(entry, None)
 

@@ -141,7 +141,7 @@ class Hub:
         ((_, entries),) = reply
         self._position = entries[-1][0]
         for _, fields in entries:
-            batch = assembly.add(read_fragment(fields))
+            batch = assembly.add(read_fragment(fields, self.space))
             if batch is not None:
                 self.reports.observe(batch)
                 await self.distribute(batch)

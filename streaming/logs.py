@@ -6,6 +6,8 @@ key                                    kind      what
 ``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
 ``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
 ``lookout:{space}:results``            stream    fragments of the last seconds
+``lookout:{space}:events``             stream    of the same fragments what enters and leaves saved queries' answers,
+                                                 trimmed behind the recording of events
 ``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
 ``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
@@ -25,7 +27,8 @@ import pyarrow as pa
 import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
-from streaming.results import Fragment
+from streaming.results import Fragment, events_of, result_schema
+from streaming.spaces import Space
 
 STREAMS_KEY = "lookout:streams"
 HEALTH_KEY = "lookout:health"
@@ -34,6 +37,13 @@ STREAMS_CHANNEL = "lookout:streams:changed"
 
 # Results are kept for readers that lag so long; one that lags more asks for snapshots.
 RESULTS_KEPT_MS = 10_000
+# Events are kept for a recorder that is away so long, within a tenth of the embedded Redis. The bound is one of bytes:
+# an entry is 240 bytes without events, 2 kB with a few, a megabyte with thousands, so no number of entries leaves room
+# for minutes of the small ones and is safe with the large. At 20 entries a second, ten minutes of few events are 3 to
+# 24 MB, and of 500 events/s some 70 MB. Of 70,000 events/s, which are 14 MB/s, the last 3 to 7 s are held; a recorder
+# at work reads every two.
+EVENTS_KEPT_MS = 600_000
+EVENTS_KEPT_BYTES = 100_000_000
 ACKS_KEPT = 10_000
 FIRST = "0-0"
 
@@ -57,6 +67,11 @@ class LogNames:
     def results(self) -> str:
         """The result log."""
         return f"lookout:{self.space}:results"
+
+    @property
+    def events(self) -> str:
+        """The log of what enters and leaves the answers of saved queries."""
+        return f"lookout:{self.space}:events"
 
     @property
     def acks(self) -> str:
@@ -109,7 +124,7 @@ def block_entries(elements: pa.Table, stream: str, heard_us: int, partitions: in
 
 
 def fragment_fields(fragment: Fragment) -> dict[str, Any]:
-    """Return a fragment as the fields of an entry of the result log."""
+    """Return a fragment as the fields of an entry of the result log, or of the log of events."""
     head = {
         "snapshot_queries": fragment.snapshot_queries,
         "acks": fragment.acks,
@@ -122,22 +137,25 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         "region": fragment.region,
         "regions": fragment.regions,
         "head": json.dumps(head),
-        "changes": to_ipc(fragment.changes),
-        "snapshots": to_ipc(fragment.snapshots) if fragment.snapshot_queries else b"",
+        "changes": to_ipc(fragment.changes) if fragment.changes.num_rows else b"",
+        "snapshots": to_ipc(fragment.snapshots) if fragment.snapshots.num_rows else b"",
     }
 
 
-def read_fragment(fields: Mapping[bytes, bytes]) -> Fragment:
-    """Return the fragment of an entry of the result log; the inverse of `fragment_fields`."""
+def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
+    """Return the fragment of an entry of a space's result log or log of events; the inverse of `fragment_fields`."""
     head = json.loads(fields[b"head"])
-    changes = from_ipc(fields[b"changes"])
+    changes, snapshots = (
+        from_ipc(rows) if rows else result_schema(space).empty_table()
+        for rows in (fields[b"changes"], fields[b"snapshots"])
+    )
     return Fragment(
         epoch=fields[b"epoch"].decode(),
         batch=int(fields[b"batch"]),
         region=int(fields[b"region"]),
         regions=int(fields[b"regions"]),
         changes=changes,
-        snapshots=from_ipc(fields[b"snapshots"]) if fields[b"snapshots"] else changes.slice(0, 0),
+        snapshots=snapshots,
         snapshot_queries=tuple(head["snapshot_queries"]),
         acks=tuple(head["acks"]),
         counters=head["counters"],
@@ -176,12 +194,16 @@ class Log:
         return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
-        """Append fragments to the result log, and their acknowledgements to the log of those."""
-        oldest = int(time.time() * 1000) - RESULTS_KEPT_MS
+        """Append fragments to the result log, and their events and acknowledgements to the logs of those."""
+        now_ms = int(time.time() * 1000)
         with self.client.pipeline(transaction=False) as pipeline:
             for fragment in fragments:
-                pipeline.xadd(self.names.results, fragment_fields(fragment), minid=oldest, approximate=True)
+                pipeline.xadd(self.names.results, fragment_fields(fragment), minid=now_ms - RESULTS_KEPT_MS)
+                pipeline.xadd(self.names.events, fragment_fields(events_of(fragment)), minid=now_ms - EVENTS_KEPT_MS)
                 if fragment.region == 0 and fragment.acks:
                     ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
-            pipeline.execute()
+            pipeline.memory_usage(self.names.events, samples=0)
+            *_, events_bytes = pipeline.execute()
+        if events_bytes and events_bytes > EVENTS_KEPT_BYTES:
+            self.client.xtrim(self.names.events, self.client.xlen(self.names.events) // 2, approximate=False)

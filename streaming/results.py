@@ -8,12 +8,13 @@ References
 PLACE* (2007), section 2: incremental evaluation by positive and negative tuples.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.elements import bounds_of
 from streaming.spaces import EARTH, Space
@@ -24,6 +25,9 @@ SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+"}
 # Why a tuple was produced, by its code in the column `reason`.
 REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot")
 MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT = range(len(REASONS))
+
+# Numbers of queries from here on belong to views, which nobody saved.
+VIEW_NUMBERS = 2**40
 
 FRAME_METADATA = b"lookout"
 
@@ -85,6 +89,21 @@ class Fragment:
     acks: tuple[dict, ...] = ()
     counters: dict = field(default_factory=dict)
     newest_us: int = 0
+
+
+def events_of(fragment: Fragment) -> Fragment:
+    """Return what a fragment says of saved queries' objects that enter or leave, and nothing else.
+
+    Netting such fragments of all regions gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-``
+    with a ``+``, never with a ``~``.
+    """
+    rows = fragment.changes
+    told = pc.and_(
+        pc.not_equal(rows["sign"], pa.scalar(STAYED, pa.int8())), pc.less(rows["query"], pa.scalar(VIEW_NUMBERS))
+    )
+    return replace(
+        fragment, changes=rows.filter(told), snapshots=fragment.snapshots.slice(0, 0), snapshot_queries=(), acks=()
+    )
 
 
 def frame(message: dict[str, Any], rows: pa.Table) -> bytes:

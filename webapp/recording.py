@@ -2,84 +2,107 @@
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
 
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
+from streaming.servers.assembler import net
 from streaming.spaces import SPACES
 from webapp.hub.assembly import Assembly, Batch
-from webapp.models import VIEW_NUMBERS, Event, EventCursor, Query
+from webapp.models import Event, EventCursor, Query
 
 logger = logging.getLogger(__name__)
 
 EVENTS_KEPT = 1_000
-EVENTS_PER_RUN = 2_000
-FRAGMENTS_PER_READ = 16
+# The log is recorded in steps of so many entries, some seconds of it, of which so many events are stored.
+ENTRIES_PER_STEP = 64
+EVENTS_PER_STEP = 2_000
+ENTRIES_PER_READ = 16
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class _Step:
+    """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it."""
+
+    came_from: str
+    events: list[Event] = field(default_factory=list)
+    left_out: int = 0
+    losses: list[str] = field(default_factory=list)
+    ends: bool = True
 
 
 def record_events(client: redis.Redis, space: str) -> int:
     """Store the events of all batches since the last call, and return their number.
 
-    The place in the log moves in the transaction that stores the events, so an event is stored once.
+    The place in the log moves in the transaction that stores the events, so an event is stored once; then the log is
+    trimmed up to it.
     """
-    cursor, _ = EventCursor.objects.get_or_create(space=space)
-    events, left_out, lost = _collect(client, LogNames(space).results, cursor, SPACES[space])
-    with transaction.atomic():
-        same = EventCursor.objects.filter(space=space, last_id=cursor.came_from)
-        if not same.update(last_id=cursor.last_id, epoch=cursor.epoch, batch=cursor.batch):
-            return 0  # another worker has recorded these
-        queries = set(Query.objects.filter(pk__in={e.query_id for e in events}).values_list("pk", flat=True))
-        Event.objects.bulk_create([event for event in events if event.query_id in queries])
-        _trim(queries)
-    if left_out:
-        logger.warning("events: the newest %d of a run are stored; %d were left out", EVENTS_PER_RUN, left_out)
-    if lost:
-        logger.warning("events: batches before %d had been trimmed from the log and are not recorded", cursor.batch)
-    return len(events)
+    log, told, ends = LogNames(space).events, 0, False
+    while not ends:
+        cursor, _ = EventCursor.objects.get_or_create(space=space)
+        step = _collect(client, log, cursor, SPACES[space])
+        if not _store(step, cursor):
+            break  # another worker has recorded these
+        client.xtrim(log, minid=cursor.last_id, approximate=False)
+        if step.left_out:
+            logger.warning("events: the newest %d are stored; %d were left out", len(step.events), step.left_out)
+        for loss in step.losses:
+            logger.warning("events: %s", loss)
+        told, ends = told + len(step.events), step.ends
+    return told
 
 
-def _collect(client, log, cursor, space):
-    """Read the log from the cursor, and move the cursor in memory.
-
-    Returns the events, how many were left out, and whether batches were lost.
-    """
-    cursor.came_from = cursor.last_id
-    assembly = Assembly(cursor.epoch, cursor.batch)
-    position, events, left_out, lost = cursor.last_id, [], 0, False
-    if position != "0-0" and not client.xrange(log, position, position):
-        assembly.lose()
-    while entries := client.xrange(log, f"({position}", count=FRAGMENTS_PER_READ):
+def _collect(client, log, cursor, space) -> _Step:
+    """Read some entries of the log from the cursor on, and move the cursor in memory."""
+    step, assembly = _Step(cursor.last_id), Assembly(cursor.epoch, cursor.batch)
+    position, read = cursor.last_id, 0
+    while entries := client.xrange(log, f"({position}", count=ENTRIES_PER_READ):
         for entry, fields in entries:
-            position = entry.decode()
-            batch = assembly.add(read_fragment(fields))
+            position, read = entry.decode(), read + 1
+            batch = assembly.add(read_fragment(fields, space))
             if batch is not None:
-                lost |= batch.gap
-                found, more = _events(batch, space)
-                events, left_out = events + found, left_out + more
-                cursor.epoch, cursor.batch = batch.epoch, batch.number
-            if not assembly.waiting:
-                cursor.last_id = position
-    return events[-EVENTS_PER_RUN:], left_out + max(0, len(events) - EVENTS_PER_RUN), lost
+                _take(step, batch, cursor, space)
+            if assembly.waiting:
+                continue
+            cursor.last_id = position
+            if read >= ENTRIES_PER_STEP:
+                step.ends = False
+                return step
+    return step
 
 
-def _events(batch: Batch, space) -> tuple[list[Event], int]:
-    """Return the newest events of a batch, and how many more there were."""
-    saved = {q for f in batch.fragments for q in pc.unique(f.changes["query"]).to_pylist() if q < VIEW_NUMBERS}
-    if not saved:
-        return [], 0
-    rows = batch.changes(saved)
-    rows = rows.filter(pc.not_equal(rows["sign"], pa.scalar(STAYED, pa.int8())))
-    rows = rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))
-    more = max(0, rows.num_rows - EVENTS_PER_RUN)
-    rows = rows.slice(more)
-    pairs = zip(rows["query"].to_pylist(), json_rows(rows, space), strict=True)
-    return [_event(query, batch.number, row) for query, row in pairs], more
+def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
+    """Add a batch to a step, and move the cursor behind it."""
+    if batch.new_epoch:
+        step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
+    elif batch.gap:
+        step.losses.append(f"batches {cursor.batch + 1} to {batch.number - 1} were gone unread and are not recorded")
+    cursor.epoch, cursor.batch = batch.epoch, batch.number
+    rows = net(batch.fragments)
+    rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
+    newest = rows.take(pc.sort_indices(rows, [("time_us", "ascending")])).slice(max(0, rows.num_rows - EVENTS_PER_STEP))
+    pairs = zip(newest["query"].to_pylist(), json_rows(newest, space), strict=True)
+    events = step.events + [_event(query, batch.number, row) for query, row in pairs]
+    step.left_out += rows.num_rows - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
+    step.events = events[-EVENTS_PER_STEP:]
+
+
+def _store(step: _Step, cursor: EventCursor) -> bool:
+    """Store a step's events and the moved cursor; tell whether nobody else had moved it."""
+    with transaction.atomic():
+        same = EventCursor.objects.filter(space=cursor.space, last_id=step.came_from)
+        if not same.update(last_id=cursor.last_id, epoch=cursor.epoch, batch=cursor.batch):
+            return False
+        queries = set(Query.objects.filter(pk__in={e.query_id for e in step.events}).values_list("pk", flat=True))
+        Event.objects.bulk_create([event for event in step.events if event.query_id in queries])
+        _trim(queries)
+    return True
 
 
 def _event(query, batch, row):

@@ -9,6 +9,7 @@ import pytest
 from streaming.elements import bounds_of, point_elements
 from streaming.logs import FIRST, Log, read_fragment
 from streaming.plans import parse_plan, plan_document
+from streaming.spaces import EARTH
 from tests.oracle import satisfies
 from tests.servers.harness import Client
 
@@ -39,7 +40,7 @@ class Reader:
             assert time.monotonic() < deadline, "the engine did not answer in time"
             for _, entries in self.log.client.xread({self.log.names.results: self.last}, block=200) or []:
                 for self.last, fields in entries:
-                    self._take(read_fragment(fields))
+                    self._take(read_fragment(fields, EARTH))
 
     def _take(self, fragment):
         if fragment.batch <= self.done:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
 from streaming.engine.batch import Block, Layout, home_task, region_task
 from streaming.engine.store import Store
-from streaming.results import ENTERED, LEFT, SIGNS, STAYED
+from streaming.results import ENTERED, LEFT, SIGNS, STAYED, events_of
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
 
@@ -49,6 +49,7 @@ class Client:
     def receive(self, fragments):
         """Take one batch: enter what was out, leave and move what was in."""
         rows = net(fragments)
+        assert events_in(rows) == events_in(net([events_of(fragment) for fragment in fragments]))
         boxes = bounds_of(rows["bounds"]).tolist()
         for row, box in zip(rows.drop_columns("bounds").to_pylist(), boxes, strict=True):
             answer, key = self.answers[row["query"]], row["key"]
@@ -72,6 +73,12 @@ class Client:
                     assert row["key"] not in shown
                     shown[row["key"]] = (box, row["properties"])
             assert shown == self.answers[query]
+
+
+def events_in(rows):
+    """Return what enters and leaves answers, in any order."""
+    columns = (rows[name].to_pylist() for name in ("query", "sign", "reason", "key"))
+    return sorted(row for row in zip(*columns, strict=True) if row[1] != STAYED)
 
 
 def one(stream, key, version, box, properties, space=EARTH):

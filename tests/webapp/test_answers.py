@@ -19,6 +19,13 @@ async def registered(socket, **fields):
     return number
 
 
+async def next_answer(socket):
+    """Return the next message that carries an answer."""
+    while not (message := await socket.hear_any())["type"].startswith("answer."):
+        pass
+    return message
+
+
 async def test_a_subscriber_gets_the_answer_and_then_its_changes(engine, streams, user, connect):
     engine.move({"near": INSIDE, "far": OUTSIDE})
     async with connect(user) as socket:
@@ -175,3 +182,35 @@ async def test_a_client_that_does_not_read_is_resynchronised_and_others_do_not_n
         assert {row["key"] for row in snapshot["rows"]} == {f"ship {number}" for number in range(20)}
         engine.move({"one more": INSIDE})
         assert [row["key"] for row in (await slow.hear("answer.change"))["rows"]] == ["one more"]
+
+
+async def test_a_silence_in_which_the_log_was_emptied_costs_a_client_nothing(
+    engine, streams, user, connect, redis_client
+):
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        engine.move({"one": INSIDE})
+        await socket.hear("answer.change", query=number)
+        redis_client.xtrim(engine.log.names.results, maxlen=0, approximate=False)
+        for key in ("two", "three"):
+            engine.move({key: INSIDE})
+            answer = await next_answer(socket)
+            assert (answer["type"], [row["key"] for row in answer["rows"]]) == ("answer.change", [key])
+
+
+async def test_a_web_process_that_fell_behind_resynchronises_its_clients(engine, streams, user, connect, monkeypatch):
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        await socket.hear("answer.snapshot", query=number)
+        with monkeypatch.context() as trimmed:  # what is gone before it is read might as well not have been written
+            trimmed.setattr(engine.log, "publish", lambda fragments: None)
+            before = engine.batches
+            engine.move({"missed": INSIDE})
+            while engine.batches == before:
+                await asyncio.sleep(0.01)
+        engine.move({"seen": INSIDE})
+        snapshot = await socket.hear("answer.snapshot", query=number, resync=True)
+        assert {row["key"] for row in snapshot["rows"]} == {"missed", "seen"}

@@ -154,6 +154,40 @@ def test_a_batch_that_never_ends_is_a_gap():
     assert not assembly.add(fragment(2, 1)).gap
 
 
+def complete(assembly, number, epoch="e"):
+    """Give an assembly the fragments of a batch; return the batch, or None where it is a repeat."""
+    *_, batch = [assembly.add(fragment(number, region, epoch=epoch)) for region in range(REGIONS)]
+    return batch
+
+
+def test_a_batch_that_does_not_follow_is_a_gap_whatever_was_repeated_in_between():
+    assembly = Assembly()
+    assert not complete(assembly, 7).gap
+    assert complete(assembly, 7) is None
+    assert not complete(assembly, 8).gap
+    assert complete(assembly, 10).gap
+    assert not complete(assembly, 11).gap
+
+
+def test_a_new_epoch_begins_with_its_first_batch_and_one_that_does_not_is_a_gap():
+    assembly = Assembly()
+    complete(assembly, 7)
+    first = complete(assembly, 0, epoch="f")
+    assert (first.new_epoch, first.gap) == (True, False)
+    late = complete(assembly, 3, epoch="g")
+    assert (late.new_epoch, late.gap) == (True, True)
+
+
+def test_a_batch_begun_before_a_restart_of_the_engine_and_repeated_after_it_is_whole():
+    assembly = Assembly()
+    complete(assembly, 7)
+    assembly.add(fragment(8, 1))
+    batch = assembly.add(fragment(8, 0))
+    assert assembly.add(fragment(8, 1)) is None
+    assert (batch.number, batch.gap) == (8, False)
+    assert not complete(assembly, 9).gap
+
+
 def test_an_engine_that_starts_afresh_is_noticed_once():
     assembly = Assembly()
     for region in range(REGIONS):

@@ -1,4 +1,4 @@
-"""Queries on their way to the engine, events on their way to the database, views of the dead."""
+"""Queries on their way to the engine, views of the dead, definitions of streams."""
 
 import json
 
@@ -6,14 +6,12 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 
 from streaming.logs import LogNames
-from streaming.results import ENTERED, HANDOFF, LEFT, MOVED
 from tests.webapp.conftest import INSIDE, PLAN
-from tests.webapp.test_hub import fragment
 from webapp import queries, recording, tasks
 from webapp.celery import app as celery_app
 from webapp.definitions import republish_streams
 from webapp.liveness import WEBS_KEY, alive_key, retire_views, views_key
-from webapp.models import Event, Query
+from webapp.models import Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = LogNames("earth")
@@ -110,54 +108,6 @@ def test_a_worker_takes_a_query_to_the_engine(project, engine, streams, user, re
             pass
     query.refresh_from_db()
     assert query.status == "running"
-
-
-def made(user, **fields):
-    """Return a query of the database alone."""
-    return Query.objects.create(owner=user, name="q", plan=PLAN, stream="ships", **fields)
-
-
-def publish(log, batch, first=(), second=()):
-    """Publish the fragments of a batch in the order of the log."""
-    log.publish([fragment(batch, 0, first), fragment(batch, 1, second)])
-
-
-@pytest.fixture
-def log(redis_client):
-    """Return the logs."""
-    from streaming.logs import Log
-
-    return Log(redis_client, "earth", 2)
-
-
-def test_events_are_net_and_recorded_once(log, redis_client, user):
-    query = made(user).pk
-    publish(log, 0, [(query, "a", ENTERED, MOVED), (query, "b", LEFT, HANDOFF)], [(query, "b", ENTERED, MOVED)])
-    publish(log, 1, [(query, "a", LEFT, MOVED), (2**40 + 1, "view", ENTERED, MOVED), (query + 1, "x", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 3
-    publish(log, 1, [(query, "a", LEFT, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 0
-    events = Event.objects.order_by("pk").values_list("batch", "key", "sign", "reason", "lon", "lat")
-    assert list(events) == [(0, "a", "+", "moved", 1.0, 2.0), (1, "a", "-", "moved", 1.0, 2.0)]
-
-
-def test_a_batch_that_is_there_in_part_is_recorded_once_it_is_whole(log, redis_client, user):
-    query = made(user).pk
-    log.publish([fragment(0, 0, [(query, "a", ENTERED, MOVED)])])
-    assert recording.record_events(redis_client, "earth") == 0
-    log.publish([fragment(0, 1)])
-    assert recording.record_events(redis_client, "earth") == 1
-
-
-def test_of_many_events_the_newest_are_kept(log, redis_client, user, monkeypatch, caplog):
-    monkeypatch.setattr(recording, "EVENTS_KEPT", 3)
-    monkeypatch.setattr(recording, "EVENTS_PER_RUN", 5)
-    query = made(user).pk
-    for batch in range(8):
-        publish(log, batch, [(query, f"k{batch}", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 5
-    assert "3 were left out" in caplog.text
-    assert sorted(Event.objects.values_list("key", flat=True)) == ["k5", "k6", "k7"]
 
 
 def test_views_of_a_dead_web_process_are_cancelled_and_those_of_a_living_one_kept(redis_client):

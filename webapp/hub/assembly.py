@@ -24,7 +24,7 @@ class Batch:
     new_epoch : bool
         The engine has started afresh: it knows no view, and answers held so far mean nothing.
     gap : bool
-        Changes before this batch were lost.
+        Batches between the one before and this were lost, or the reader itself failed in between.
     """
 
     epoch: str
@@ -76,7 +76,10 @@ def rows_of(rows: pa.Table, query: int) -> pa.Table:
 
 @dataclass
 class Assembly:
-    """Collects fragments in the order of the log until a batch is complete; drops repeats.
+    """Collects fragments in the order of the log until a batch is complete; drops repeats, and notices what is missing.
+
+    Every region says something about every batch, and batches of an epoch are numbered without a hole: what does not
+    follow was lost, however long the engine was silent and whatever the log was trimmed of.
 
     Parameters
     ----------
@@ -98,14 +101,16 @@ class Assembly:
         return bool(self._open)
 
     def lose(self) -> None:
-        """Note that entries of the log were missed."""
+        """Note that something read may not have been made use of."""
         self._gap = True
 
     def add(self, fragment: Fragment) -> Batch | None:
         """Take a fragment and return the batch that it completes, or None."""
         if fragment.epoch != self.epoch:
             self._new_epoch = self._new_epoch or self.epoch != ""
-            self.epoch, self.done, self._open = fragment.epoch, -1, {}
+            # A reader that knew nothing begins with the first batch that it sees.
+            self.done = -1 if self.epoch else fragment.batch - 1
+            self.epoch, self._open = fragment.epoch, {}
         if fragment.batch <= self.done:
             return None
         regions = self._open.setdefault(fragment.batch, {})
@@ -115,7 +120,7 @@ class Assembly:
     def _complete(self, number):
         """Close a batch; the engine works on one at a time, so an older one that is still open never ends."""
         fragments = tuple(fragment for _, fragment in sorted(self._open.pop(number).items()))
-        gap = self._gap or any(older < number for older in self._open)
+        gap = self._gap or number > self.done + 1
         batch = Batch(self.epoch, number, fragments, self._new_epoch, gap)
         self._open = {later: regions for later, regions in self._open.items() if later > number}
         self.done, self._new_epoch, self._gap = number, False, False

@@ -139,11 +139,9 @@ class Hub:
         if not reply:
             return
         ((_, entries),) = reply
-        if position != FIRST and not await self.redis.xrange(log, position, position):
-            assembly.lose()  # the log was cut beyond what this process had read
         self._position = entries[-1][0]
         for _, fields in entries:
-            batch = assembly.add(read_fragment(fields))
+            batch = assembly.add(read_fragment(fields, self.space))
             if batch is not None:
                 self.reports.observe(batch)
                 await self.distribute(batch)

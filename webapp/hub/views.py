@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 
 from streaming.logs import control_entry
+from streaming.results import VIEW_NUMBERS
 from webapp.liveness import VIEWS_KEY, WEBS_KEY, alive_key, views_key
-from webapp.models.queries import VIEW_NUMBERS, clock_revision
+from webapp.models.queries import clock_revision
 
 if TYPE_CHECKING:
     from webapp.hub.hub import Hub

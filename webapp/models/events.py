@@ -1,4 +1,4 @@
-"""Events: what entered and left the answers of saved queries, and how far the result log has been recorded."""
+"""Events: what entered and left the answers of saved queries, and how far their log has been recorded."""
 
 from django.db import models
 
@@ -27,7 +27,7 @@ class Event(models.Model):
 
 
 class EventCursor(models.Model):
-    """How far the result log of a space has been recorded; moved in the transaction that stores the events."""
+    """How far a space's log of events has been recorded; moved in the transaction that stores the events."""
 
     space = models.CharField(max_length=40, primary_key=True)
     last_id = models.CharField(max_length=40, default="0-0")

@@ -6,9 +6,6 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-# Numbers from here on belong to views, which are not saved.
-VIEW_NUMBERS = 2**40
-
 
 class QuerySet(models.QuerySet):
     """Selections of queries."""

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan
-from streaming.plans import RangePlan, parse_plan, plan_document
+from streaming.plans import Plan, parse_plan, plan_document
 from streaming.spaces import SPACES
 from webapp.models import Query, Stream
 from webapp.notify import announce
@@ -45,7 +45,7 @@ def checked_plan(document: Any) -> dict:
     return plan_document(plan, space)
 
 
-def check_stream(plan: RangePlan) -> None:
+def check_stream(plan: Plan) -> None:
     """Raise Refused where the plan's stream does not exist."""
     known = sorted(Stream.objects.values_list("name", flat=True))
     if plan.stream not in known:

@@ -11,7 +11,7 @@ import orjson
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
 from streaming.operators.range_query import RangeQueries
-from streaming.plans import RangePlan, parse_plan, plan_document
+from streaming.plans import Plan, RangePlan, parse_plan, plan_document
 from streaming.spaces import SPACES, Space
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
@@ -27,18 +27,18 @@ class Registration:
     ----------
     revision : int
         Rises with each change of the query.
-    plan : RangePlan or None
+    plan : Plan or None
         None once cancelled.
     text : bytes
         The plan as JSON, kept since the whole registry is written whenever one query changes.
     """
 
     revision: int
-    plan: RangePlan | None
+    plan: Plan | None
     text: bytes = b"null"
 
     @classmethod
-    def of(cls, revision: int, plan: RangePlan | None, space: Space) -> "Registration":
+    def of(cls, revision: int, plan: Plan | None, space: Space) -> "Registration":
         """Return the registration of a plan."""
         return cls(revision, plan, orjson.dumps(plan and plan_document(plan, space)))
 
@@ -105,7 +105,7 @@ class Registry:
     def compiled(self, ids: np.ndarray) -> RangeQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
         plans = [self.registrations[query].plan for query in ids.tolist()]
-        return RangeQueries([plan for plan in plans if plan is not None], self.space)
+        return RangeQueries([plan for plan in plans if isinstance(plan, RangePlan)], self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.

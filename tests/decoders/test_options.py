@@ -1,11 +1,8 @@
-"""Options are checked with the rule and the value, and other packages can add kinds."""
-
-from importlib.metadata import EntryPoint
+"""Options are checked with the rule and the value."""
 
 import pytest
 
-from streaming.decoders import decoder_kinds, make_decoder, registry
-from streaming.decoders.ais import AisDecoder
+from streaming.decoders import make_decoder
 from streaming.errors import InvalidOptions
 
 COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
@@ -44,14 +41,3 @@ COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
 def test_wrong_options_are_refused_with_the_rule_and_the_value(definition, message):
     with pytest.raises(InvalidOptions, match=message):
         make_decoder(definition, "s")
-
-
-def test_other_packages_add_kinds_by_entry_point(monkeypatch):
-    other = EntryPoint("ais_of_mine", "streaming.decoders.ais:AisDecoder", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [other])
-    registry._kinds.cache_clear()
-    try:
-        assert decoder_kinds()[-1] == "ais_of_mine"
-        assert isinstance(make_decoder({"kind": "ais_of_mine"}, "s"), AisDecoder)
-    finally:
-        registry._kinds.cache_clear()

@@ -76,7 +76,14 @@ DEMO_STREAMS: list[dict[str, Any]] = [
             "framing": "document",
             "key": "mmsi",
             "time": "timestampExternal",
-            "rename": {"sog": "speed_kn", "cog": "course_deg", "heading": "heading_deg", "rot": "turn_code"},
+            "properties": {
+                "sog": {"name": "speed_mps", "unit": "knots"},
+                "cog": {"name": "course_deg", "unit": "degrees"},
+                "heading": {"name": "heading_deg", "unit": "degrees"},
+                "rot": "turn_code",
+            },
+            # ITU-R M.1371-5, annex 8: what ships send for what they do not know.
+            "null_values": {"sog": [102.3], "cog": [360], "heading": [511], "rot": [-128]},
         },
     },
     {

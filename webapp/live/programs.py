@@ -32,7 +32,7 @@ set-proc-title no
 """
 
 WEB_OPTIONS = (
-    "--ws=websockets",
+    "--ws=websockets-sansio",
     "--ws-per-message-deflate=false",  # most clients sit on this machine, where compressing costs more than sending
     "--no-access-log",
     "--timeout-graceful-shutdown=2",

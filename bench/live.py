@@ -99,7 +99,6 @@ class Live:
             raise StackFailed(self.words())
         self.client = redis.Redis.from_url(self.redis_url)
         self.log = Log(self.client, "earth", 2)
-        wait_for(lambda: b"batch" in self.report(), self.words, UP_S)
 
     def interrupt(self) -> int:
         """End everything as Ctrl-C does, and return the exit code."""

@@ -44,6 +44,7 @@ class Stack(Live):
         """Start, and wait until pages answer and the engine has evaluated a batch."""
         began_s = time.monotonic()
         super().start()
+        assert b"batch" in self.report()
         self.start_s = time.monotonic() - began_s
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=10) as answer:
             assert answer.status == 200

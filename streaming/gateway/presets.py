@@ -22,7 +22,7 @@ FLIGHTS_DECODER: dict[str, Any] = {
         "callsign": "callsign",
         "groundspeed": {"name": "speed_mps", "unit": "knots"},
         "track": {"name": "course_deg", "unit": "degrees"},
-        "vertical_rate": {"name": "climb_mps", "unit": "feet_per_min"},
+        "vertical_rate": {"name": "vertical_rate_mps", "unit": "feet_per_min"},
     },
 }
 

@@ -82,6 +82,7 @@ def test_the_demonstration_decodes_the_flights_it_prepares(package, tmp_path):
     assert decoded.elements["key"].to_pylist() == ["b", "a", "b"]
     properties = orjson.loads(decoded.elements["properties"][0].as_py())
     assert properties["speed_mps"] == pytest.approx(51.444, abs=0.001)
+    assert "vertical_rate_mps" in properties
     assert decoded.elements["bounds"][0].as_py()[2] == pytest.approx(304.8)
 
 

@@ -21,7 +21,8 @@ def _check_target(place, target):
         raise InvalidOptions(f'{place} must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
     if not isinstance(target["name"], str):
         raise InvalidOptions(f"{place}.name must be a text; got {target['name']!r}")
-    if target.get("unit", "number") not in FACTORS:
+    # As a tuple, for a unit may be of any type.
+    if target.get("unit", "number") not in tuple(FACTORS):
         raise InvalidOptions(f"{place}.unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
 
 

@@ -23,6 +23,10 @@ COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
         ({"kind": "sbs", "utc_offset_s": float("nan")}, "utc_offset_s must be a finite number; got nan"),
         ({"kind": "geojson", "key": 5}, "key must be a text; got 5"),
         ({"kind": "geojson", "properties": {"a": 1}}, r"properties\['a'\] must be a name or .*; got 1"),
+        (
+            {"kind": "geojson", "properties": {"s": {"name": "v", "unit": []}}},
+            r"unit must be one of number, .*; got \[\]",
+        ),
         ({"kind": "geojson", "null_values": {"a": [None]}}, r"null_values\['a'\] must be a list of texts or numbers"),
         ({"kind": "geojson", "framing": "xml"}, "framing must be one of lines, sequence, document; got 'xml'"),
         ({"kind": "csv", "columns": []}, "columns must be an object"),

@@ -6,8 +6,9 @@ key                                    kind      what
 ``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
 ``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
 ``lookout:{space}:results``            stream    fragments of the last seconds
-``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
-``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
+``lookout:{space}:acks``               stream    acknowledgements of control entries, with the epoch of the state
+                                                 that has them; bounded in length
+``lookout:{space}:engine``             hash      what the engine says of itself: epoch, batch, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
@@ -182,6 +183,6 @@ class Log:
             for fragment in fragments:
                 pipeline.xadd(self.names.results, fragment_fields(fragment), minid=oldest, approximate=True)
                 if fragment.region == 0 and fragment.acks:
-                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch}
+                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
             pipeline.execute()

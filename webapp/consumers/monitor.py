@@ -102,11 +102,12 @@ class Monitor(AsyncWebsocketConsumer):
     # What the channel layer calls.
 
     async def query_status(self, event: dict[str, Any]) -> None:
-        """Pass on how a query stands; one that is no longer shared ends for all but its owner."""
-        document, mine = event["document"], event["owner_id"] == self.user.pk
-        if not (mine or document["shared"]):
-            await self._drop(document["query"])
-        self.outbox.status(document["query"], status_frame(document, mine))
+        """Pass on how queries stand; one that is no longer shared ends for all but its owner."""
+        for standing in event["queries"]:
+            document, mine = standing["document"], standing["owner_id"] == self.user.pk
+            if not (mine or document["shared"]):
+                await self._drop(document["query"])
+            self.outbox.status(document["query"], status_frame(document, mine))
 
     # One method for each type of message.
 

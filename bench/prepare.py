@@ -64,15 +64,13 @@ def _queries(watcher, boxes, stream):
     for number, box in enumerate(boxes.tolist()):
         plan = plan_document(parse_plan({"stream": stream, "compare": {"lo": box[:2], "hi": box[2:]}}))
         owner = watcher if number in mine else others[number // QUERIES_EACH]
-        # As if they had been running before: thousands of first registrations would take minutes to be announced.
-        known = {"status": Query.RUNNING, "acknowledged": 1}
-        rows.append(Query(owner=owner, name=f"query {number}", plan=plan, stream=stream, **known))
+        rows.append(Query(owner=owner, name=f"query {number}", plan=plan, stream=stream))
     Query.objects.bulk_create(rows, batch_size=500)
     return list(Query.objects.filter(owner=watcher).order_by("pk").values_list("pk", flat=True))
 
 
 def register() -> dict:
-    """Tell the engine of all queries, as after its restart, and wait for its answers; return how many run."""
+    """Tell the engine of all queries, and wait for its answers; return how many run."""
     from webapp.models import Query
     from webapp.tasks import reconcile
 
@@ -80,7 +78,8 @@ def register() -> dict:
     for _ in range(ATTEMPTS):
         if running >= wanted:
             break
-        running = reconcile()
+        reconcile()
+        running = Query.objects.filter(status=Query.RUNNING).count()
     return {"running": running}
 
 

@@ -8,8 +8,9 @@ key                                    kind      what
 ``lookout:{space}:results``            stream    fragments of the last seconds
 ``lookout:{space}:events``             stream    of the same fragments what enters and leaves saved queries' answers,
                                                  trimmed behind the recording of events
-``lookout:{space}:acks``               stream    acknowledgements of control entries, bounded in length
-``lookout:{space}:engine``             hash      what the engine says of itself: batch, rates, lag, heartbeat
+``lookout:{space}:acks``               stream    acknowledgements of control entries, with the epoch of the state
+                                                 that has them; bounded in length
+``lookout:{space}:engine``             hash      what the engine says of itself: epoch, batch, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
@@ -201,7 +202,7 @@ class Log:
                 pipeline.xadd(self.names.results, fragment_fields(fragment), minid=now_ms - RESULTS_KEPT_MS)
                 pipeline.xadd(self.names.events, fragment_fields(events_of(fragment)), minid=now_ms - EVENTS_KEPT_MS)
                 if fragment.region == 0 and fragment.acks:
-                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch}
+                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
             pipeline.memory_usage(self.names.events, samples=0)
             *_, events_bytes = pipeline.execute()

@@ -11,17 +11,22 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from streaming.logs import FIRST, LogNames, control_entry
+from streaming.results import VIEW_NUMBERS
 from webapp.models import Query
 from webapp.redis import log
+
+# An answer that came later than anybody waited for it is looked for so far back.
+RECENT_S = 30
 
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The engine's answer to one control entry; `error` is empty where the entry was applied."""
+    """The engine's answer to one control entry, in the state that `epoch` names; no `error` where it was applied."""
 
     query: int
     revision: int
     error: str
+    epoch: str
 
 
 def entry_of(query: Query) -> dict[str, str]:
@@ -70,7 +75,20 @@ def tell_engine(
 
 def acknowledgements(fields: dict[bytes, bytes]) -> list[Acknowledgement]:
     """Return what an entry of the log of acknowledgements says."""
-    return [Acknowledgement(a["query"], a["revision"], a["error"] or "") for a in json.loads(fields[b"acks"])]
+    epoch = fields[b"epoch"].decode()
+    return [Acknowledgement(a["query"], a["revision"], a["error"] or "", epoch) for a in json.loads(fields[b"acks"])]
+
+
+def recent_answers(client: redis.Redis, names: LogNames) -> dict[int, Acknowledgement]:
+    """Return what the engine said last of each saved query that it spoke of within `RECENT_S`."""
+    now_s, _ = client.time()  # the ids of the log are of the same clock
+    entries = client.xrange(names.acks, min=(now_s - RECENT_S) * 1000)
+    return {a.query: a for _, fields in entries for a in acknowledgements(fields) if a.query < VIEW_NUMBERS}
+
+
+def engine_epoch(client: redis.Redis, names: LogNames) -> str:
+    """Return the epoch of the engine's state; empty before the engine's first report."""
+    return (client.hget(names.engine, "epoch") or b"").decode()
 
 
 def last_id(client: redis.Redis, log: str) -> bytes | str:

@@ -127,5 +127,5 @@ def _send(query, was_shared=False):
     from webapp.tasks import cancel_query, register_query  # the tasks import this module's models
 
     task = register_query if query.should_run else cancel_query
-    transaction.on_commit(lambda: announce(query, was_shared))
+    transaction.on_commit(lambda: announce([query], was_shared))
     transaction.on_commit(lambda: task.delay(query.pk))

@@ -1,13 +1,19 @@
 """Tasks: they bring the engine to what the database says, and the database to what the engine says."""
 
 import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from operator import attrgetter
 
 from celery import shared_task
 from django.conf import settings
+from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from webapp import liveness, recording
-from webapp.control import Acknowledgement, tell_engine
+from webapp.control import Acknowledgement, engine_epoch, recent_answers, tell_engine
 from webapp.definitions import republish_streams
 from webapp.models import Query
 from webapp.notify import announce
@@ -19,6 +25,11 @@ RETRIES = 3
 NO_ANSWER = "the engine must acknowledge a query within {:g} s; got no answer in {} attempts"
 # A reconciliation tells the engine so many queries at a time.
 CHUNK = 500
+# It begins no further chunk after so long: the next is due.
+RECONCILE_S = 20.0
+# What people see of an acknowledgement, and all that is noted of it.
+SHOWN = attrgetter("status", "error")
+NOTED = attrgetter("status", "error", "acknowledged", "epoch")
 
 
 @shared_task(bind=True, max_retries=RETRIES)
@@ -35,24 +46,33 @@ def cancel_query(self, query_id: int) -> None:
 
 @shared_task
 def reconcile() -> int:
-    """Tell the engine again of all that should run and of all it has not acknowledged; return the number of answers.
+    """Tell the engine what it has not acknowledged, or only in a state that it has no more; return how many it answers.
 
-    So whatever was running before a restart of anything is running after it.
+    So whatever was running before a restart of anything is running after it. What is acknowledged is not told again,
+    so a run that ends early, because the engine is silent or slow, is carried on by the next.
     """
     republish_streams()
-    queries = list(Query.objects.unsettled().select_related("owner").order_by("pk"))
+    deadline = time.monotonic() + RECONCILE_S
+    queries = _unsettled()
     answered = 0
-    for start in range(0, len(queries), CHUNK):
-        chunk = queries[start : start + CHUNK]
-        answers = tell_engine(client(), names(), chunk, settings.ACK_TIMEOUT_S)
-        for query in chunk:
-            if query.pk in answers:
-                acknowledge(query, answers[query.pk])
+    for chunk in _chunks(queries):
+        told = list(Query.objects.filter(pk__in=chunk).order_by("pk"))
+        answers = tell_engine(client(), names(), told, settings.ACK_TIMEOUT_S)
+        settle(answers)
         answered += len(answers)
-        if not answers:
-            logger.warning("the engine acknowledged none of %d queries; they are told again", len(queries))
+        if not answers or time.monotonic() > deadline:
             break
+    if answered < len(queries):
+        logger.warning("the engine acknowledged %d of %d queries; the others are told again", answered, len(queries))
     return answered
+
+
+@shared_task
+def settle_late() -> int:
+    """Settle the queries that the engine acknowledged after whoever told it had given up; return their number."""
+    answers = recent_answers(client(), names())
+    late = [query for query in _unsettled() if query in answers] if answers else []
+    return sum(settle({query: answers[query] for query in chunk}) for chunk in _chunks(late))
 
 
 @shared_task
@@ -67,12 +87,52 @@ def retire_views() -> int:
     return liveness.retire_views(client(), names())
 
 
-def acknowledge(query: Query, answer: Acknowledgement) -> None:
-    """Write an acknowledgement down, unless the query has changed in the meantime."""
-    status = query.status
-    if query.should_run:
-        status = Query.FAILED if answer.error else Query.RUNNING
-    _update(query, status, answer.error, acknowledged=query.revision)
+def settle(answers: Mapping[int, Acknowledgement]) -> int:
+    """Write acknowledgements down, except of queries that have changed since, and announce what is new.
+
+    Parameters
+    ----------
+    answers : mapping of int to Acknowledgement
+        By query.
+
+    Returns
+    -------
+    int
+        How many queries there was something to write down for.
+    """
+    with transaction.atomic():
+        held = Query.objects.select_for_update().select_related("owner").filter(pk__in=answers)
+        queries = [query for query in held if query.revision == answers[query.pk].revision]
+        shown, noted = list(map(SHOWN, queries)), list(map(NOTED, queries))
+        for query in queries:
+            query.acknowledge(answers[query.pk].error, answers[query.pk].epoch)
+        settled = _changed(queries, NOTED, noted)
+        _save(settled)
+    announce(_changed(queries, SHOWN, shown))
+    return len(settled)
+
+
+def _changed(queries, fields, before):
+    return [query for query, was in zip(queries, before, strict=True) if fields(query) != was]
+
+
+def _save(queries):
+    """Save what acknowledgements changed: one statement for all queries that came to the same."""
+    same = defaultdict(list)
+    for query in queries:
+        same[query.status, query.error, query.epoch].append(query.pk)
+    for (status, error, epoch), alike in same.items():
+        fields = {"status": status, "error": error, "epoch": epoch, "updated": timezone.now()}
+        Query.objects.filter(pk__in=alike).update(acknowledged=F("revision"), **fields)
+
+
+def _unsettled():
+    epoch = engine_epoch(client(), names())
+    return list(Query.objects.unsettled(epoch).order_by("pk").values_list("pk", flat=True))
+
+
+def _chunks(queries):
+    return (queries[start : start + CHUNK] for start in range(0, len(queries), CHUNK))
 
 
 def _settle(task, query_id):
@@ -80,18 +140,17 @@ def _settle(task, query_id):
     if query is None or query.acknowledged >= query.revision:
         return
     answers = tell_engine(client(), names(), [query], settings.ACK_TIMEOUT_S)
-    if query_id in answers:
-        acknowledge(query, answers[query_id])
+    if answers:
+        settle(answers)
     elif task.request.retries < RETRIES:
         raise task.retry(countdown=2**task.request.retries)
     elif query.should_run:
-        _update(query, Query.FAILED, NO_ANSWER.format(settings.ACK_TIMEOUT_S, RETRIES + 1))
+        _give_up(query)
 
 
-def _update(query, status, error, **fields):
-    same = Query.objects.filter(pk=query.pk, revision=query.revision)
-    changed = (query.status, query.error) != (status, error)
-    fields |= {"status": status, "error": error, "updated": timezone.now()}
-    if (changed or fields.get("acknowledged", 0) > query.acknowledged) and same.update(**fields) and changed:
-        query.status, query.error = status, error
-        announce(query)
+def _give_up(query):
+    """Let a query fail, unless it has changed or been acknowledged in the meantime."""
+    query.status, query.error = Query.FAILED, NO_ANSWER.format(settings.ACK_TIMEOUT_S, RETRIES + 1)
+    waiting = Query.objects.filter(pk=query.pk, revision=query.revision, acknowledged__lt=query.revision)
+    if waiting.update(status=query.status, error=query.error, updated=timezone.now()):
+        announce([query])

@@ -10,8 +10,10 @@ from py4j.protocol import Py4JNetworkError
 
 from streaming.engine.pipeline import start_query, start_session
 from streaming.engine.report import forget, report
+from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.settings import EngineSettings
+from streaming.spaces import SPACES
 
 logger = logging.getLogger("lookout.engine")
 
@@ -29,20 +31,21 @@ def main() -> int:
     forget(log)
     query = start_query(start_session(settings), settings)
     logger.info("space %s: %d partitions, %d regions", settings.space, settings.partitions, settings.regions)
+    epoch = Store(settings.state_dir, SPACES[settings.space]).epoch()
     # It tells of every connection that ends, with the whole way to it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:
-        _follow(query, log, stopping)
+        _follow(query, log, epoch, stopping)
     except (Py4JNetworkError, ConnectionRefusedError):
         logger.error("the Java machine has gone")
         return 1
     return 0
 
 
-def _follow(query, log, stopping):
+def _follow(query, log, epoch, stopping):
     """Report until the query ends or is to end, then end it."""
     while query.isActive and not stopping:
-        report(log, query)
+        report(log, query, epoch)
         # Wakes up at once when the query ends.
         query.awaitTermination(REPORT_EVERY_S)
     if query.isActive:

@@ -13,10 +13,10 @@ def forget(log: Log) -> None:
     log.client.delete(log.names.engine)
 
 
-def report(log: Log, query: StreamingQuery) -> None:
-    """Write the heartbeat and the last micro-batch's figures."""
+def report(log: Log, query: StreamingQuery, epoch: str) -> None:
+    """Write the heartbeat, the epoch of the state, and the last micro-batch's figures."""
     progress = query.lastProgress
-    fields = {"at_us": time.time_ns() // 1000, "backlog": log.backlog()}
+    fields = {"at_us": time.time_ns() // 1000, "epoch": epoch, "backlog": log.backlog()}
     if progress is not None:
         fields |= {
             "batch": progress["batchId"],

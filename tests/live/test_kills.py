@@ -1,6 +1,9 @@
 """``kill -9`` of a program during a stream: it comes back by itself, and the answers are exact again within 30 s."""
 
 import asyncio
+import os
+import shutil
+import signal
 import time
 
 import orjson
@@ -97,4 +100,28 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         wait_for(lambda: registered(live, stream) == {*plans, new_view}, lambda: f"{registered(live, stream)}", 40)
         for query in plans:
             await texts.request("query.cancel", query=query)
+        live.remove_stream(stream)
+
+
+async def test_queries_return_by_themselves_after_the_engines_state_has_gone(live):
+    stream, state = "kept", live.home / "engine" / "earth"
+    live.add_stream(stream, {"kind": "tcp_listener", "port": free_port()}, DECODER)
+    async with live.monitor("ann") as monitor:
+        queries = {await monitor.register(f"query {number}", {"stream": stream, "compare": BOX}) for number in range(3)}
+        await monitor.running(*queries)
+        pids, epoch = live.pids(), (state / "epoch").read_text()
+        # What the control log still has of the registrations must not bring them back.
+        live.client.delete(live.log.names.control)
+        for program in ("engine", "java"):
+            os.kill(pids[program], signal.SIGKILL)
+        shutil.rmtree(state)
+        await asyncio.to_thread(wait_for, lambda: live.report()[b"epoch"].decode() != epoch, "a new state", PATIENCE_S)
+
+        def known():
+            return any((state / "registry").glob("*.json")) and registered(live, stream) == queries
+
+        await asyncio.to_thread(wait_for, known, "the queries in the new state", PATIENCE_S)
+        await asyncio.gather(*(monitor.snapshot(query) for query in queries))
+        for query in queries:
+            await monitor.request("query.cancel", query=query)
         live.remove_stream(stream)

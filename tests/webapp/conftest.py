@@ -65,6 +65,7 @@ class Rig:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
+        self.log.client.hset(self.log.names.engine, "epoch", self.engine.layout.store.epoch())
         self._thread.start()
         return self
 

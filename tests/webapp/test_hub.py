@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streaming.elements import bounds_array
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
 from streaming.spaces import EARTH
-from webapp.consumers.outbox import MAX_REPLIES, Outbox, Unread
+from webapp.consumers.outbox import MAX_REPLIES, MAX_STATUSES, Outbox, Unread
 from webapp.hub import Hub, Subscription
 from webapp.hub.assembly import Assembly, rows_of
 from webapp.hub.subscriptions import due, encode
@@ -219,13 +219,16 @@ class Wire:
         await self.open.acquire()
         self.sent.append(frame)
 
+    async def look_up(self, queries):
+        return [f"{query} looked up" for query in queries]
+
     async def recover(self, lost):
         self.recovered.put_nowait(lost)
 
 
 async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_it_reads():
     wire = Wire()
-    outbox = Outbox(wire.send, wire.recover, max_bytes=100)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100)
     sender = asyncio.create_task(outbox.run())
     one, two, idle = (Subscription(None, query, "json", live=True) for query in (1, 2, 3))
     outbox.answer(one, "first" + "." * 55)
@@ -248,7 +251,7 @@ async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_i
 
 async def test_an_answer_larger_than_the_queue_still_goes_through():
     wire = Wire(room=9)
-    outbox = Outbox(wire.send, wire.recover, max_bytes=10)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
     sender = asyncio.create_task(outbox.run())
     outbox.answer(Subscription(None, 1, "json", live=True), "x" * 100)
     while not wire.sent:
@@ -258,7 +261,7 @@ async def test_an_answer_larger_than_the_queue_still_goes_through():
 
 async def test_of_a_report_only_the_newest_waits_and_unread_replies_end_the_connection():
     wire = Wire()
-    outbox = Outbox(wire.send, wire.recover, max_bytes=10)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
     for number in range(100):
         outbox.broadcast("engine.status", str(number))
     with pytest.raises(Unread):
@@ -270,3 +273,37 @@ async def test_of_a_report_only_the_newest_waits_and_unread_replies_end_the_conn
         await asyncio.sleep(0)
     assert wire.sent == ["99"]
     sender.cancel()
+
+
+async def test_of_a_query_only_the_newest_status_waits_and_of_many_queries_only_their_numbers():
+    wire = Wire()
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    queries = range(MAX_STATUSES + 250)
+    for status in ("pending", "running"):
+        for query in queries:
+            outbox.status(query, f"{query} {status}")
+    outbox.reply("reply")
+    assert len(outbox._items) == MAX_STATUSES + 2
+    for _ in range(len(queries) + 1):
+        wire.open.release()
+    sender = asyncio.create_task(outbox.run())
+    while len(wire.sent) <= len(queries):
+        await asyncio.sleep(0)
+    sender.cancel()
+    assert sorted(int(frame.split()[0]) for frame in wire.sent[:-1]) == list(queries)
+    assert sum(frame.endswith("looked up") for frame in wire.sent) == 250
+    assert not any(frame.endswith("pending") for frame in wire.sent)
+    assert wire.sent[-1] == "reply"
+
+
+async def test_a_status_that_follows_is_sent_after_what_was_queued_before_it():
+    wire = Wire(room=9)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    outbox.status(7, "pending")
+    outbox.reply("reply: edited")
+    outbox.status(7, "running")
+    sender = asyncio.create_task(outbox.run())
+    while len(wire.sent) < 2:
+        await asyncio.sleep(0)
+    sender.cancel()
+    assert wire.sent == ["reply: edited", "running"]

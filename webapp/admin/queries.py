@@ -33,7 +33,7 @@ class QueryAdmin(admin.ModelAdmin):
     list_select_related = ("owner",)
     search_fields = ("name", "owner__username", "error")
     actions = ("pause", "resume", "cancel")
-    readonly_fields = ("owner", "stream", "status", "error", "revision", "acknowledged", "created", "updated")
+    readonly_fields = ("owner", "stream", "status", "error", "revision", "acknowledged", "epoch", "created", "updated")
     fields = ("name", "plan", "shared", "paused", *readonly_fields)
 
     def save_model(self, request, obj, form, change):

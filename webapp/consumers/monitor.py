@@ -1,6 +1,7 @@
 """The consumer of ``/ws/monitor/``: translates messages into what `webapp.queries` and the hub do."""
 
 import asyncio
+import logging
 import time
 from contextlib import AsyncExitStack
 from typing import Any
@@ -21,7 +22,9 @@ from webapp.models import Query, Stream
 from webapp.notify import SHARED_GROUP, user_group
 from webapp.queries import Refused
 
-UNAUTHENTICATED, FLOODED, TOO_BIG = 4401, 1008, 1009
+logger = logging.getLogger(__name__)
+
+UNAUTHENTICATED, FLOODED, TOO_BIG, BROKEN = 4401, 1008, 1009, 1011
 # So many refused messages at once, and one a second in the long run, before a flood ends the connection.
 REFUSALS_BURST = 100
 
@@ -50,16 +53,18 @@ class Monitor(AsyncWebsocketConsumer):
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
         self.warned = False
         self.subscriptions: dict[int, Subscription] = {}
-        self.outbox = Outbox(self._transmit, self._recover, settings.MAX_QUEUED_BYTES)
+        self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
         self.hub = current_hub()
         self.viewport = Viewport(self)
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
+        self.sender.add_done_callback(self._sender_ended)
         for group in (user_group(self.user.pk), SHARED_GROUP):
             await self.channel_layer.group_add(group, self.channel_name)
-        for message in await database_sync_to_async(self._greeting)():
-            self.say(message)
+        hello, known = await database_sync_to_async(self._greeting)()
+        self.say(hello)
+        self.outbox.statuses(known)
         await self.hub.attach(self)
 
     async def receive(self, text_data=None, bytes_data=None):
@@ -97,12 +102,12 @@ class Monitor(AsyncWebsocketConsumer):
     # What the channel layer calls.
 
     async def query_status(self, event: dict[str, Any]) -> None:
-        """Pass on how a query stands; one that is no longer shared ends for all but its owner."""
-        document, mine = event["document"], event["owner_id"] == self.user.pk
-        if not mine and not document["shared"]:
-            await self._drop(document["query"])
-            document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
-        self._say_or_leave({"type": "query.status", **document, "mine": mine})
+        """Pass on how queries stand; one that is no longer shared ends for all but its owner."""
+        for standing in event["queries"]:
+            document, mine = standing["document"], standing["owner_id"] == self.user.pk
+            if not (mine or document["shared"]):
+                await self._drop(document["query"])
+            self.outbox.status(document["query"], status_frame(document, mine))
 
     # One method for each type of message.
 
@@ -162,13 +167,8 @@ class Monitor(AsyncWebsocketConsumer):
             self.hub.unsubscribe(self, query)
 
     def _say_status(self, reference, query):
-        self.say(status_message(query, self.user) | {"id": reference})
-
-    def _say_or_leave(self, message):
-        try:
-            self.say(message)
-        except Unread:
-            asyncio.get_running_loop().create_task(self.close(FLOODED))
+        mine = query.owner_id == self.user.pk
+        self.say({"type": "query.status", "id": reference, **query.document(), "mine": mine})
 
     async def _within_rate(self):
         """Tell whether the client keeps to the rate; warn one that does not, and end the connection if it goes on."""
@@ -190,14 +190,28 @@ class Monitor(AsyncWebsocketConsumer):
         axes = [{"name": d.name, "unit": d.unit, "lo": d.lo, "hi": d.hi, "wraps": d.wraps} for d in space.dimensions]
         hello = {"type": "hello", "user": self.user.get_username(), "space": space.name, "dimensions": axes}
         hello |= {"streams": streams, "server_time_us": time.time_ns() // 1000}
-        known = Query.objects.visible_to(self.user).select_related("owner").order_by("pk")
-        return [hello, *(status_message(query, self.user) for query in known)]
+        return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
+
+    async def _look_up(self, numbers):
+        return await database_sync_to_async(self._standings)(numbers)
+
+    def _standings(self, numbers):
+        """Return the frames that tell how queries stand, in the order of their numbers."""
+        found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
+        return [status_frame(query.document(), query.owner_id == self.user.pk) for query in found]
 
     async def _transmit(self, frame):
         await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
 
     async def _recover(self, lost):
         await self.hub.ask(lost, resync=True)
+
+    def _sender_ended(self, sender):
+        """End a connection that nothing can be sent to any more, so that its client opens another."""
+        error = None if sender.cancelled() else sender.exception()
+        if error is not None and not isinstance(error, OSError):  # that is how a server says that the client has gone
+            logger.error("a connection's sender failed: %s", error, exc_info=error)
+            asyncio.get_running_loop().create_task(self.close(BROKEN))
 
     async def _leave(self):
         """Let go of everything, whatever of it fails."""
@@ -211,9 +225,11 @@ class Monitor(AsyncWebsocketConsumer):
             await asyncio.wait([self.sender])
 
 
-def status_message(query: Query, user) -> dict[str, Any]:
-    """Return how a query stands, for one user."""
-    return {"type": "query.status", **query.document(), "mine": query.owner_id == user.pk}
+def status_frame(document: dict[str, Any], mine: bool) -> str:
+    """Return what a connection is told of a query unasked; to others than its owner it ends when it is not shared."""
+    if not (mine or document["shared"]):
+        document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
+    return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
 
 
 def view_plans(streams: list[str], area: dict) -> dict[str, dict]:

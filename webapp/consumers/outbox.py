@@ -1,14 +1,19 @@
 """What waits to be sent to one client, within bounds: a slow client is merged forward, never waited for."""
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from webapp.hub.subscriptions import Subscription
 
 # More replies than this that nobody reads end the connection.
 MAX_REPLIES = 1_000
+# Of more statuses than this that wait, only the queries are kept; how they stand is looked up when there is room.
+MAX_STATUSES = 1_000
+LOOKED_UP_AT_ONCE = 100
+STATUS = "query.status"
 
 
 class Unread(Exception):
@@ -21,7 +26,6 @@ class Item:
 
     frame: str | bytes
     subscription: Subscription | None = None
-    slot: str = ""
 
 
 class Outbox:
@@ -31,6 +35,8 @@ class Outbox:
     ----------
     send : async function of a frame
         Returns when the connection has room again.
+    look_up : async function of a list of int
+        Returns the frames that tell how these queries stand.
     recover : async function of a list of Subscription
         Asks for snapshots in place of lost answers; called once all that waited has been sent.
     max_bytes : int
@@ -40,14 +46,16 @@ class Outbox:
     def __init__(
         self,
         send: Callable[[str | bytes], Awaitable[None]],
+        look_up: Callable[[list[int]], Awaitable[list[str]]],
         recover: Callable[[list[Subscription]], Awaitable[None]],
         max_bytes: int,
     ) -> None:
-        self._send, self._recover, self._max_bytes = send, recover, max_bytes
-        self._items: deque[Item] = deque()
-        self._slots: dict[str, Item] = {}
+        self._send, self._look_up, self._recover, self._max_bytes = send, look_up, recover, max_bytes
+        # What waits, in its order, under a name by which it can be replaced: a reply and an answer are their own.
+        self._items: OrderedDict[Hashable, Item] = OrderedDict()
+        self._due: dict[int, None] = {}
         self._lost: dict[Subscription, None] = {}
-        self._bytes = self._replies = 0
+        self._bytes = self._replies = self._statuses = 0
         self._filled = asyncio.Event()
 
     def reply(self, frame: str) -> None:
@@ -63,13 +71,30 @@ class Outbox:
         self._replies += 1
         self._append(Item(frame))
 
+    def status(self, query: int, frame: str) -> None:
+        """Queue how a query stands, in place of what still waits of that query."""
+        if query in self._due:
+            return
+        if self._items.pop((STATUS, query), None):
+            self._statuses -= 1
+        if self._statuses >= MAX_STATUSES:
+            self.statuses([query])
+            return
+        self._statuses += 1
+        self._append(Item(frame), (STATUS, query))
+
+    def statuses(self, queries: Iterable[int]) -> None:
+        """Queue how queries will stand when their turn comes; all of them come before what is queued after them."""
+        self._due |= dict.fromkeys(queries)
+        if STATUS not in self._items:
+            self._append(Item(""), STATUS)
+
     def broadcast(self, slot: str, frame: str) -> None:
         """Queue a message that replaces the one of the same slot, where that still waits."""
-        if slot in self._slots:
-            self._slots[slot].frame = frame
-            return
-        self._slots[slot] = Item(frame, slot=slot)
-        self._append(self._slots[slot])
+        if slot in self._items:
+            self._items[slot].frame = frame
+        else:
+            self._append(Item(frame), slot)
 
     def answer(self, subscription: Subscription, frame: str | bytes) -> None:
         """Queue an answer; where there is no room, drop all answers that wait and have them replaced by snapshots."""
@@ -93,25 +118,37 @@ class Outbox:
                 await self._recover(lost)
 
     async def _send_next(self):
-        item = self._items.popleft()
-        self._slots.pop(item.slot, None)
-        if item.subscription is None:
-            self._replies -= not item.slot
+        name, item = self._items.popitem(last=False)
+        if name == STATUS:
+            await self._send_due()
+        elif item.subscription is None:
+            self._replies -= name is item
+            self._statuses -= isinstance(name, tuple)
             await self._send(item.frame)
         else:
             self._bytes -= len(item.frame)
             if not item.subscription.closed:
                 await self._send(item.frame)
 
-    def _append(self, item):
-        self._items.append(item)
+    async def _send_due(self):
+        """Send how the queries stand that were only noted, some at a time."""
+        while self._due:
+            some = list(islice(self._due, LOOKED_UP_AT_ONCE))
+            # What changes from here on is told once more.
+            for query in some:
+                del self._due[query]
+            for frame in await self._look_up(some):
+                await self._send(frame)
+
+    def _append(self, item, name=None):
+        self._items[name or item] = item
         self._filled.set()
 
     def _overflow(self, subscription):
-        answers = [item.subscription for item in self._items if item.subscription is not None]
+        answers = [item.subscription for item in self._items.values() if item.subscription is not None]
         for lost in [*answers, subscription]:
             lost.lose()
             self._lost[lost] = None
-        self._items = deque(item for item in self._items if item.subscription is None)
+        self._items = OrderedDict((name, item) for name, item in self._items.items() if item.subscription is None)
         self._bytes = 0
         self._filled.set()

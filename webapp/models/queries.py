@@ -18,17 +18,23 @@ class QuerySet(models.QuerySet):
         """Select what has not been cancelled."""
         return self.exclude(status=Query.CANCELLED)
 
-    def unsettled(self) -> "QuerySet":
-        """Select what the engine should hear of (again): all that should run, and all it has not acknowledged."""
-        runs = Q(paused=False, status__in=(Query.PENDING, Query.RUNNING))
-        return self.filter(runs | Q(acknowledged__lt=models.F("revision")))
+    def unsettled(self, epoch: str) -> "QuerySet":
+        """Select what the engine must be told, given the epoch of its state.
+
+        These are the queries whose newest revision no state has acknowledged, and those that should run but that
+        another state acknowledged. A new state does not know the others either, which is as it should be. While the
+        engine has not told its epoch (empty), its state is taken for the one that it had.
+        """
+        unheard = Q(acknowledged__lt=models.F("revision"))
+        elsewhere = Q(paused=False) & ~Q(status=Query.CANCELLED) & ~Q(epoch=epoch)
+        return self.filter(unheard | elsewhere if epoch else unheard)
 
 
 class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
     `status` is what people see; `revision` counts every change; `acknowledged` is the newest revision that the engine
-    has answered for.
+    has answered for, and `epoch` names the state in which it did.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
@@ -44,6 +50,7 @@ class Query(models.Model):
     paused = models.BooleanField("paused", default=False)
     revision = models.PositiveBigIntegerField("revision", default=1)
     acknowledged = models.PositiveBigIntegerField("acknowledged revision", default=0)
+    epoch = models.CharField("epoch", max_length=80, blank=True)
     created = models.DateTimeField("created", auto_now_add=True)
     updated = models.DateTimeField("updated", auto_now=True)
 
@@ -68,6 +75,12 @@ class Query(models.Model):
     def visible_to(self, user) -> bool:
         """Tell whether a user may see this query's answer."""
         return self.shared or self.editable_by(user)
+
+    def acknowledge(self, error: str, epoch: str) -> None:
+        """Take the engine's answer to the present revision; nothing is saved."""
+        self.acknowledged, self.epoch = self.revision, epoch
+        if self.should_run:
+            self.status, self.error = (self.FAILED if error else self.RUNNING), error
 
     def document(self) -> dict:
         """Return what clients are told of this query, but for `mine`, which depends on who is told."""

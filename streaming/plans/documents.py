@@ -64,9 +64,15 @@ def plan_document(plan: Plan, space: Space = EARTH) -> dict[str, Any]:
     document |= {"transform": transform_document(plan.transform), "where": plan.where, "emit": plan.emit}
     if plan.filters:
         document["filters"] = filters_document(plan.filters, space)
-    if any(map(math.isfinite, plan.area)):
+    if any(map(math.isfinite, plan.area)) or plan.area != _default_area(plan, space):
         document["area"] = box_document(plan.area, space)
     return document
+
+
+def _default_area(plan, space):
+    """Return the area of a plan whose document names none."""
+    inside = isinstance(plan, RangePlan) and plan.report == "inside"
+    return plan.compare if inside else _whole(space)
 
 
 def _range(document, space):

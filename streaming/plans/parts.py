@@ -102,10 +102,15 @@ def parse_box(value: Any, name: str, space: Space) -> Box | None:
 
 
 def box_document(box: Box, space: Space) -> dict[str, Any]:
-    """Return the JSON form of a box, without the dimensions at its end in which it is unbounded."""
+    """Return the JSON form of a box, without the dimensions at its end in which it is unbounded; null for no bound."""
     # Without numpy: the engine writes the plans of all queries whenever one changes.
-    bounded = sum(map(math.isfinite, box[: space.n]))
-    return {"lo": list(box[:bounded]), "hi": list(box[space.n : space.n + bounded])}
+    lo, hi = box[: space.n], box[space.n :]
+    bounded = max((axis + 1 for axis in range(space.n) if lo[axis] != -math.inf or hi[axis] != math.inf), default=1)
+    return {"lo": [_bound(value) for value in lo[:bounded]], "hi": [_bound(value) for value in hi[:bounded]]}
+
+
+def _bound(value):
+    return value if math.isfinite(value) else None
 
 
 def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:

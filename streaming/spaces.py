@@ -257,5 +257,3 @@ def _check_geographic(dimensions):
             f"dimension 3 of a geographic space, where there is one, must be the altitude in m; "
             f"got {dimensions[2].name} in {dimensions[2].unit}"
         )
-
-SPACES = {EARTH.name: EARTH}

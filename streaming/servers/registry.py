@@ -12,7 +12,7 @@ from streaming.elements import stream_number
 from streaming.errors import LookoutError
 from streaming.operators.range_query import RangeQueries
 from streaming.plans import Plan, RangePlan, parse_plan, plan_document
-from streaming.spaces import SPACES, Space
+from streaming.spaces import Space
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
@@ -135,13 +135,12 @@ class Registry:
             [query, registration.revision, orjson.Fragment(registration.text)]
             for query, registration in self.registrations.items()
         ]
-        return orjson.dumps({"space": self.space.name, "queries": queries, "ttl_us": list(self.ttl_us.items())})
+        return orjson.dumps({"queries": queries, "ttl_us": list(self.ttl_us.items())})
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Registry":
-        """Return the registry that `to_json` wrote."""
+    def from_json(cls, text: bytes, space: Space) -> "Registry":
+        """Return the registry of a space that `to_json` wrote."""
         document = orjson.loads(text)
-        space = SPACES[document["space"]]
         registrations = {
             query: Registration.of(revision, plan and parse_plan(plan, space), space)
             for query, revision, plan in document["queries"]

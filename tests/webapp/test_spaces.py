@@ -73,6 +73,14 @@ def test_a_stream_and_its_time_to_live_go_to_the_engine_of_its_space(prices, red
     assert not redis_client.exists(LogNames("earth").control)
 
 
+def test_a_query_that_is_deleted_ends_in_the_engine_of_its_space(prices, user, redis_client):
+    query = Query.objects.create(owner=user, name="q", plan=ABOVE, stream="shares", space=prices)
+    number = query.pk
+    query.delete()
+    entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    assert entries[-1] == {"op": "cancel", "query": number, "revision": 2}
+
+
 async def test_a_range_query_over_prices_gives_plus_and_minus_and_events(prices, exchange, user, connect):
     async with connect(user) as socket:
         hello = await socket.hear("hello")

@@ -115,7 +115,9 @@ async def test_queries_return_by_themselves_after_the_engines_state_has_gone(liv
         for program in ("engine", "java"):
             os.kill(pids[program], signal.SIGKILL)
         shutil.rmtree(state)
-        await asyncio.to_thread(wait_for, lambda: live.report()[b"epoch"].decode() != epoch, "a new state", PATIENCE_S)
+        await asyncio.to_thread(
+            wait_for, lambda: live.report().get(b"epoch", epoch.encode()).decode() != epoch, "a new state", PATIENCE_S
+        )
 
         def known():
             return any((state / "registry").glob("*.json")) and registered(live, stream) == queries

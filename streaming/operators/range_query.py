@@ -78,10 +78,10 @@ class RangeQueries:
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
-        plane = _in_plane(bounds, self.space)[rows]
-        point = (plane[:, 0] == plane[:, 2]) & (plane[:, 1] == plane[:, 3])
+        n, y = self.space.n, min(1, self.space.n - 1)
+        point = ((bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y]))[rows]
         at = np.flatnonzero(point)
-        row, query = index.at_points(plane[at, 0], plane[at, 1])
+        row, query = index.at_points(bounds[rows[at], 0], bounds[rows[at], y] if n > 1 else np.zeros(len(at)))
         row = at[row]
         if len(at) < len(rows):
             at = np.flatnonzero(~point)

@@ -7,9 +7,10 @@ import pytest
 from streaming.decoders import make_decoder
 from streaming.elements import bounds_of
 from streaming.errors import InvalidOptions
-from streaming.spaces import EARTH, parse_space
+from streaming.spaces import EARTH, parse_space, space_document
 
 INF = math.inf
+PLACE = {"key": "key", "lon": "lon", "lat": "lat"}
 
 
 def space(*circles):
@@ -88,3 +89,19 @@ def test_coordinates_serve_the_earth_too():
 def test_wrong_lists_are_refused_with_the_rule_and_the_value(options, words):
     with pytest.raises(InvalidOptions, match=words):
         make_decoder({"kind": "csv", **options}, "s", space(False, True))
+
+
+@pytest.mark.parametrize(
+    ("definition", "line"),
+    [
+        ({"kind": "csv", "header": "key,lon,lat,alt", "columns": {**PLACE, "altitude": "alt"}}, "k,24.9,60.1,300"),
+        (
+            {"kind": "geojson"},
+            '{"type":"Feature","id":"k","geometry":{"type":"Point","coordinates":[24.9,60.1,300]}}',
+        ),
+    ],
+)
+def test_a_geographic_space_without_height_takes_elements_that_have_one(definition, line):
+    land = parse_space({"name": "land", "geographic": True, "dimensions": space_document(EARTH)["dimensions"][:2]})
+    decoded = make_decoder(definition, "s", land).feed(f"{line}\n".encode(), 0)
+    assert bounds_of(decoded.elements["bounds"]).tolist() == [[24.9, 60.1, 24.9, 60.1]]

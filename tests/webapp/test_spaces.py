@@ -8,8 +8,8 @@ from django.db.models import ProtectedError
 from django.urls import reverse
 
 from streaming.logs import LogNames
-from streaming.spaces import EARTH, parse_space
-from tests.webapp.conftest import PLAN, Rig
+from streaming.spaces import EARTH, parse_space, space_document
+from tests.webapp.conftest import INSIDE, PLAN, Rig
 from webapp import queries, tasks
 from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
@@ -236,3 +236,31 @@ def test_a_stream_stays_in_its_space(prices, site):
     stream.space_id = "earth"
     with pytest.raises(Exception, match="the space of a stream cannot change; it is 'prices'"):
         stream.clean()
+
+
+LAND = parse_space({"name": "land", "dimensions": space_document(EARTH)["dimensions"][:2], "geographic": True})
+
+
+async def test_a_viewport_shows_the_streams_of_all_geographic_spaces(
+    engine, streams, redis_client, tmp_path, user, connect
+):
+    def settle():
+        definition = {name: value for name, value in space_document(LAND).items() if name != "name"}
+        space = Space.objects.create(name="land", definition=definition)
+        Stream.objects.create(name="herds", title="Herds", space=space, transport="stdin", decoder="geojson")
+
+    await database_sync_to_async(settle)()
+    with Rig(redis_client, tmp_path / "land", LAND) as pasture:
+        async with connect(user) as socket:
+            await socket.tell("view.subscribe", id=1, streams=["ships", "herds"], area=PLAN["compare"])
+            views = (await socket.hear("view.status", id=1))["views"]
+            assert {(await socket.hear("answer.snapshot"))["query"] for _ in views} == set(views.values())
+            for stream, rig, wide in (("ships", engine, 6), ("herds", pasture, 4)):
+                rig.move({"one": INSIDE}, stream)
+                (row,) = (await socket.hear("answer.change", query=views[stream]))["rows"]
+                assert (row["lon"], row["lat"], len(row["bounds"])) == (*INSIDE, wide)
+            await socket.tell("view.subscribe", id=2, streams=["herds"], area=PLAN["compare"])
+            assert (await socket.hear("view.status", id=2))["views"] == {"herds": views["herds"]}
+    for space, number in (("earth", views["ships"]), ("land", views["herds"])):
+        entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames(space).control)]
+        assert [entry["query"] for entry in entries if entry["op"] == "cancel"] == [number]

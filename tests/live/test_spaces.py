@@ -23,7 +23,7 @@ SHARES = {
     "coordinates": ["price"],
     "properties": {"name": "name"},
 }
-ENGINE_WITHIN_S = 60
+ENGINE_WITHIN_S = 120
 
 
 def engines(live) -> dict[str, psutil.Process]:

@@ -41,7 +41,11 @@ def result_schema(space: Space) -> pa.Schema:
         query : int64;
         sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`);
         reason : int8, a code of `REASONS`;
-        key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element.
+        key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element;
+        partner : string, of a join the key of the feature with which the object is paired; null otherwise;
+        partner_hash : int64, its hash; 0 otherwise;
+        partner_properties : string, its properties, a JSON object;
+        distance : float64, of a join by distance; metres in a geographic space; null otherwise, and in ``-``.
     """
     return pa.schema(
         [
@@ -53,6 +57,10 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("time_us", pa.int64(), nullable=False),
             pa.field("bounds", pa.list_(pa.float64(), 2 * space.n), nullable=False),
             pa.field("properties", pa.string()),
+            pa.field("partner", pa.string()),
+            pa.field("partner_hash", pa.int64(), nullable=False),
+            pa.field("partner_properties", pa.string()),
+            pa.field("distance", pa.float64()),
         ]
     )
 
@@ -68,7 +76,8 @@ class Fragment:
     batch, region, regions : int
         The micro-batch; the region's number; how many regions there are. A batch is complete with `regions` fragments.
     changes, snapshots : pyarrow.Table
-        With `result_schema`. `changes` may hold several tuples of one (query, key) until it is netted.
+        With `result_schema`. `changes` may hold several tuples of one (query, key, partner) until
+        it is netted.
     snapshot_queries : tuple of int
         The queries whose whole answer stands in `snapshots` (it may be empty).
     acks : tuple of dict

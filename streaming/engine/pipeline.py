@@ -4,6 +4,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,12 +61,13 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     options = {
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
+        "layers_dir": str(settings.layers_dir),
         "space": space_text(settings.space),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
         "max_blocks": str(settings.max_blocks),
     }
-    layout_of(str(settings.state_dir), options["space"], settings.partitions, settings.regions).store.epoch()
+    _layout(settings)().store.epoch()
     letters = spark.readStream.format("lookout").options(**options).load()
     published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(
         region_stage(settings), "regions long"
@@ -77,19 +79,23 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
 
 def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function of the region stage's tasks: it runs regional servers and publishes from the executor."""
-    root, url = str(settings.state_dir), settings.redis_url
-    name, space = settings.space.name, space_text(settings.space)
-    partitions, regions = settings.partitions, settings.regions
+    url, name, partitions, layout_here = settings.redis_url, settings.space.name, settings.partitions, _layout(settings)
 
     def run(batches):
         letters = defaultdict(list)
         for batch in batches:
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 letters[row[0]].append(Letter(*row))
-        layout = layout_of(root, space, partitions, regions)
+        layout = layout_here()
         log = Log(client_of(url), name, partitions)
         for number in sorted(letters):
             log.publish([region_task(layout, number, batch_number(), letters[number])])
         yield pa.RecordBatch.from_arrays([pa.array([len(letters)])], ["regions"])
 
     return run
+
+
+def _layout(settings):
+    """Return what returns the layout in whatever process it is called."""
+    folders = str(settings.state_dir), str(settings.layers_dir)
+    return partial(layout_of, *folders, space_text(settings.space), settings.partitions, settings.regions)

@@ -4,6 +4,7 @@ The version of batch *b* is written, under a temporary name and then renamed, be
 from the version of *b* - 1, so a replayed batch meets the state that it met before.
 """
 
+import logging
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +17,21 @@ import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
+from streaming.layers.store import LayerStore
+from streaming.operators.features import Features
 from streaming.servers.home import Home
 from streaming.servers.objects import Cold, Objects, Segment
 from streaming.servers.region import Region
 from streaming.servers.registry import Applied, Registry
 from streaming.spaces import Space
 
+logger = logging.getLogger(__name__)
+
 HEAD = b"head"
+PAIR_COLUMNS = ("pair_key", "pair_query", "pair_partner")
 REGISTRIES_KEPT = 3
+# Of a layer: that before and that after an edit.
+VERSIONS_KEPT = 2
 
 
 class LostState(LookoutError):
@@ -59,10 +67,14 @@ class Store:
     root : Path
         Made if it is not there.
     space : Space
+    layers : Path, optional
+        Where the versions of layers are kept.
     """
 
-    def __init__(self, root: Path, space: Space) -> None:
+    def __init__(self, root: Path, space: Space, layers: Path | None = None) -> None:
         self.root, self.space = root, space
+        self._layers = LayerStore(layers or root / "layers")
+        self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
         for folder in ("registry", "home", "region"):
@@ -77,14 +89,31 @@ class Store:
             os.replace(temporary, path)
         return path.read_text()
 
+    def features(self, layer: str, version: int) -> Features:
+        """Return the features of a layer's version, the last two versions of each as this process knows them.
+
+        A version that is not kept any more has none, which is logged: queries must go on without it.
+        """
+        versions = self._features.setdefault(layer, {})
+        if version not in versions:
+            try:
+                table = self._layers.read(layer, version, self.space)
+            except LookoutError as error:
+                logger.error("joins with the layer %s have no answers: %s", layer, error)
+                return Features.none(self.space)
+            versions[version] = Features(table, self.space)
+            for old in sorted(versions)[:-VERSIONS_KEPT]:
+                del versions[old]
+        return versions[version]
+
     def registry(self, batch: int) -> Registry:
         """Return the registry before `batch`; it has a version only for the batches that changed it."""
         version = max((v for v in _versions(self.root / "registry", ".json") if v < batch), default=-1)
         if version not in self._registries:
-            registry = Registry(self.space)
+            registry = Registry(self.space, catalogue=self.features)
             if version >= 0:
                 text = (self.root / "registry" / f"{version}.json").read_bytes()
-                registry = Registry.from_json(text, self.space)
+                registry = Registry.from_json(text, self.space, self.features)
             self._remember(version, registry)
         return self._registries[version]
 
@@ -200,7 +229,7 @@ def _region_tables(region):
     }
     return [
         _with_head(pa.table(columns), head),
-        pa.table({"pair_key": region.pair_key, "pair_query": region.pair_query}),
+        pa.table({name: getattr(region, name) for name in PAIR_COLUMNS}),
     ]
 
 
@@ -214,7 +243,6 @@ def _read_region(path):
     return Region(
         Objects(*columns),
         Cold(segments, head["following"]),
-        _array(pairs["pair_key"]),
-        _array(pairs["pair_query"]),
+        *(_array(pairs[name]) for name in PAIR_COLUMNS),
         head["now_us"],
     )

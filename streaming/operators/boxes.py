@@ -87,3 +87,10 @@ def _margin_of_metres(low, high, metres):
     cosine = np.cos(np.radians(np.minimum(nearest_pole, POLE_DEG)))
     margin[:, 0] = np.where(nearest_pole >= POLE_DEG, np.inf, margin[:, 1] / cosine)
     return margin
+
+
+def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:
+    """Return boxes (N, 2n) in the first two dimensions, (N, 4); flat where the space has but one."""
+    if space.n == 1:
+        return np.stack([boxes[:, 0], np.zeros(len(boxes)), boxes[:, 1], np.zeros(len(boxes))], axis=1)
+    return boxes[:, [0, 1, space.n, space.n + 1]]

@@ -5,20 +5,19 @@ References
 BBoxDB Streams (2022), section 4.2.1: the query ``q_cr(S, alpha, sigma(tau, theta, beta))``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from streaming.elements import stream_number
 from streaming.filters import parse_filter, passes
-from streaming.operators.boxes import enlarged, intersects
+from streaming.operators.boxes import enlarged, in_plane, intersects
+from streaming.operators.elements import Elements
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
-from streaming.plans import RangePlan
+from streaming.plans import BoxFilter, KeyFilter, RangePlan
 from streaming.spaces import Space
-
-Properties = Callable[[np.ndarray], pa.Array | pa.ChunkedArray]
+from streaming.udf import evaluate_element
 
 
 class RangeQueries:
@@ -35,10 +34,9 @@ class RangeQueries:
         self.area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
         self.compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
         self.outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
-        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
         self._transforms, self._transform = _distinct([plan.transform for plan in plans])
-        wheres, self._where = _distinct([plan.where for plan in plans])
-        self._filters = [parse_filter(where) if where else None for where in wheres]
+        conditions, self._condition = _distinct([(plan.where, plan.filters) for plan in plans])
+        self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
         self._factor = max(map(_factor, self._transforms), default=1.0)
         # Where area and compare are one box and nothing is transformed, one comparison answers both.
         self._twofold = self.outside | (self.area != self.compare).any(1)
@@ -51,17 +49,13 @@ class RangeQueries:
             int(stream): _index(np.flatnonzero(streams == stream), reach, space) for stream in np.unique(streams)
         }
 
-    def match(self, stream: np.ndarray, bounds: np.ndarray, properties: Properties) -> tuple[np.ndarray, np.ndarray]:
+    def match(self, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (element, query) of which the element satisfies the query.
 
         Parameters
         ----------
-        stream : ndarray of int64, shape (N,)
-            `elements.stream_number` of each element's stream.
-        bounds : ndarray of float64, shape (N, 2n)
-        properties : callable
-            Given rows (int64, shape (K,)), returns their properties as an Arrow array of JSON text; called only when a
-            filter must be evaluated.
+        elements : Elements
+            The cold columns are asked for only when a filter must be evaluated.
 
         Returns
         -------
@@ -70,11 +64,11 @@ class RangeQueries:
         """
         found = [np.empty((2, 0), dtype=np.int64)]
         for number, index in self._index.items():
-            rows = np.flatnonzero(stream == number)
+            rows = np.flatnonzero(elements.stream == number)
             if len(rows):
-                found.append(self._of_stream(index, rows, bounds))
+                found.append(self._of_stream(index, rows, elements.bounds))
         row, query = _ordered(np.hstack(found), len(self.area))
-        return self._filtered(row, query, properties)
+        return self._filtered(row, query, elements)
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
@@ -96,7 +90,7 @@ class RangeQueries:
         bounds = enlarged(bounds, "enlarge_factor", self._factor, self.space)
         if self._metres:
             bounds = enlarged(bounds, "enlarge_m", self._metres, self.space)
-        turned, plane = _with_turns(np.arange(len(bounds)), _in_plane(bounds, self.space), self.space)
+        turned, plane = _with_turns(np.arange(len(bounds)), in_plane(bounds, self.space), self.space)
         row, query = index.at_boxes(plane)
         return turned[row], query
 
@@ -113,16 +107,35 @@ class RangeQueries:
             keep[pair] = inside != self.outside[query[pair]]
         return keep
 
-    def _filtered(self, row, query, properties):
-        """Drop the pairs whose element does not pass the query's filter; a filter sees an element once."""
-        where = self._where[query]
+    def _filtered(self, row, query, elements):
+        """Drop the pairs whose element does not pass the query's filters; each distinct filter sees an element once."""
         keep = np.ones(len(row), dtype=bool)
-        for number in np.unique(where):
-            if self._filters[number] is not None:
-                pair = np.flatnonzero(where == number)
+        for number in np.unique(self._condition[query]):
+            where, filters = self._conditions[number]
+            if where is not None or filters:
+                pair = np.flatnonzero(self._condition[query] == number)
                 rows, place = np.unique(row[pair], return_inverse=True)
-                keep[pair] = passes(self._filters[number], properties(rows))[place]
+                keep[pair] = _passing(elements, rows, where, filters, self.space)[place]
         return row[keep], query[keep]
+
+
+def _passing(elements, rows, where, filters, space):
+    """Tell which elements at `rows` pass a filter over properties and others besides."""
+    keep = np.ones(len(rows), dtype=bool)
+    if where is not None:
+        keep &= passes(where, elements.cold(rows)["properties"])
+    for entry in filters:
+        left = np.flatnonzero(keep)
+        keep[left] = _passing_one(elements, rows[left], entry, space)
+    return keep
+
+
+def _passing_one(elements, rows, entry, space):
+    if isinstance(entry, BoxFilter):
+        return intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space)
+    if isinstance(entry, KeyFilter):
+        return elements.cold(rows)["key"].to_numpy() == entry.key
+    return evaluate_element(entry.udf, elements.batch(rows), entry.argument).passes
 
 
 def _distinct(values):
@@ -149,13 +162,6 @@ def _reach(area, compare, outside, margins, space):
             grown[[query]] = enlarged(grown[[query]], "enlarge_m", 2 * metres, space)
     narrower = ~outside & ~_leaves_circle(grown, space) & (_plane(grown, space) < _plane(area, space))
     return np.where(narrower[:, None], grown, area)
-
-
-def _in_plane(boxes, space):
-    """Return boxes in the first two dimensions, those of the index, (N, 4); flat where the space has but one."""
-    if space.n == 1:
-        return np.stack([boxes[:, 0], np.zeros(len(boxes)), boxes[:, 1], np.zeros(len(boxes))], axis=1)
-    return boxes[:, [0, 1, space.n, space.n + 1]]
 
 
 def _with_turns(numbers, plane, space):
@@ -201,7 +207,7 @@ def _margins(transform):
 
 def _index(queries, reach, space):
     """Index the queries' reach in the plane of the first two dimensions, once more a turn away where a box wraps."""
-    queries, boxes = _with_turns(queries, _in_plane(reach[queries], space), space)
+    queries, boxes = _with_turns(queries, in_plane(reach[queries], space), space)
     return QueryIndex(boxes, queries)
 
 

@@ -41,7 +41,7 @@ def _settle(table, reason, handoff):
     """Pair each handoff with the entry elsewhere, if there is one."""
     sign = table["sign"].to_numpy().copy()
     concerned = np.flatnonzero(handoff | (sign == ENTERED))
-    names = np.stack([table[name].to_numpy()[concerned] for name in ("query", "key_hash")])
+    names = np.stack([table[name].to_numpy()[concerned] for name in ("query", "key_hash", "partner_hash")])
     pair = np.full(len(sign), -1, dtype=np.int64)
     pair[concerned] = np.unique(names, axis=1, return_inverse=True)[1].reshape(-1)
     entered = (sign == ENTERED) & np.isin(pair, pair[handoff])

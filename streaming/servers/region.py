@@ -6,13 +6,15 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array
+from streaming.operators.elements import Elements
 from streaming.operators.runs import distinct, expand, find
+from streaming.operators.spatial_join import Pairs
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -44,8 +46,9 @@ class Region:
     ----------
     objects : Objects
     cold : Cold
-    pair_key, pair_query : ndarray of int64, shape (P,)
-        The answers: which object (its `key_hash`) belongs to which query; ordered by key.
+    pair_key, pair_query, pair_partner : ndarray of int64, shape (P,)
+        The answers: which object (its `key_hash`) belongs to which query, in a join with which feature (its `key_hash`,
+        otherwise 0); ordered by key.
     now_us : int
         The latest tick.
     """
@@ -54,12 +57,13 @@ class Region:
     cold: Cold
     pair_key: np.ndarray
     pair_query: np.ndarray
+    pair_partner: np.ndarray
     now_us: int = 0
 
     @classmethod
     def empty(cls, space: Space) -> "Region":
         """Return the state of a server that has not seen any object."""
-        return cls(Objects.empty(space), Cold(), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return cls(Objects.empty(space), Cold(), *np.empty((3, 0), dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,8 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     -------
     region : Region
     results : Results
-        One tuple per (query, object) at the most, apart from queries that emit all. A tuple of an object that departed
-        to another region has the reason ``handoff`` and must be netted with what that region says.
+        One tuple per (query, object, partner) at the most, apart from queries that emit all. A tuple of an object that
+        departed to another region has the reason ``handoff`` and must be netted with what that region says.
     """
     now_us = max(region.now_us, applied.now_us)
     arrivals = inbox.arrivals.take(np.argsort(inbox.arrivals["key_hash"].to_numpy()))
@@ -112,23 +116,25 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
 
     scope = _Scope(region, before, after, applied, touched)
-    old_key, old_query, rest = scope.old_pairs()
-    new_key, new_query, told = _evaluate(objects, cold, arrivals, touched, after, applied)
-    changes = _changes(scope, (old_key, old_query), (new_key, new_query), known, fate)
-    passing = _passing(inbox.passing, after)
-    rows = [
-        _rows(changes, known, cold, inbox.departures, after.space),
-        _rows(told, known, cold, inbox.departures, after.space),
-        passing,
-    ]
-    position = np.searchsorted(region.pair_key[rest], new_key)
-    pair_key = np.insert(region.pair_key[rest], position, new_key)
-    pair_query = np.insert(region.pair_query[rest], position, new_query)
-    snapshots = _snapshots(applied.snapshots, pair_key, pair_query, objects, cold, after.space)
+    old, rest = scope.old_answers()
+    new, told = _evaluate(objects, cold, arrivals, touched, after, applied)
+    changes = _changes(scope, old, new, known, fate)
+    writer = _Writer(known, cold, inbox.departures, before, after)
+    rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer)]
+    position = np.searchsorted(region.pair_key[rest], new.key)
+    pairs = (
+        np.insert(kept[rest], position, fresh)
+        for kept, fresh in (
+            (region.pair_key, new.key),
+            (region.pair_query, new.query),
+            (region.pair_partner, new.partner),
+        )
+    )
+    state = Region(objects, cold, *pairs, now_us)
+    snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
     counters = {"objects": len(objects), "results": sum(table.num_rows for table in rows)}
-    state = Region(objects, cold, pair_key, pair_query, now_us)
-    return state, Results(pa.concat_tables(rows), snapshots, counters)
+    return replace(state, objects=objects, cold=cold), Results(pa.concat_tables(rows), snapshots, counters)
 
 
 def _fates(known, departed, after, applied, now_us):
@@ -157,8 +163,8 @@ class _Scope:
     applied: Applied
     touched: np.ndarray
 
-    def old_pairs(self):
-        """Return keys and queries of the pairs in scope, and the mask of the others."""
+    def old_answers(self):
+        """Return the answers in scope, and the mask of the others."""
         pair_key, pair_query = self.region.pair_key, self.region.pair_query
         start = np.searchsorted(pair_key, self.touched, "left")
         stop = np.searchsorted(pair_key, self.touched, "right")
@@ -167,7 +173,7 @@ class _Scope:
         altered = np.union1d(self.applied.changed, self.applied.cancelled)
         if len(altered):
             rest[np.isin(pair_query, altered)] = False
-        return pair_key[~rest], pair_query[~rest], rest
+        return Answers(pair_key[~rest], pair_query[~rest], self.region.pair_partner[~rest]), rest
 
     def reasons(self, query, fate):
         """Return why the answer changed, by query (P,) and fate of the object (P,); the query's own change first."""
@@ -181,114 +187,178 @@ class _Scope:
         return reason
 
 
+@dataclass(frozen=True)
+class Answers:
+    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
+
+    `sign`, `reason` and `distance` are arrays of the same length, or one value for all.
+    """
+
+    key: np.ndarray
+    query: np.ndarray
+    partner: np.ndarray
+    distance: np.ndarray | float = np.nan
+    sign: np.ndarray | int = ENTERED
+    reason: np.ndarray | int = MOVED
+
+    @classmethod
+    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
+        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
+        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
+
+    def take(self, rows: np.ndarray) -> "Answers":
+        """Return the members at positions or of a mask."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
+
+
 def _evaluate(objects, cold, arrivals, touched, after, applied):
     """Match touched objects with all queries, and the others with the queries that changed.
 
-    Returns keys and queries of the pairs to keep, ordered by key, and the changes of queries that keep nothing.
+    Returns the answers to keep, ordered by key, and what queries that keep nothing report.
     """
     moved, present = find(objects.key_hash, touched)
     moved = moved[present]
-    row, query = _match(objects, cold, moved, after.queries)
-    keeps = after.queries.keeps[query] if len(query) else np.empty(0, dtype=bool)
-    key, number = objects.key_hash[moved[row]], after.ids[query]
-    told = (
-        key[~keeps],
-        number[~keeps],
-        np.full((~keeps).sum(), ENTERED, np.int8),
-        np.full((~keeps).sum(), MOVED, np.int8),
-    )
-    key, number = key[keeps], number[keeps]
+    found, told = _match(objects, cold, moved, after.queries, after.ids)
     if len(applied.changed):
         others = np.ones(len(objects), dtype=bool)
         others[moved] = False
-        others = np.flatnonzero(others)
-        changed = after.compiled(applied.changed)
-        row, query = _match(objects, cold, others, changed)
-        keeps = changed.keeps[query]
-        key = np.r_[key, objects.key_hash[others[row[keeps]]]]
-        number = np.r_[number, applied.changed[query[keeps]]]
-        order = np.argsort(key, kind="stable")
-        key, number = key[order], number[order]
-    return key, number, told
+        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(applied.changed), applied.changed)
+        columns = ("key", "query", "partner", "distance")
+        both = Answers(*(np.r_[getattr(found, name), getattr(more, name)] for name in columns))
+        found = both.take(np.argsort(both.key, kind="stable"))
+    return found, told
 
 
-def _match(objects, cold, rows, queries):
-    """Match the objects at `rows`; return positions in `rows` and positions of queries."""
+def _match(objects, cold, rows, queries, ids):
+    """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
     chosen = objects if len(rows) == len(objects) else objects.take(rows)
-    return queries.match(
-        chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted))["properties"].combine_chunks()
-    )
+    elements = Elements(chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)))
+    pairs = queries.match(elements)
+    keeps = queries.keeps[pairs.query]
+    answers = Answers.of(pairs, chosen.key_hash, ids)
+    return answers.take(keeps), answers.take(~keeps)
 
 
 def _changes(scope, old, new, known, fate):
-    """Compare old and new pairs; return keys, queries, signs and reasons of the tuples to tell."""
+    """Compare old and new answers; return the tuples to tell."""
     queries = distinct(np.r_[scope.before.ids, scope.after.ids])
-    was, now = (
-        distinct(np.searchsorted(known.key_hash, key) * len(queries) + np.searchsorted(queries, query))
-        for key, query in (old, new)
-    )
+    partners = distinct(np.r_[old.partner, new.partner])
+
+    def coded(answers):
+        row, query = np.searchsorted(known.key_hash, answers.key), np.searchsorted(queries, answers.query)
+        return (row * len(queries) + query) * len(partners) + np.searchsorted(partners, answers.partner)
+
+    was, now = coded(old), coded(new)
+    order = np.argsort(now)
+    was, now, distance = np.sort(was), now[order], new.distance[order]
     pairs = distinct(np.r_[was, now])
-    row, query = pairs // max(1, len(queries)), queries[pairs % max(1, len(queries))]
-    key = known.key_hash[row]
-    sign = SIGN[find(was, pairs)[1].astype(np.int8), find(now, pairs)[1].astype(np.int8)]
+    rest, partner = np.divmod(pairs, max(1, len(partners)))
+    row, query = np.divmod(rest, max(1, len(queries)))
+    query, key = queries[query], known.key_hash[row]
+    place, is_in = find(now, pairs)
+    sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
+    measured = np.full(len(pairs), np.nan)
+    measured[is_in] = distance[place[is_in]]
     reason = scope.reasons(query, fate[row])
     # An object that did not move and stays in an edited query's answer is nothing to tell.
     tell = (sign != STAYED) | find(scope.touched, key)[1]
-    return key[tell], query[tell], sign[tell], reason[tell]
+    return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
 
 
-def _rows(changes, known, cold, departures, space):
-    """Return result tuples; of an object that departed, with its newest element."""
-    key, query, sign, reason = changes
-    if not len(key):
-        return result_schema(space).empty_table()
-    departed_key = departures["key_hash"].to_numpy()
-    order = np.argsort(departed_key)
-    place, gone = find(departed_key[order], key)
-    away, here = np.flatnonzero(gone), np.flatnonzero(~gone)
-    found = known.take(find(known.key_hash, key[here])[0])
-    tables = []
-    if len(here):
-        source = cold.take(found)
-        tables.append(_table(query[here], sign[here], reason[here], found, source, space))
-    if len(away):
-        source = departures.take(order[place[away]])
-        found = Objects.arrived(source, -1)
-        tables.append(_table(query[away], sign[away], reason[away], found, source, space))
-    return pa.concat_tables(tables)
+@dataclass(frozen=True)
+class _Writer:
+    """Writes result tuples, of what the region knows of objects and of the partners of queries."""
+
+    known: Objects
+    cold: Cold
+    departures: pa.Table
+    before: Registry
+    after: Registry
+
+    def rows(self, answers):
+        """Return result tuples; of an object that departed, with its newest element."""
+        if not len(answers.key):
+            return result_schema(self.after.space).empty_table()
+        departed_key = self.departures["key_hash"].to_numpy()
+        order = np.argsort(departed_key)
+        place, gone = find(departed_key[order], answers.key)
+        away, here = np.flatnonzero(gone), np.flatnonzero(~gone)
+        tables = []
+        if len(here):
+            tables.append(self.present(answers.take(here), self.known, self.cold))
+        if len(away):
+            source = self.departures.take(order[place[away]])
+            tables.append(self.table(answers.take(away), Objects.arrived(source, -1), source))
+        return pa.concat_tables(tables)
+
+    def present(self, answers, objects, cold):
+        """Return result tuples of objects that are among `objects`."""
+        found = objects.take(find(objects.key_hash, answers.key)[0])
+        return self.table(answers, found, cold.take(found))
+
+    def snapshots(self, queries, state):
+        """Return the whole answers of `queries`."""
+        chosen = np.flatnonzero(np.isin(state.pair_query, queries)) if queries else np.empty(0, np.int64)
+        if not len(chosen):
+            return result_schema(self.after.space).empty_table()
+        key, query, partner = state.pair_key[chosen], state.pair_query[chosen], state.pair_partner[chosen]
+        return self.present(Answers(key, query, partner, reason=SNAPSHOT), state.objects, state.cold)
+
+    def table(self, answers, objects, source):
+        """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
+        rows = len(answers.key)
+        columns = {
+            "query": answers.query,
+            "sign": np.broadcast_to(np.int8(answers.sign), rows),
+            "reason": np.broadcast_to(np.int8(answers.reason), rows),
+            "key": source["key"],
+            "key_hash": objects.key_hash,
+            "time_us": objects.time_us,
+            "bounds": bounds_array(objects.bounds),
+            "properties": source["properties"],
+            "partner_hash": answers.partner,
+            "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
+        }
+        columns |= self.partners(answers)
+        schema = result_schema(self.after.space)
+        return pa.table([columns[name] for name in schema.names], schema=schema)
+
+    def partners(self, answers):
+        """Return the keys and the properties of partners, null where there is none."""
+        rows = len(answers.key)
+        joined = np.flatnonzero(answers.partner != 0)
+        found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
+        for query in np.unique(answers.query[joined]).tolist():
+            mine = joined[answers.query[joined] == query]
+            for registry in (self.after, self.before):
+                features = registry.partners(query)
+                place, present = features.find(answers.partner[mine])
+                found.append(mine[present])
+                wanted = features.table.take(pa.array(place[present]))
+                taken["partner"].append(wanted["key"])
+                taken["partner_properties"].append(wanted["properties"])
+                mine = mine[~present]
+        if not taken["partner"]:
+            return {name: pa.nulls(rows, pa.string()) for name in taken}
+        index = np.full(rows, -1)
+        order = np.concatenate(found)
+        index[order] = np.arange(len(order))
+        place = pa.array(index, mask=index < 0)
+        return {
+            name: pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string()).take(place)
+            for name, parts in taken.items()
+        }
 
 
-def _table(query, sign, reason, objects, source, space):
-    columns = {
-        "query": query,
-        "sign": sign,
-        "reason": reason,
-        "key": source["key"],
-        "key_hash": objects.key_hash,
-        "time_us": objects.time_us,
-        "bounds": bounds_array(objects.bounds),
-        "properties": source["properties"],
-    }
-    return pa.table(columns, schema=result_schema(space))
-
-
-def _passing(passing, after):
+def _passing(passing, writer):
     """Report elements that a newer one superseded to the queries that want every element."""
+    registry = writer.after
     if not passing.num_rows:
-        return result_schema(after.space).empty_table()
+        return result_schema(registry.space).empty_table()
     objects = Objects.arrived(passing, -1)
-    row, query = after.queries.match(objects.stream, objects.bounds, passing["properties"].combine_chunks().take)
-    wanted = ~after.queries.keeps[query]
-    row, query = row[wanted], query[wanted]
-    signs, reasons = np.full(len(row), ENTERED, np.int8), np.full(len(row), MOVED, np.int8)
-    return _table(after.ids[query], signs, reasons, objects.take(row), passing.take(row), after.space)
-
-
-def _snapshots(queries, pair_key, pair_query, objects, cold, space):
-    """Return the whole answers of `queries`."""
-    chosen = np.flatnonzero(np.isin(pair_query, queries)) if queries else np.empty(0, np.int64)
-    if not len(chosen):
-        return result_schema(space).empty_table()
-    found = objects.take(find(objects.key_hash, pair_key[chosen])[0])
-    signs, reasons = np.full(len(chosen), ENTERED, np.int8), np.full(len(chosen), SNAPSHOT, np.int8)
-    return _table(pair_query[chosen], signs, reasons, found, cold.take(found), space)
+    elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
+    pairs = registry.queries.match(elements)
+    pairs = pairs.take(~registry.queries.keeps[pairs.query])
+    answers = Answers.of(pairs, objects.key_hash, registry.ids)
+    return writer.table(answers, objects.take(pairs.row), passing.take(pa.array(pairs.row)))

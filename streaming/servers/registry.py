@@ -1,7 +1,7 @@
 """The registry: which continuous queries and streams there are. A pure function of the control log."""
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,14 +9,17 @@ import numpy as np
 import orjson
 
 from streaming.elements import stream_number
-from streaming.errors import LookoutError
-from streaming.operators.range_query import RangeQueries
-from streaming.plans import Plan, RangePlan, parse_plan, plan_document
+from streaming.errors import InvalidPlan, LookoutError
+from streaming.operators.continuous_queries import ContinuousQueries
+from streaming.operators.features import Features
+from streaming.plans import JoinPlan, Plan, parse_plan, plan_document
 from streaming.spaces import Space
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
 MICROSECONDS = 1_000_000
+
+Catalogue = Callable[[str, int], Features]
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,17 @@ class Registry:
         By query number.
     ttl_us : mapping of int to int
         Time-to-live by stream number; a stream that is absent keeps its objects for ever.
+    layers : mapping of str to int
+        The version in force of each layer that joins may use.
+    catalogue : callable
+        Returns the `Features` of a layer's version.
     """
 
     space: Space
     registrations: Mapping[int, Registration] = field(default_factory=dict)
     ttl_us: Mapping[int, int] = field(default_factory=dict)
+    layers: Mapping[str, int] = field(default_factory=dict)
+    catalogue: Catalogue | None = field(default=None, compare=False)
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
@@ -92,7 +101,7 @@ class Registry:
         return np.array(sorted(q for q, r in self.registrations.items() if r.plan is not None), dtype=np.int64)
 
     @functools.cached_property
-    def queries(self) -> RangeQueries:
+    def queries(self) -> ContinuousQueries:
         """The queries that run, ready to be matched."""
         return self.compiled(self.ids)
 
@@ -102,10 +111,22 @@ class Registry:
         plans = (registration.plan for registration in self.registrations.values())
         return frozenset(stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all")
 
-    def compiled(self, ids: np.ndarray) -> RangeQueries:
+    def compiled(self, ids: np.ndarray) -> ContinuousQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
         plans = [self.registrations[query].plan for query in ids.tolist()]
-        return RangeQueries([plan for plan in plans if isinstance(plan, RangePlan)], self.space)
+        return ContinuousQueries([plan for plan in plans if plan is not None], self.space, self.features)
+
+    def features(self, layer: str) -> Features:
+        """Return the features of a layer as they are now; none of a layer that is not known (yet)."""
+        if self.catalogue is None or layer not in self.layers:
+            return Features.none(self.space)
+        return self.catalogue(layer, self.layers[layer])
+
+    def partners(self, query: int) -> Features:
+        """Return the features with which a query's objects are paired; none if it is no join, or does not run."""
+        registration = self.registrations.get(query)
+        plan = registration.plan if registration else None
+        return self.features(plan.partners.name) if isinstance(plan, JoinPlan) else Features.none(self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -116,18 +137,18 @@ class Registry:
             `self` where nothing changed.
         applied : Applied
         """
-        change = _Change(dict(self.registrations), dict(self.ttl_us))
+        change = _Change(dict(self.registrations), dict(self.ttl_us), dict(self.layers))
         for entry in entries:
             change.apply(entry, self.space)
         return self._changed(change), change.applied()
 
     def _changed(self, change):
-        if change.registrations == self.registrations and change.ttl_us == self.ttl_us:
+        if (change.registrations, change.ttl_us, change.layers) == (self.registrations, self.ttl_us, self.layers):
             return self
         cancelled = [query for query, registration in change.registrations.items() if registration.plan is None]
         for query in cancelled[:-CANCELLED_KEPT]:
             del change.registrations[query]
-        return replace(self, registrations=change.registrations, ttl_us=change.ttl_us)
+        return replace(self, registrations=change.registrations, ttl_us=change.ttl_us, layers=change.layers)
 
     def to_json(self) -> bytes:
         """Return the registry as a JSON document; `from_json` is the inverse."""
@@ -135,24 +156,24 @@ class Registry:
             [query, registration.revision, orjson.Fragment(registration.text)]
             for query, registration in self.registrations.items()
         ]
-        return orjson.dumps({"queries": queries, "ttl_us": list(self.ttl_us.items())})
+        return orjson.dumps({"queries": queries, "ttl_us": list(self.ttl_us.items()), "layers": self.layers})
 
     @classmethod
-    def from_json(cls, text: bytes, space: Space) -> "Registry":
+    def from_json(cls, text: bytes, space: Space, catalogue: Catalogue | None = None) -> "Registry":
         """Return the registry of a space that `to_json` wrote."""
         document = orjson.loads(text)
         registrations = {
             query: Registration.of(revision, plan and parse_plan(plan, space), space)
             for query, revision, plan in document["queries"]
         }
-        return cls(space, registrations, dict(document["ttl_us"]))
+        return cls(space, registrations, dict(document["ttl_us"]), document.get("layers", {}), catalogue)
 
 
 class _Change:
     """Collects what a sequence of control entries does."""
 
-    def __init__(self, registrations, ttl_us):
-        self.registrations, self.ttl_us = registrations, ttl_us
+    def __init__(self, registrations, ttl_us, layers):
+        self.registrations, self.ttl_us, self.layers = registrations, ttl_us, layers
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
 
     def apply(self, entry, space):
@@ -177,6 +198,7 @@ class _Change:
             return self._ack(entry, None)
         try:
             plan = parse_plan(entry["plan"], space)
+            _check_partners(plan)
         except LookoutError as error:
             return self._ack(entry, str(error))
         return self._put(entry, Registration.of(entry["revision"], plan, space))
@@ -215,7 +237,30 @@ class _Change:
         else:
             self.ttl_us[number] = int(entry["ttl_s"] * MICROSECONDS)
 
+    def _layer(self, entry, _):
+        """Let the joins with a layer go over to another version of it."""
+        if self.layers.get(entry["layer"]) != entry["version"]:
+            self.layers[entry["layer"]] = entry["version"]
+            self._touch_joins(entry["layer"])
+
+    def _drop_layer(self, entry, _):
+        if self.layers.pop(entry["layer"], None) is not None:
+            self._touch_joins(entry["layer"])
+
+    def _touch_joins(self, layer):
+        for query, registration in self.registrations.items():
+            plan = registration.plan
+            if isinstance(plan, JoinPlan) and plan.partners.name == layer:
+                self._touched[query] = None
+
     def _drop_stream(self, entry, _):
         number = stream_number(entry["stream"])
         self.ttl_us.pop(number, None)
         self._dropped[number] = None
+
+
+def _check_partners(plan):
+    if isinstance(plan, JoinPlan) and plan.partners.source != "layer":
+        raise InvalidPlan(
+            f"the partners of a join must be a layer; got the {plan.partners.source} {plan.partners.name!r}"
+        )

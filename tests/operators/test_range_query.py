@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import stream_number
+from streaming.operators.elements import Elements
 from streaming.operators.range_query import RangeQueries
 from streaming.spaces import EARTH
 from tests import strategies
@@ -21,8 +22,9 @@ def test_pairs_are_those_that_satisfy_the_definition(plans, elements):
     texts = [orjson.dumps(properties).decode() for _, _, properties in elements]
     streams = np.array([stream_number(stream) for stream, _, _ in elements], dtype=np.int64)
     bounds = np.array([box for _, box, _ in elements]).reshape(len(elements), 6)
+    cold = pa.table({"properties": pa.array(texts, pa.string())})
 
-    row, query = RangeQueries(plans, EARTH).match(streams, bounds, pa.array(texts, pa.string()).take)
+    row, query = RangeQueries(plans, EARTH).match(Elements(streams, bounds, cold.take))
 
     expected = {
         (number, position)

@@ -5,6 +5,7 @@ from collections import defaultdict
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
 from streaming.engine.batch import Block, Layout, home_task, region_task
 from streaming.engine.store import Store
+from streaming.layers.store import LayerStore
 from streaming.results import ENTERED, LEFT, SIGNS, STAYED, events_of
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
@@ -15,6 +16,7 @@ class Engine:
 
     def __init__(self, root, partitions=2, regions=4, space=EARTH):
         self.root, self.space = root, space
+        self.layers = LayerStore(root / "layers")
         self.layout = Layout(Store(root, space), partitions, regions)
         self.batch = 0
 
@@ -52,7 +54,7 @@ class Client:
         assert events_in(rows) == events_in(net([events_of(fragment) for fragment in fragments]))
         boxes = bounds_of(rows["bounds"]).tolist()
         for row, box in zip(rows.drop_columns("bounds").to_pylist(), boxes, strict=True):
-            answer, key = self.answers[row["query"]], row["key"]
+            answer, key = self.answers[row["query"]], member(row)
             assert (key in answer) == (row["sign"] != ENTERED), (SIGNS[row["sign"]], row)
             if row["sign"] == LEFT:
                 del answer[key]
@@ -70,15 +72,20 @@ class Client:
             for fragment in fragments:
                 chosen = fragment.snapshots.filter(fragment.snapshots["query"].to_numpy() == query)
                 for row, box in zip(chosen.to_pylist(), bounds_of(chosen["bounds"]).tolist(), strict=True):
-                    assert row["key"] not in shown
-                    shown[row["key"]] = (box, row["properties"])
+                    assert member(row) not in shown
+                    shown[member(row)] = (box, row["properties"])
             assert shown == self.answers[query]
 
 
 def events_in(rows):
     """Return what enters and leaves answers, in any order."""
-    columns = (rows[name].to_pylist() for name in ("query", "sign", "reason", "key"))
+    columns = (rows[name].to_pylist() for name in ("query", "sign", "reason", "key", "partner_hash"))
     return sorted(row for row in zip(*columns, strict=True) if row[1] != STAYED)
+
+
+def member(row):
+    """Return what a result tuple is about: an object, or the pair of an object and a feature."""
+    return row["key"] if row["partner"] is None else (row["key"], row["partner"])
 
 
 def one(stream, key, version, box, properties, space=EARTH):

@@ -1,0 +1,49 @@
+"""All continuous queries of a space, ready to be matched."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from streaming.operators.elements import Elements
+from streaming.operators.features import Features
+from streaming.operators.range_query import RangeQueries
+from streaming.operators.spatial_join import Pairs, SpatialJoins
+from streaming.plans import JoinPlan, Plan, RangePlan
+from streaming.spaces import Space
+
+
+class ContinuousQueries:
+    """An immutable set of continuous queries of one space.
+
+    A join looks at what a range query over its area finds; so areas and filters of joins are matched as those of range
+    queries are, by one index.
+
+    Parameters
+    ----------
+    plans : sequence of Plan, length Q
+    space : Space
+    features_of : callable
+        Returns the `Features` of a layer by its name.
+
+    Attributes
+    ----------
+    keeps : ndarray of bool, shape (Q,)
+        Which queries have an answer that is kept.
+    """
+
+    def __init__(self, plans: Sequence[Plan], space: Space, features_of: Callable[[str], Features]) -> None:
+        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
+        self._ranges = RangeQueries([_range(plan) for plan in plans], space)
+        joins = {query: plan for query, plan in enumerate(plans) if isinstance(plan, JoinPlan)}
+        self._joins = SpatialJoins(joins, space, features_of) if joins else None
+
+    def match(self, elements: Elements) -> Pairs:
+        """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query."""
+        row, query = self._ranges.match(elements)
+        return self._joins.refined(elements, row, query) if self._joins else Pairs.without_partners(row, query)
+
+
+def _range(plan):
+    if isinstance(plan, RangePlan):
+        return plan
+    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)

@@ -1,0 +1,47 @@
+"""Elements as operators look at them: hot columns in arrays, the others only where they are asked for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import bounds_array
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Elements to be matched with queries.
+
+    Parameters
+    ----------
+    stream : ndarray of int64, shape (N,)
+        `elements.stream_number` of each element's stream.
+    bounds : ndarray of float64, shape (N, 2n)
+    cold : callable
+        Given rows (int64, shape (K,)), returns a table with their key, geometry (WKB or null) and properties (JSON).
+    has_geometries : bool
+        Whether any of them may have a geometry of its own.
+    """
+
+    stream: np.ndarray
+    bounds: np.ndarray
+    cold: Callable[[np.ndarray], pa.Table]
+    has_geometries: bool = True
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    def batch(self, rows: np.ndarray) -> pa.RecordBatch:
+        """Return elements with key, bounds, geometry and properties; each geometry once."""
+        unique, place = np.unique(rows, return_inverse=True)
+        table = self.cold(unique)
+        index = pa.array(place.astype(np.int32))
+        geometry = pa.DictionaryArray.from_arrays(index, table["geometry"].combine_chunks())
+        columns = [
+            table["key"].take(index).combine_chunks(),
+            bounds_array(self.bounds[rows]),
+            geometry,
+            table["properties"].take(index).combine_chunks(),
+        ]
+        return pa.RecordBatch.from_arrays(columns, ["key", "bounds", "geometry", "properties"])

@@ -1,0 +1,114 @@
+"""Features: what the elements of streams are joined with, in memory and indexed.
+
+The features of one version of a layer never change, so what is derived of them is made once, when first needed.
+"""
+
+import functools
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from streaming.elements import bounds_of, element_schema
+from streaming.filters import parse_filter, passes
+from streaming.operators.boxes import in_plane, intersects
+from streaming.operators.query_index import FAR
+from streaming.operators.runs import find
+from streaming.plans import BoxFilter, Filter, KeyFilter
+from streaming.spaces import Space
+from streaming.udf import evaluate_element
+from streaming.udf.base import shapes_of
+
+COLUMNS = ("key", "bounds", "geometry", "properties")
+
+
+class Features:
+    """An immutable table of features.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, M rows
+        With `layers.features.feature_schema`: key, key_hash, bounds, geometry, properties.
+    space : Space
+
+    Attributes
+    ----------
+    key_hash : ndarray of int64, shape (M,)
+        Ascending; every position that a method takes or returns is one in this order.
+    bounds : ndarray of float64, shape (M, 2n)
+    """
+
+    def __init__(self, table: pa.Table, space: Space) -> None:
+        order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
+        self.table, self.space = table.take(order).combine_chunks(), space
+        self.key_hash = self.table["key_hash"].to_numpy()
+        self.bounds = bounds_of(self.table["bounds"])
+        self._shapes = np.full(len(self), None, dtype=object)
+        self._masks: dict[tuple[str, tuple[Filter, ...]], np.ndarray] = {}
+
+    @classmethod
+    def none(cls, space: Space) -> "Features":
+        """Return no features."""
+        return cls(element_schema(space).empty_table().select(["key_hash", *COLUMNS]), space)
+
+    def __len__(self) -> int:
+        return len(self.key_hash)
+
+    @functools.cached_property
+    def plane(self) -> np.ndarray:
+        """The boxes in the first two dimensions, float64 of shape (M, 4)."""
+        return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
+
+    @functools.cached_property
+    def extent(self) -> np.ndarray:
+        """The box around all boxes of `plane`, float64 of shape (4,); there must be features."""
+        return np.r_[self.plane[:, :2].min(0), self.plane[:, 2:].max(0)]
+
+    @functools.cached_property
+    def tree(self) -> shapely.STRtree:
+        """An index over the boxes of `plane`."""
+        return shapely.STRtree(shapely.box(*self.plane.T))
+
+    def batch(self, rows: np.ndarray) -> pa.RecordBatch:
+        """Return features for user-defined filters; each geometry once, however often its row comes."""
+        unique, place = np.unique(rows, return_inverse=True)
+        table = self.table.select(COLUMNS).take(pa.array(rows))
+        geometry = self.table["geometry"].take(pa.array(unique)).combine_chunks()
+        column = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), geometry)
+        return _one_batch(table.set_column(2, "geometry", column))
+
+    def shapes(self, rows: np.ndarray) -> np.ndarray:
+        """Return the geometries of features, prepared; of one without geometry, its box in the plane."""
+        wanted = np.unique(rows)
+        wanted = wanted[np.equal(self._shapes[wanted], None)]
+        if len(wanted):
+            made = shapes_of(_one_batch(self.table.select(["bounds", "geometry"]).take(pa.array(wanted))))
+            shapely.prepare(made)
+            self._shapes[wanted] = made
+        return self._shapes[rows]
+
+    def passing(self, where: str, filters: tuple[Filter, ...]) -> np.ndarray:
+        """Tell which features pass a filter over properties and others besides (lambda), bool of shape (M,)."""
+        known = (where, filters)
+        if known not in self._masks:
+            mask = passes(parse_filter(where), self.table["properties"]) if where else np.ones(len(self), dtype=bool)
+            for entry in filters:
+                mask = mask & self._passes(entry)
+            self._masks[known] = mask
+        return self._masks[known]
+
+    def _passes(self, entry):
+        if isinstance(entry, KeyFilter):
+            return self.table["key"].to_numpy() == entry.key
+        if isinstance(entry, BoxFilter):
+            rows = np.arange(len(self))
+            return intersects(self.bounds, rows, np.array([entry.box]), np.zeros_like(rows), self.space)
+        return evaluate_element(entry.udf, self.batch(np.arange(len(self))), entry.argument).passes
+
+    def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of features by their hashes, and which of them there are."""
+        return find(self.key_hash, key_hash)
+
+
+def _one_batch(table):
+    return table.combine_chunks().to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], table.schema)

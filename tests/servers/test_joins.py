@@ -1,0 +1,247 @@
+"""Joins of streams with layers equal brute force after every batch, through edits of the layer and restarts."""
+
+import math
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shapely import affinity
+
+from streaming.elements import box_elements, wrapped
+from streaming.layers.features import feature_table
+from streaming.operators.metres import local_metres
+from streaming.plans import PREDICATES, parse_plan, plan_document
+from streaming.results import EDITED, LEFT, MOVED
+from streaming.spaces import EARTH
+from tests.oracle import boxes_meet, enlarge, where_holds
+from tests.servers.harness import Client, Engine, one
+
+KEYS = ("a", "b", "c", "d")
+LONGITUDES = (-180.0, -179.5, -1.0, 0.0, 0.5, 1.0, 179.0)
+LATITUDES = (-1.0, 0.0, 0.5, 1.0, 2.0)
+LAYERS = ("zones", "roads")
+EMPTY = feature_table("zones", [], [], [])
+
+
+def random_geometry(rng):
+    x, y, side = rng.choice(LONGITUDES), rng.choice(LATITUDES), rng.choice([0.5, 1.0, 2.0])
+    return rng.choice(
+        [
+            shapely.box(x, y, x + side, y + side),
+            shapely.Polygon([(x, y), (x + side, y), (x, y + side)]),
+            shapely.LineString([(x, y), (x + side, y + side), (x + side, y)]),
+            shapely.Point(x, y),
+            None,
+        ]
+    )
+
+
+def random_feature(rng, key):
+    geometry = random_geometry(rng)
+    properties = {"kind": rng.choice(["port", "reef"]), "depth": rng.randint(0, 6)}
+    x, y = rng.choice(LONGITUDES), rng.choice(LATITUDES)
+    x_lo, y_lo, x_hi, y_hi = (x, y, x + 1.0, y + 1.0) if geometry is None else geometry.bounds
+    low, high = rng.choice([(-math.inf, math.inf), (0.0, 500.0)])
+    bounds = wrapped(np.array([[x_lo, y_lo, low, x_hi, y_hi, high]]), EARTH)[0].tolist()
+    return key, (geometry, bounds, properties)
+
+
+def random_plan(rng):
+    predicate = rng.choice(PREDICATES)
+    join = {"layer": rng.choice(LAYERS), "predicate": predicate, "where": rng.choice(["", "", "kind = 'port'"])}
+    if predicate == "dwithin":
+        join["distance"] = rng.choice([0.0, 30_000.0, 80_000.0])
+    if rng.random() < 0.2:
+        join["filters"] = [rng.choice([{"key": "1"}, {"box": {"lo": [0, 0], "hi": [2, 2]}}])]
+    document = {"stream": "ships", "kind": "join", "join": join, "where": rng.choice(["", "", "speed_mps > 3"])}
+    if rng.random() < 0.4:
+        document["area"] = {"lo": [rng.choice([-1.0, 179.0]), -1.0], "hi": [rng.choice([1.0, 2.0]) + 180.0, 2.0]}
+    if rng.random() < 0.3:
+        document["transform"] = [rng.choice([{"enlarge_value": 0.25}, {"enlarge_m": 60_000.0}])]
+    if rng.random() < 0.2:
+        document["filters"] = [{"key": rng.choice(KEYS)}]
+    return parse_plan(document)
+
+
+def random_box(rng):
+    low = [rng.choice(LONGITUDES), rng.choice(LATITUDES), -math.inf]
+    size = rng.choice([0.0, 0.0, 0.0, 0.5, 1.0])
+    high = [low[0] + size, low[1] + size, math.inf]
+    if rng.random() < 0.3:
+        low[2] = high[2] = rng.choice([0.0, 5000.0])
+    return low + high
+
+
+def shape_of(box):
+    """A box in the plane: a point, a line or a polygon; the whole world where it is unbounded."""
+    x_lo, y_lo, _, x_hi, y_hi, _ = box
+    if math.isinf(x_lo):
+        x_lo, x_hi = -180.0, 180.0
+    if (x_lo, y_lo) == (x_hi, y_hi):
+        return shapely.Point(x_lo, y_lo)
+    return shapely.box(x_lo, y_lo, x_hi, y_hi)
+
+
+def close(shape, geometry, distance):
+    """Tell whether two are within a distance, in the plane that touches the earth at the first one."""
+    scale = dict(zip(("xfact", "yfact"), local_metres((shape.bounds[1] + shape.bounds[3]) / 2), strict=True))
+    scaled = [affinity.scale(g, origin=(0, 0), **scale) for g in (shape, geometry)]
+    turns = [affinity.translate(scaled[0], turn * scale["xfact"]) for turn in (-360, 0, 360)]
+    return min(shapely.distance(turn, scaled[1]) for turn in turns) <= distance
+
+
+def grown(box, distance):
+    """The box within which the box of a partner must lie."""
+    per_lon, per_lat = local_metres((box[1] + box[4]) / 2)
+    x, y = distance / per_lon + 1e-9, distance / per_lat + 1e-9
+    return [box[0] - x, box[1] - y, box[2], box[3] + x, box[4] + y, box[5]]
+
+
+def joined(plan, key, box, text, feature_key, feature):
+    """Tell whether an element and a feature are a pair of the join, straight from the definition."""
+    partners, (geometry, bounds, properties) = plan.partners, feature
+    if not boxes_meet(box, plan.area, EARTH) or not where_holds(plan.where, text):
+        return False
+    if any(entry.key != key for entry in plan.filters):
+        return False
+    if not where_holds(partners.where, orjson.dumps(properties)):
+        return False
+    for entry in partners.filters:
+        if entry.key != feature_key if hasattr(entry, "key") else not boxes_meet(bounds, entry.box, EARTH):
+            return False
+    for step in plan.transform:
+        box = enlarge(box, step.by, step.amount, EARTH)
+    if partners.predicate == "boxes":
+        return boxes_meet(box, bounds, EARTH)
+    shape = shapely.box(*shape_of(box).bounds) if plan.transform else shape_of(box)
+    other = shape_of(bounds) if geometry is None else geometry
+    if partners.predicate == "dwithin":
+        near = boxes_meet(grown(box, partners.distance), bounds, EARTH)
+        return near and close(shape, other, partners.distance)
+    turns = [affinity.translate(shape, turn) for turn in (-360, 0, 360)]
+    if partners.predicate == "disjoint":
+        return not (boxes_meet(box, bounds, EARTH) and any(turn.intersects(other) for turn in turns))
+    return boxes_meet(box, bounds, EARTH) and any(getattr(turn, partners.predicate)(other) for turn in turns)
+
+
+class World:
+    """The oracle, and the engine beside it."""
+
+    def __init__(self, root, rng):
+        self.engine = Engine(Path(root), *rng.choice([(1, 1), (2, 4), (3, 6)]))
+        self.client, self.rng = Client(), rng
+        self.newest, self.plans, self.features, self.versions = {}, {}, {layer: {} for layer in LAYERS}, {}
+        self.elements, self.control, self.revision = [], [], 0
+
+    def move(self):
+        key, box = self.rng.choice(KEYS), random_box(self.rng)
+        properties = {"speed_mps": self.rng.randint(0, 6)}
+        (box,) = wrapped(np.array([box]), EARTH).tolist()
+        self.revision += 1
+        self.elements.append(("ships", 0, one("ships", key, self.revision, box, properties)))
+        self.newest[key] = box, orjson.dumps(properties).decode()
+
+    def register(self):
+        query, plan = self.rng.randint(1, 3), random_plan(self.rng)
+        self.revision += 1
+        self.plans[query] = plan
+        document = plan_document(plan)
+        self.control.append({"op": "register", "query": query, "revision": self.revision, "plan": document})
+
+    def edit(self):
+        layer = self.rng.choice(LAYERS)
+        features = self.features[layer]
+        removed = {key for key in features if self.rng.random() < 0.2}
+        upserts = dict(random_feature(self.rng, str(self.rng.randint(0, 4))) for _ in range(2))
+        removed -= set(upserts)
+        columns = list(zip(*upserts.values(), strict=True))
+        table = feature_table(layer, list(upserts), columns[0], columns[2], np.array(columns[1]))
+        if layer in self.versions:
+            self.versions[layer] = self.engine.layers.edit(layer, self.versions[layer], table, removed)
+        else:
+            self.versions[layer] = self.engine.layers.write(layer, table)
+        self.features[layer] = {key: f for key, f in features.items() if key not in removed} | upserts
+        self.control.append({"op": "layer", "layer": layer, "version": self.versions[layer]})
+
+    def cut(self):
+        asked = [{"op": "snapshot", "query": query} for query in self.plans]
+        self.client.receive(self.engine.run(self.elements, [*self.control, *asked]))
+        self.elements, self.control = [], []
+        for query, plan in self.plans.items():
+            expected = {
+                (key, feature_key): (box, text)
+                for key, (box, text) in self.newest.items()
+                for feature_key, feature in self.features[plan.partners.name].items()
+                if joined(plan, key, box, text, feature_key, feature)
+            }
+            assert self.client.answers[query] == expected, plan
+
+
+def play_seed(seed):
+    """Play a random history; return what was told."""
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as root:
+        world = World(root, rng)
+        for _ in range(6):
+            if rng.random() < 0.3:
+                world.engine.restart()
+            for event in rng.choices([world.move, world.register, world.edit], [6, 2, 2], k=rng.randint(0, 10)):
+                event()
+            world.cut()
+    return world.client.told
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.integers(0, 2**32 - 1))
+def test_answers_equal_the_oracle_after_every_batch_edit_and_restart(seed):
+    play_seed(seed)
+
+
+def test_the_histories_tell_of_pairs_that_come_and_go_by_motion_and_by_edits():
+    told = [row for seed in range(30) for row in play_seed(seed)]
+    assert {(LEFT, MOVED), (LEFT, EDITED)} <= {(row["sign"], row["reason"]) for row in told}
+    assert all(row["partner"] is not None and row["partner_properties"] for row in told)
+    assert any(row["distance"] for row in told) and any(row["distance"] is None for row in told)
+
+
+@pytest.fixture
+def engine(tmp_path):
+    return Engine(tmp_path)
+
+
+def test_a_pair_filter_judges_pairs_and_distances_are_told(engine):
+    roads = [shapely.LineString([(10, 50), (10.1, 50)]), shapely.LineString([(10, 50.0001), (10.1, 50.0001)])]
+    version = engine.layers.write("roads", feature_table("roads", ["a", "b"], roads, [{"name": "A"}, {"name": "B"}]))
+    plan = {"stream": "buses", "kind": "join", "join": {"layer": "roads", "predicate": "dwithin", "distance": 20.0}}
+    named = {**plan, "join": {**plan["join"], "pair_filters": [{"udf": "property_equals", "argument": "name:B"}]}}
+    control = [
+        {"op": "layer", "layer": "roads", "version": version},
+        {"op": "register", "query": 1, "revision": 1, "plan": plan},
+        {"op": "register", "query": 2, "revision": 1, "plan": named},
+    ]
+    client = Client()
+    bus = box_elements("buses", ["7"], [1], [[10.05, 50.0, -math.inf, 10.05, 50.0, math.inf]], [{}])
+    client.receive(engine.run([("buses", 0, bus)], control))
+    assert set(client.answers[1]) == {("7", "a"), ("7", "b")}
+    assert set(client.answers[2]) == {("7", "b")}
+    distances = {row["partner"]: row["distance"] for row in client.told if row["query"] == 1}
+    assert distances["a"] == 0 and distances["b"] == pytest.approx(11.12, abs=0.01)
+
+
+def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):
+    client = Client()
+    plan = {"stream": "buses", "kind": "join", "join": {"layer": "zones"}}
+    bus = box_elements("buses", ["7"], [1], [[1.0, 1.0, -math.inf, 1.0, 1.0, math.inf]], [{}])
+    client.receive(engine.run([("buses", 0, bus)], [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
+    assert not client.answers[1]
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    client.receive(engine.run([], [{"op": "layer", "layer": "zones", "version": version}]))
+    assert set(client.answers[1]) == {("7", "z")}
+    client.receive(engine.run([], [{"op": "drop_layer", "layer": "zones"}]))
+    assert not client.answers[1]

@@ -12,12 +12,14 @@ key                                    kind      what
                                                  that has them; bounded in length
 ``lookout:{space}:engine``             hash      what the engine says of itself: epoch, batch, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
+``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
 =====================================  ========  ====================================================================
 """
 
 import json
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,12 +30,16 @@ import pyarrow as pa
 import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
+from streaming.errors import InvalidSpace
 from streaming.results import Fragment, events_of, result_schema
-from streaming.spaces import Space
+from streaming.spaces import EARTH, Space, parse_space
 
+logger = logging.getLogger(__name__)
+
+SPACES_KEY = "lookout:spaces"
 STREAMS_KEY = "lookout:streams"
 HEALTH_KEY = "lookout:health"
-# A message on this channel tells the gateway that a definition under STREAMS_KEY changed.
+# A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
 # Results are kept for readers that lag so long; one that lags more asks for snapshots.
@@ -88,6 +94,17 @@ class LogNames:
     def gateway(self) -> str:
         """The gateway's own report."""
         return f"lookout:{self.space}:gateway"
+
+
+def published_spaces(client: redis.Redis) -> dict[str, Space]:
+    """Return the spaces that are published, and the built-in one, by name."""
+    spaces = {EARTH.name: EARTH}
+    for name, text in client.hgetall(SPACES_KEY).items():
+        try:
+            spaces.setdefault(name.decode(), parse_space(text))
+        except InvalidSpace as error:  # of a later release: it must not end what the others need
+            logger.warning("space %s is left out: %s", name.decode(), error)
+    return spaces
 
 
 def control_entry(op: str, **entry: Any) -> dict[str, str]:
@@ -193,6 +210,11 @@ class Log:
     def backlog(self) -> int:
         """Return the number of blocks that the engine has not committed, in the longest partition."""
         return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
+
+    def clear(self) -> None:
+        """Delete all logs of the space."""
+        ingest = map(self.names.ingest, range(self.partitions))
+        self.client.delete(*ingest, self.names.control, self.names.results, self.names.events, self.names.acks)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those."""

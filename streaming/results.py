@@ -136,8 +136,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        With `sign` ("+", "~", "-"), `key`, `time_us`, `lon`, `lat` (the middle of the box in the first two dimensions;
-        null where unbounded), `bounds`, `reason` and `properties` (an object).
+        With `sign` ("+", "~", "-"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space; null
+        where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object).
     """
     boxes = bounds_of(rows["bounds"])
     with np.errstate(invalid="ignore"):  # an unbounded dimension has no middle
@@ -157,8 +157,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
             "sign": SIGNS[sign],
             "key": key,
             "time_us": time_us,
-            "lon": _finite(center[0]),
-            "lat": _finite(center[1]) if space.n > 1 else None,
+            "lon": _finite(center[0]) if space.geographic else None,
+            "lat": _finite(center[1]) if space.geographic else None,
             "bounds": [_finite(bound) for bound in box],
             "reason": REASONS[reason],
             "properties": orjson.loads(properties or "{}"),

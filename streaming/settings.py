@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.errors import LookoutError
-from streaming.spaces import SPACES
+from streaming.errors import InvalidSpace, LookoutError
+from streaming.spaces import EARTH, Space, parse_space
 
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
@@ -22,8 +22,8 @@ class EngineSettings:
     redis_url : str
         Where the logs are (``LOOKOUT_REDIS_URL``, else ``REDIS_URL``, else what ``manage.py live`` last started in
         `home`, else port 6379 of this machine).
-    space : str
-        The space that this engine evaluates (``LOOKOUT_SPACE``, ``earth``).
+    space : Space
+        The space that the engine evaluates (``LOOKOUT_SPACE``: its JSON document, see docs/spaces.md, or ``earth``).
     partitions : int
         Partitions of the ingest log (``LOOKOUT_PARTITIONS``, 2); fixed for the life of the state.
     regions : int
@@ -44,7 +44,7 @@ class EngineSettings:
 
     home: Path = Path("var")
     redis_url: str = DEFAULT_REDIS_URL
-    space: str = "earth"
+    space: Space = EARTH
     partitions: int = 2
     regions: int = 4
     state_dir: Path = Path("var/engine/earth")
@@ -66,7 +66,7 @@ class EngineSettings:
         Raises
         ------
         LookoutError
-            When a number is not a positive whole number, or the space is unknown.
+            When a number is not a positive whole number, or the space is none.
 
         Examples
         --------
@@ -75,16 +75,14 @@ class EngineSettings:
         """
         given = {name: value for name, value in (os.environ if environ is None else environ).items() if value}
         home = Path(given.get("LOOKOUT_HOME", "var")).expanduser().absolute()
-        space = given.get("LOOKOUT_SPACE", cls.space)
-        if space not in SPACES:
-            raise LookoutError(f"LOOKOUT_SPACE must be one of {', '.join(SPACES)}; got {space!r}")
+        space = _space(given.get("LOOKOUT_SPACE", EARTH.name))
         return cls(
             home=home,
             redis_url=redis_url(given, home),
             space=space,
             partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
-            state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space)).expanduser().absolute(),
+            state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
@@ -109,6 +107,14 @@ def declared_redis_url(environ: Mapping[str, str] | None = None) -> str:
 def embedded_redis_file(home: Path) -> Path:
     """Return the file that holds the address of the Redis that ``manage.py live`` starts for a state folder."""
     return home / "redis" / "url"
+
+
+def _space(text):
+    """Return the space that a text names or describes."""
+    try:
+        return EARTH if text == EARTH.name else parse_space(text)
+    except InvalidSpace as error:
+        raise LookoutError(f"LOOKOUT_SPACE must be {EARTH.name} or the JSON document of a space: {error}") from None
 
 
 def _count(given, name, default):

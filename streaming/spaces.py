@@ -1,13 +1,24 @@
 """Named n-dimensional coordinate spaces (BBoxDB: distribution groups)."""
 
+import json
 import math
-from dataclasses import dataclass
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from streaming.errors import InvalidSpace
 
 FULL_TURN_DEG = 360.0
+MAX_DIMENSIONS = 8
+MAX_NAME_CHARACTERS = 40
+# A space names logs and folders.
+SPACE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+SPACE_KEYS = ("name", "dimensions", "geographic")
+DIMENSION_KEYS = ("name", "unit", "lo", "hi", "wraps")
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,8 @@ class Space:
 
         Parameters
         ----------
-        lo, hi : sequence of float
-            One to n numbers each, equally many.
+        lo, hi : sequence of float or None
+            One to n numbers each, equally many; None where the box has no bound on that side.
 
         Returns
         -------
@@ -78,6 +89,11 @@ class Space:
         ------
         InvalidSpace
             When a corner has too many numbers, one is not finite, lo exceeds hi, or the box lies outside the space.
+
+        Examples
+        --------
+        >>> EARTH.box([None, 46], [None, 48]).tolist()
+        [-inf, 46.0, -inf, inf, 48.0, inf]
         """
         for name, corner in (("lo", lo), ("hi", hi)):
             if not isinstance(corner, list | tuple) or not 1 <= len(corner) <= self.n:
@@ -86,16 +102,28 @@ class Space:
             raise InvalidSpace(f"lo and hi must have equally many numbers; got {len(lo)} and {len(hi)}")
         bounds = self.whole()
         for axis, (dimension, low, high) in enumerate(zip(self.dimensions, lo, hi, strict=False)):
-            _check_interval(dimension, low, high)
-            bounds[axis], bounds[self.n + axis] = low, high
+            bounds[axis], bounds[self.n + axis] = _interval(dimension, low, high)
         return bounds
+
+
+def _interval(dimension, low, high):
+    """Return the bounds of an interval within a dimension, infinite where there are none; raise InvalidSpace else."""
+    known = [value for value in (low, high) if value is not None]
+    for value in known:
+        if not _is_finite(value):
+            raise InvalidSpace(f"{dimension.name} must be a finite number; got {value!r}")
+    if len(known) == 2:
+        _check_interval(dimension, low, high)
+        return low, high
+    if known and dimension.wraps:
+        raise InvalidSpace(f"{dimension.name} must have both bounds or none, since it wraps; got {low!r} and {high!r}")
+    if known and not dimension.lo <= known[0] <= dimension.hi:
+        raise InvalidSpace(f"{dimension.name} must lie within [{dimension.lo:g}, {dimension.hi:g}]; got {known[0]!r}")
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _check_interval(dimension, low, high):
     """Raise InvalidSpace unless [low, high] is an interval that lies within the dimension."""
-    for value in (low, high):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InvalidSpace(f"{dimension.name} must be a finite number; got {value!r}")
     if low > high:
         raise InvalidSpace(f"{dimension.name}: lo must not exceed hi; got {low!r} > {high!r}")
     if not dimension.lo <= low <= dimension.hi:
@@ -103,6 +131,10 @@ def _check_interval(dimension, low, high):
     limit = low + dimension.extent if dimension.wraps else dimension.hi
     if high > limit:
         raise InvalidSpace(f"{dimension.name} must end at {limit:g} or before; got {high!r}")
+
+
+def _is_finite(value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 EARTH = Space(
@@ -115,4 +147,113 @@ EARTH = Space(
     geographic=True,
 )
 
-SPACES = {EARTH.name: EARTH}
+
+def parse_space(document: Any) -> Space:
+    """Return the space that a JSON document, or its text, describes.
+
+    Parameters
+    ----------
+    document : dict or str or bytes
+        See docs/spaces.md; `space_document` is the inverse.
+
+    Raises
+    ------
+    InvalidSpace
+        With the rule that the document breaks, and the value.
+
+    Examples
+    --------
+    >>> parse_space({"name": "prices", "dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}).n
+    1
+    """
+    document = _object(document)
+    _check_keys(document, SPACE_KEYS, "a space")
+    name = document.get("name")
+    if not isinstance(name, str) or not SPACE_NAME.fullmatch(name) or len(name) > MAX_NAME_CHARACTERS:
+        raise InvalidSpace(
+            f"a space's name must be lower case letters, digits, - and _, a letter first, at most "
+            f"{MAX_NAME_CHARACTERS}; got {name!r:.80}"
+        )
+    dimensions = document.get("dimensions")
+    if not isinstance(dimensions, list) or not 1 <= len(dimensions) <= MAX_DIMENSIONS:
+        raise InvalidSpace(f"dimensions must be a list of 1 to {MAX_DIMENSIONS} objects; got {dimensions!r:.200}")
+    parsed = tuple(_dimension(dimension) for dimension in dimensions)
+    names = [dimension.name for dimension in parsed]
+    if len(set(names)) < len(names):
+        raise InvalidSpace(f"the names of dimensions must be distinct; got {', '.join(names)}")
+    geographic = _flag(document, "geographic")
+    if geographic:
+        _check_geographic(parsed)
+    return Space(name, parsed, geographic)
+
+
+def space_document(space: Space) -> dict[str, Any]:
+    """Return the JSON document of a space, such that ``parse_space(space_document(space)) == space``."""
+    dimensions = [asdict(dimension) for dimension in space.dimensions]
+    return {"name": space.name, "dimensions": dimensions, "geographic": space.geographic}
+
+
+def space_text(space: Space) -> str:
+    """Return the JSON text of a space: one text for equal spaces."""
+    return json.dumps(space_document(space))
+
+
+def _object(document):
+    if isinstance(document, str | bytes):
+        try:
+            document = json.loads(document)
+        except ValueError as error:
+            raise InvalidSpace(f"a space must be a JSON object; {error}") from None
+    if not isinstance(document, dict):
+        raise InvalidSpace(f"a space must be a JSON object; got {document!r:.200}")
+    return document
+
+
+def _check_keys(document: Mapping[str, Any], keys, what):
+    if unknown := sorted(set(document) - set(keys)):
+        raise InvalidSpace(f"{what} has the keys {', '.join(keys)}; got the unknown {', '.join(unknown):.80}")
+
+
+def _dimension(document):
+    if not isinstance(document, dict):
+        raise InvalidSpace(f"a dimension must be an object; got {document!r:.200}")
+    _check_keys(document, DIMENSION_KEYS, "a dimension")
+    name, unit = document.get("name"), document.get("unit", "")
+    if not isinstance(name, str) or not 1 <= len(name.strip()) <= MAX_NAME_CHARACTERS:
+        raise InvalidSpace(
+            f"a dimension's name must be a text of 1 to {MAX_NAME_CHARACTERS} characters; got {name!r:.80}"
+        )
+    if not isinstance(unit, str) or len(unit) > MAX_NAME_CHARACTERS:
+        raise InvalidSpace(f"{name}: unit must be a text of at most {MAX_NAME_CHARACTERS} characters; got {unit!r:.80}")
+    for side in ("lo", "hi"):
+        if not _is_finite(document.get(side)):
+            raise InvalidSpace(f"{name}: {side} must be a finite number; got {document.get(side)!r:.80}")
+    lo, hi = float(document["lo"]), float(document["hi"])
+    if not lo < hi:
+        raise InvalidSpace(f"{name}: lo must be below hi; got {lo:g} and {hi:g}")
+    if not math.isfinite(hi - lo):
+        raise InvalidSpace(f"{name}: hi - lo must be a finite number; got {lo:g} and {hi:g}")
+    return Dimension(name.strip(), unit.strip(), lo, hi, _flag(document, "wraps"))
+
+
+def _flag(document, name):
+    value = document.get(name, False)
+    if not isinstance(value, bool):
+        raise InvalidSpace(f"{name} must be true or false; got {value!r:.80}")
+    return value
+
+
+def _check_geographic(dimensions):
+    """Raise InvalidSpace unless dimensions begin as those of the earth do: what is computed in metres relies on it."""
+    for number, dimension in enumerate(EARTH.dimensions[:2]):
+        if number >= len(dimensions) or dimensions[number] != dimension:
+            raise InvalidSpace(
+                f"dimension {number + 1} of a geographic space must be {json.dumps(asdict(dimension))}; "
+                f"got {json.dumps(asdict(dimensions[number])) if number < len(dimensions) else 'none'}"
+            )
+    altitude = EARTH.dimensions[2]
+    if len(dimensions) > 2 and (dimensions[2].name, dimensions[2].unit) != (altitude.name, altitude.unit):
+        raise InvalidSpace(
+            f"dimension 3 of a geographic space, where there is one, must be the altitude in m; "
+            f"got {dimensions[2].name} in {dimensions[2].unit}"
+        )

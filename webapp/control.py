@@ -101,4 +101,4 @@ def last_id(client: redis.Redis, log: str) -> bytes | str:
 def _deleted(instance, **_):
     """End a query whose row is gone; nobody waits for the answer."""
     number, revision = instance.pk, instance.revision + 1  # Django clears the key once the row is gone
-    transaction.on_commit(lambda: log().send("cancel", query=number, revision=revision))
+    transaction.on_commit(lambda: log(instance.space_id).send("cancel", query=number, revision=revision))

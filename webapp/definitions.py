@@ -1,46 +1,85 @@
-"""Stream definitions: what the gateway and the engine are told of the streams in the database."""
+"""Definitions: what the gateway, the supervisor and the engines are told of the spaces and streams in the database."""
 
 import json
 import logging
 
 import redis
-from django.conf import settings
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from streaming.logs import STREAMS_CHANNEL, STREAMS_KEY
-from webapp.models import Stream
+from streaming.logs import SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
+from streaming.spaces import EARTH, space_text
+from webapp.models import EventCursor, Space, Stream
+from webapp.notify import SPACES_GROUP
 from webapp.redis import client, log
 
 logger = logging.getLogger(__name__)
 
 
+def publish_space(space: Space) -> None:
+    """Tell gateway and supervisor of a space, and the websocket connections, if they do not know it as it is."""
+    text = space_text(space.parsed)
+    if client().hget(SPACES_KEY, space.name) != text.encode():
+        client().hset(SPACES_KEY, space.name, text)
+        _spaces_changed(space.name)
+
+
+def withdraw_space(name: str) -> None:
+    """Tell gateway, supervisor and connections to forget a space."""
+    client().hdel(SPACES_KEY, name)
+    _spaces_changed(name)
+
+
 def publish(stream: Stream) -> None:
     """Tell the gateway how to run a stream, if it does not know, and the engine how long its objects live."""
-    document = json.dumps(stream.definition(settings.SPACE))
+    document = json.dumps(stream.definition())
     if client().hget(STREAMS_KEY, stream.name) != document.encode():
         client().hset(STREAMS_KEY, stream.name, document)
         client().publish(STREAMS_CHANNEL, stream.name)
-    log().send("stream", stream=stream.name, ttl_s=stream.ttl_s)
+    log(stream.space_id).send("stream", stream=stream.name, ttl_s=stream.ttl_s)
 
 
-def withdraw(name: str) -> None:
-    """Tell the gateway to stop a stream and to forget it, and the engine to drop its objects."""
+def withdraw(name: str, space: str) -> None:
+    """Tell the gateway to stop a stream and to forget it, and the engine of its space to drop its objects."""
     client().hdel(STREAMS_KEY, name)
     client().publish(STREAMS_CHANNEL, name)
-    log().send("drop_stream", stream=name)
+    log(space).send("drop_stream", stream=name)
 
 
-def republish_streams() -> int:
-    """Make Redis say what the database says, and return the number of streams."""
-    streams = list(Stream.objects.all())
-    known = {name.decode() for name in client().hkeys(STREAMS_KEY)}
-    for name in known - {stream.name for stream in streams}:
-        withdraw(name)
+def republish() -> int:
+    """Make Redis say what the database says of spaces and streams, and return the number of streams."""
+    spaces, streams = list(Space.objects.all()), list(Stream.objects.all())
+    for space in spaces:
+        publish_space(space)
+    known = {name.decode(): json.loads(document) for name, document in client().hgetall(STREAMS_KEY).items()}
+    for name in known.keys() - {stream.name for stream in streams}:
+        withdraw(name, known[name].get("space", EARTH.name))
     for stream in streams:
         publish(stream)
+    for name in {name.decode() for name in client().hkeys(SPACES_KEY)} - {space.name for space in spaces}:
+        withdraw_space(name)
     return len(streams)
+
+
+def _spaces_changed(name):
+    client().publish(STREAMS_CHANNEL, name)
+    async_to_sync(get_channel_layer().group_send)(SPACES_GROUP, {"type": "spaces.changed"})
+
+
+@receiver(post_save, sender=Space)
+def _space_saved(instance, raw=False, **_):
+    if not raw:
+        transaction.on_commit(lambda: _tell(publish_space, instance))
+
+
+@receiver(post_delete, sender=Space)
+def _space_deleted(instance, **_):
+    name = instance.name  # Django clears the key once the row is gone
+    EventCursor.objects.filter(space=name).delete()
+    transaction.on_commit(lambda: _tell(withdraw_space, name))
 
 
 @receiver(post_save, sender=Stream)
@@ -51,12 +90,12 @@ def _saved(instance, raw=False, **_):
 
 @receiver(post_delete, sender=Stream)
 def _deleted(instance, **_):
-    transaction.on_commit(lambda: _tell(withdraw, instance.name))
+    transaction.on_commit(lambda: _tell(withdraw, instance.name, instance.space_id))
 
 
-def _tell(tell, about):
+def _tell(tell, *about):
     # The database is the truth: without Redis (a command run before the start) the next start republishes.
     try:
-        tell(about)
+        tell(*about)
     except redis.ConnectionError as error:
-        logger.warning("the change of stream %s is told at the next start: %s", about, error)
+        logger.warning("the change of %s is told at the next start: %s", about[0], error)

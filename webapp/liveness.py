@@ -1,22 +1,35 @@
-"""Which web processes live, and which views they keep; the views of the dead are cancelled.
+"""Which hubs of web processes live, and which views they keep; the views of the dead are cancelled.
 
 =============================  ======  ======================================================
 key                            kind    what
 =============================  ======  ======================================================
 ``lookout:views``              number  views numbered so far
-``lookout:webs``               set     web processes, dead ones until they are retired
-``lookout:web:{id}``           text    there while the process lives
+``lookout:webs``               set     hubs of web processes, dead ones until they are retired
+``lookout:web:{id}``           text    there while the hub lives
 ``lookout:web:{id}:views``     set     numbers of its views
 =============================  ======  ======================================================
 """
 
+import uuid
+
 import redis
 
 from streaming.logs import LogNames, control_entry
+from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision
 
 VIEWS_KEY = "lookout:views"
 WEBS_KEY = "lookout:webs"
+
+
+def web_id(space: str) -> str:
+    """Return the name of a new hub of a space."""
+    return f"{space}:{uuid.uuid4().hex}"
+
+
+def space_of(web: str) -> str:
+    """Return the name of the space of a hub; earth where an earlier release named it."""
+    return web.rpartition(":")[0] or EARTH.name
 
 
 def alive_key(web: str) -> str:
@@ -29,15 +42,15 @@ def views_key(web: str) -> str:
     return f"lookout:web:{web}:views"
 
 
-def retire_views(client: redis.Redis, names: LogNames) -> int:
-    """Cancel the views of web processes that died, and return their number."""
+def retire_views(client: redis.Redis) -> int:
+    """Cancel the views of hubs whose process died, and return their number."""
     dead = [web for web in map(bytes.decode, client.smembers(WEBS_KEY)) if not client.exists(alive_key(web))]
     retired = 0
     for web in dead:
-        views = client.smembers(views_key(web))
+        views, control = client.smembers(views_key(web)), LogNames(space_of(web)).control
         with client.pipeline() as pipeline:
             for view in views:
-                pipeline.xadd(names.control, control_entry("cancel", query=int(view), revision=clock_revision()))
+                pipeline.xadd(control, control_entry("cancel", query=int(view), revision=clock_revision()))
             pipeline.delete(views_key(web)).srem(WEBS_KEY, web)
             pipeline.execute()
         retired += len(views)

@@ -10,6 +10,8 @@ from channels.layers import get_channel_layer
 from webapp.models import Query
 
 SHARED_GROUP = "queries.shared"
+# Every connection: there are other spaces than before.
+SPACES_GROUP = "spaces"
 # A message tells of at most so many queries: a plan may be long, and Redis drops readers that 32 MB wait for.
 QUERIES_PER_MESSAGE = 250
 

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan
-from streaming.plans import RangePlan, parse_plan, plan_document
-from streaming.spaces import SPACES
+from streaming.plans import JoinPlan, parse_plan, plan_document
+from streaming.spaces import EARTH
 from webapp.models import Query, Stream
 from webapp.notify import announce
 
@@ -29,27 +29,59 @@ class Refused(Exception):
 
 
 def checked_plan(document: Any) -> dict:
-    """Return a plan in its full form.
+    """Return a plan, of the space in which its stream lies, in its full form.
 
     Raises
     ------
     Refused
         Where the plan breaks a rule, or its stream is unknown.
     """
-    space = SPACES[settings.SPACE]
+    return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
+
+
+def checked_view(name: str, area: Any) -> tuple[str, dict]:
+    """Return the name of the space, and the plan, of a view of a stream.
+
+    Raises
+    ------
+    Refused
+        Where the area breaks a rule, or no such stream lies in a geographic space.
+    """
+    stream = _stream(name)
+    if stream is not None and not stream.space.parsed.geographic:
+        raise Refused("stream", f"a view must be of streams in a geographic space; got {name!r} of {stream.space_id}")
+    plan = _checked({"stream": name, "compare": area}, stream)
+    return stream.space_id, plan
+
+
+def _checked(document, stream):
+    """Return the full form of a plan over a stream; None where there is none of that name."""
+    space = stream.space.parsed if stream else EARTH
     try:
         plan = parse_plan(document, space)
     except InvalidPlan as error:
         raise Refused("plan", str(error)) from None
-    check_stream(plan)
+    if stream is None:
+        raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
+    if isinstance(plan, JoinPlan) and plan.partners.source == "stream":
+        _check_partner(plan.partners.name, stream.space)
     return plan_document(plan, space)
 
 
-def check_stream(plan: RangePlan) -> None:
-    """Raise Refused where the plan's stream does not exist."""
-    known = sorted(Stream.objects.values_list("name", flat=True))
-    if plan.stream not in known:
-        raise Refused("stream", f"stream must be one of {', '.join(known) or '(none yet)'}; got {plan.stream!r}")
+def _check_partner(name, space):
+    """Raise Refused where a stream to join with does not lie in a space."""
+    if not space.streams.filter(name=name).exists():
+        raise Refused("stream", _must_be_one_of(f"join: stream, in {space.name},", space.streams, name))
+
+
+def _must_be_one_of(what, streams, name):
+    known = ", ".join(sorted(streams.values_list("name", flat=True)))
+    return f"{what} must be one of {known or '(none yet)'}; got {name!r}"
+
+
+def _stream(name):
+    """Return the stream of a name with its space; None where there is none."""
+    return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
 
 
 def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
@@ -57,7 +89,8 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
     document = checked_plan(plan)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
-    query = Query(owner=owner, name=name, plan=document, stream=document["stream"], shared=shared)
+    stream = _stream(document["stream"])
+    query = Query(owner=owner, name=name, plan=document, stream=stream.name, space=stream.space, shared=shared)
     query.save()
     _send(query)
     return query
@@ -78,6 +111,8 @@ def edit(user, number: int, **changes: Any) -> Query:
         query = _editable(user, number)
         if query.status == Query.CANCELLED:
             raise Refused("query", f"a cancelled query cannot change; got {number}")
+        if "stream" in changes:
+            _check_space(query, changes["stream"])
         was_shared = query.shared
         for field, value in changes.items():
             setattr(query, field, value)
@@ -114,6 +149,14 @@ def _editable(user, number):
     if not query.editable_by(user):
         raise Refused("owner", f"only its owner may change a query; {number} belongs to {query.owner.get_username()}")
     return query
+
+
+def _check_space(query, name):
+    """Raise Refused where a stream lies in another space than a query, which its engine cannot leave."""
+    stream = _stream(name)
+    if stream is not None and stream.space_id != query.space_id:
+        where = f"got {name!r} of {stream.space_id}"
+        raise Refused("stream", f"stream must lie in the space of the query, {query.space_id}; {where}")
 
 
 def _revise(query):

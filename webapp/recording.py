@@ -12,7 +12,7 @@ from django.db import transaction
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
 from streaming.servers.assembler import net
-from streaming.spaces import SPACES
+from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 
@@ -37,16 +37,16 @@ class _Step:
     ends: bool = True
 
 
-def record_events(client: redis.Redis, space: str) -> int:
-    """Store the events of all batches since the last call, and return their number.
+def record_events(client: redis.Redis, space: Space) -> int:
+    """Store the events of all batches of a space since the last call, and return their number.
 
     The place in the log moves in the transaction that stores the events, so an event is stored once; then the log is
     trimmed up to it.
     """
-    log, told, ends = LogNames(space).events, 0, False
+    log, told, ends = LogNames(space.name).events, 0, False
     while not ends:
-        cursor, _ = EventCursor.objects.get_or_create(space=space)
-        step = _collect(client, log, cursor, SPACES[space])
+        cursor, _ = EventCursor.objects.get_or_create(space=space.name)
+        step = _collect(client, log, cursor, space)
         if not _store(step, cursor):
             break  # another worker has recorded these
         client.xtrim(log, minid=cursor.last_id, approximate=False)
@@ -115,6 +115,7 @@ def _event(query, batch, row):
         time=EPOCH + timedelta(microseconds=row["time_us"]),
         lon=row["lon"],
         lat=row["lat"],
+        bounds=row["bounds"],
         properties=row["properties"],
     )
 

@@ -6,7 +6,7 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-from streaming.logs import Log, LogNames
+from streaming.logs import Log
 
 
 def _options():
@@ -28,11 +28,6 @@ def async_client() -> redis.asyncio.Redis:
     return redis.asyncio.Redis.from_url(settings.REDIS_URL, **_options())
 
 
-def log() -> Log:
-    """Return the logs of this project's space."""
-    return Log(client(), settings.SPACE, settings.PARTITIONS)
-
-
-def names() -> LogNames:
-    """Return the names of this project's logs."""
-    return LogNames(settings.SPACE)
+def log(space: str) -> Log:
+    """Return the logs of a space."""
+    return Log(client(), space, settings.PARTITIONS)

@@ -5,7 +5,6 @@ variable                  default                         what
 ========================  ==============================  ===========================================================
 ``LOOKOUT_HOME``          ``./var``                       state folder: database, secret key
 ``LOOKOUT_REDIS_URL``     what ``manage.py live`` runs    logs, Celery broker, channel layer (alias ``REDIS_URL``)
-``LOOKOUT_SPACE``         ``earth``                       the space that this project shows
 ``LOOKOUT_PARTITIONS``    ``2``                           partitions of the ingest log
 ``LOOKOUT_HOST``          ``127.0.0.1``                   host name under which browsers reach the site
 ``LOOKOUT_PORT``          ``8000``                        its port
@@ -29,7 +28,6 @@ env = environ.Env()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 HOME = Path(env.str("LOOKOUT_HOME", "") or "var").expanduser().absolute()
-SPACE = env.str("LOOKOUT_SPACE", "earth")
 PARTITIONS = env.int("LOOKOUT_PARTITIONS", 2)
 HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)

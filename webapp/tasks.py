@@ -12,12 +12,14 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from streaming.logs import LogNames
 from webapp import liveness, recording
 from webapp.control import Acknowledgement, engine_epoch, recent_answers, tell_engine
-from webapp.definitions import republish_streams
-from webapp.models import Query
+from webapp.definitions import republish
+from webapp.models import Query, Space
+from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
-from webapp.redis import client, names
+from webapp.redis import client
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +27,7 @@ RETRIES = 3
 NO_ANSWER = "the engine must acknowledge a query within {:g} s; got no answer in {} attempts"
 # A reconciliation tells the engine so many queries at a time.
 CHUNK = 500
-# It begins no further chunk after so long: the next is due.
+# It begins no further chunk after so long: the next is due. The spaces share the time, so that none waits for another.
 RECONCILE_S = 20.0
 # What people see of an acknowledgement, and all that is noted of it.
 SHOWN = attrgetter("status", "error")
@@ -51,40 +53,51 @@ def reconcile() -> int:
     So whatever was running before a restart of anything is running after it. What is acknowledged is not told again,
     so a run that ends early, because the engine is silent or slow, is carried on by the next.
     """
-    republish_streams()
-    deadline = time.monotonic() + RECONCILE_S
-    queries = _unsettled()
+    republish()
+    spaces = _spaces()
+    return sum(_reconcile(space, RECONCILE_S / len(spaces)) for space in spaces)
+
+
+def _reconcile(space, time_s):
+    """Tell the engine of one space; return how many queries it answers."""
+    deadline = time.monotonic() + time_s
+    queries = _unsettled(space)
     answered = 0
     for chunk in _chunks(queries):
         told = list(Query.objects.filter(pk__in=chunk).order_by("pk"))
-        answers = tell_engine(client(), names(), told, settings.ACK_TIMEOUT_S)
+        answers = tell_engine(client(), LogNames(space), told, min(settings.ACK_TIMEOUT_S, time_s))
         settle(answers)
         answered += len(answers)
         if not answers or time.monotonic() > deadline:
             break
     if answered < len(queries):
-        logger.warning("the engine acknowledged %d of %d queries; the others are told again", answered, len(queries))
+        words = "the engine of %s acknowledged %d of %d queries; the others are told again"
+        logger.warning(words, space, answered, len(queries))
     return answered
 
 
 @shared_task
 def settle_late() -> int:
-    """Settle the queries that the engine acknowledged after whoever told it had given up; return their number."""
-    answers = recent_answers(client(), names())
-    late = [query for query in _unsettled() if query in answers] if answers else []
+    """Settle the queries that an engine acknowledged after whoever told it had given up; return their number."""
+    return sum(_settle_late(space) for space in _spaces())
+
+
+def _settle_late(space):
+    answers = recent_answers(client(), LogNames(space))
+    late = [query for query in _unsettled(space) if query in answers] if answers else []
     return sum(settle({query: answers[query] for query in chunk}) for chunk in _chunks(late))
 
 
 @shared_task
 def record_events() -> int:
     """Store what entered and left the answers of saved queries; return the number of events."""
-    return recording.record_events(client(), settings.SPACE)
+    return sum(recording.record_events(client(), space) for space in spaces_by_name().values())
 
 
 @shared_task
 def retire_views() -> int:
     """Cancel the views of web processes that died; return their number."""
-    return liveness.retire_views(client(), names())
+    return liveness.retire_views(client())
 
 
 def settle(answers: Mapping[int, Acknowledgement]) -> int:
@@ -126,9 +139,14 @@ def _save(queries):
         Query.objects.filter(pk__in=alike).update(acknowledged=F("revision"), **fields)
 
 
-def _unsettled():
-    epoch = engine_epoch(client(), names())
-    return list(Query.objects.unsettled(epoch).order_by("pk").values_list("pk", flat=True))
+def _spaces():
+    return list(Space.objects.values_list("name", flat=True))
+
+
+def _unsettled(space):
+    epoch = engine_epoch(client(), LogNames(space))
+    queries = Query.objects.filter(space=space).unsettled(epoch)
+    return list(queries.order_by("pk").values_list("pk", flat=True))
 
 
 def _chunks(queries):
@@ -139,7 +157,7 @@ def _settle(task, query_id):
     query = Query.objects.select_related("owner").filter(pk=query_id).first()
     if query is None or query.acknowledged >= query.revision:
         return
-    answers = tell_engine(client(), names(), [query], settings.ACK_TIMEOUT_S)
+    answers = tell_engine(client(), LogNames(query.space_id), [query], settings.ACK_TIMEOUT_S)
     if answers:
         settle(answers)
     elif task.request.retries < RETRIES:

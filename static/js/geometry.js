@@ -66,10 +66,10 @@ export function paddedBox({ west, south, east, north }, share) {
   return normalisedBox({ west: west - dx, south: south - dy, east: east + dx, north: north + dy });
 }
 
-/** A plan's box as a rectangle, in the copy of the world that is nearest to a longitude. */
+/** A plan's box as a rectangle, in the copy of the world that is nearest to a longitude; without a bound, to the world's. */
 export function rectangleOf(box, centerLonDeg) {
-  const [west, south] = box.lo;
-  const [east, north] = box.hi;
+  const [west, south] = [box.lo[0] ?? -180, box.lo[1] ?? -90];
+  const [east, north] = [box.hi[0] ?? 180, box.hi[1] ?? 90];
   const turn = turnTowards((west + east) / 2, centerLonDeg);
   return { west: west + turn, south, east: east + turn, north };
 }

@@ -163,7 +163,7 @@ function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   store.apply(message, now());
   if (message.type === "hello") subscribeView();
-  if (message.type === "query.status") subscribeQuery(message);
+  if (message.type === "query.status" && store.maps(message.space)) subscribeQuery(message);
 }
 
 function subscribeQuery({ query, status }) {

@@ -26,6 +26,8 @@ class Store {
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
     this.user = null;
+    this.space = null; // the built-in one, whose engine the badge shows
+    this.mapped = null; // names of the geographic spaces, those that a map can show; null: all
     this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
     this.link = { state: "connecting", sinceMs: NaN };
     this.dataMs = NaN; // when the newest answer came
@@ -59,6 +61,11 @@ class Store {
     if (this.link.state === state) return;
     this.link = { state, sinceMs: nowMs };
     this.emit("status");
+  }
+
+  /** Whether the map shows what lies in a space. */
+  maps(space) {
+    return space === undefined || this.mapped === null || this.mapped.has(space);
   }
 
   select(stream, key) {
@@ -127,11 +134,13 @@ class Store {
 const REDUCERS = {
   hello(store, message, nowMs) {
     store.user = message.user;
+    store.space = message.space;
+    store.mapped = message.spaces ? new Set(message.spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
     store.restated = new Set();
     store.streams = new Map(
-      message.streams.map((s) => [
+      message.streams.filter((s) => store.maps(s.space)).map((s) => [
         s.name,
         { newestMs: NaN, heardMs: NaN, health: null, ...known.get(s.name), ...s, kind: kindOf(s.icon) },
       ]),
@@ -140,6 +149,7 @@ const REDUCERS = {
   },
 
   "query.status"(store, message) {
+    if (!store.maps(message.space)) return [];
     const known = store.queries.get(message.query);
     store.restated?.add(message.query);
     const topics = ["queries"];
@@ -216,6 +226,7 @@ const REDUCERS = {
   },
 
   "engine.status"(store, message, nowMs) {
+    if (message.space !== undefined && message.space !== store.space) return [];
     store.engine = { alive: message.alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs: nowMs };
     return ["status"];
   },

@@ -96,10 +96,10 @@ def _members(name, column):
     return pc.fill_null(members.take(distinct.indices), "")
 
 
-def point_table(
-    stream: str, keys: pa.Array, times: np.ndarray, points: np.ndarray, properties: pa.Array, space: Space
+def box_table(
+    stream: str, keys: pa.Array, times: np.ndarray, bounds: np.ndarray, properties: pa.Array, space: Space
 ) -> pa.Table:
-    """Return elements that are points, as `streaming.elements.point_elements` does, from columns.
+    """Return elements that are boxes, as `streaming.elements.box_elements` does, from columns.
 
     Parameters
     ----------
@@ -107,16 +107,14 @@ def point_table(
     keys : pyarrow.StringArray, length N, without null
     times : ndarray of int64, shape (N,)
         Microseconds since 1970.
-    points : ndarray of float64, shape (N, n)
-        NaN in the dimensions that an element lacks.
+    bounds : ndarray of float64, shape (N, 2n)
+        Changed in place.
     properties : pyarrow.StringArray, length N
         JSON objects.
     space : Space
     """
     distinct = keys.dictionary_encode()
     hashes = key_hashes(stream, distinct.dictionary.to_pylist())[distinct.indices.to_numpy()]
-    missing = np.isnan(points)
-    bounds = np.hstack([np.where(missing, -np.inf, points), np.where(missing, np.inf, points)])
     time = pa.array(times, pa.int64())
     columns = [
         keys,

@@ -1,7 +1,7 @@
 """CSV with a header, by a mapping of its columns."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,9 @@ from streaming.decoders.base import (
     Decoded,
     Malformed,
 )
-from streaming.decoders.columns import json_objects, numbers, point_table, times_us
+from streaming.decoders.columns import box_table, json_objects, numbers, times_us
 from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.listed_columns import boxes, check_lists
 from streaming.decoders.options import Options, check_texts, option
 from streaming.decoders.properties import check_null_values, check_properties, targets
 from streaming.decoders.units import DIGITS_KEPT, FACTORS
@@ -28,6 +29,8 @@ from streaming.errors import InvalidOptions
 from streaming.spaces import EARTH, Space
 
 ROLES = ("key", "time", "lon", "lat", "altitude")
+PLACES = ("lon", "lat", "altitude")
+USUAL_COLUMNS = {"key": "key", "time": "time", "lon": "lon", "lat": "lat"}
 TIME_FORMATS = ("iso8601", "epoch_s", "epoch_ms", "epoch_us")
 
 
@@ -36,9 +39,13 @@ class CsvOptions(Options):
     """Options of `CsvDecoder`."""
 
     columns: Mapping = option(
-        {"key": "key", "time": "time", "lon": "lon", "lat": "lat"},
-        "column of each role: key, lon, lat, and if there are any time and altitude",
+        USUAL_COLUMNS, "column of each role: key, lon, lat, and if there are any time and altitude"
     )
+    coordinates: Sequence = option(
+        [], "instead of lon and lat: column of each dimension of the space, null for one without; elements are points"
+    )
+    lo: Sequence = option([], "likewise, for elements that are boxes: columns of their lower bounds")
+    hi: Sequence = option([], "columns of their upper bounds")
     properties: Mapping = option(
         {},
         'what becomes of other columns: a property\'s name, or {"name": ..., "unit": ...}; without a unit it is a text',
@@ -58,11 +65,37 @@ class CsvOptions(Options):
         super().__post_init__()
         check_texts("columns", self.columns)
         check_texts("constants", self.constants)
+        if self.coordinates or self.lo or self.hi:
+            check_lists(self.coordinates, self.lo, self.hi)
         _check_columns(self)
         check_properties(self.properties)
         check_null_values(self.null_values, str, "texts")
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
             raise InvalidOptions(f"delimiter must be one ASCII character; got {self.delimiter!r}")
+
+    @property
+    def listed(self) -> tuple[Sequence, Sequence]:
+        """The columns of lower and of upper bounds; both empty where elements have lon and lat."""
+        return self.lo or self.coordinates, self.hi or self.coordinates
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Column of each role that is read; the usual ones of places are not, where others are listed."""
+        usual = self.columns == USUAL_COLUMNS and any(self.listed)
+        return {role: name for role, name in self.columns.items() if not usual or role not in PLACES}
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns that a header must have."""
+        return [*self.roles.values(), *(name for names in self.listed for name in names if name is not None)]
+
+    def check_space(self, space: Space) -> None:
+        """Raise InvalidOptions unless the columns are those of the space; see `Options.check_space`."""
+        lo, _ = self.listed
+        if not lo:
+            super().check_space(space)
+        elif len(lo) > space.n:
+            raise InvalidOptions(f"{space.name} has {space.n} dimensions, so at most as many columns; got {lo!r}")
 
 
 def _check_columns(options):
@@ -70,11 +103,16 @@ def _check_columns(options):
     unknown = sorted(set(columns) - set(ROLES))
     if unknown:
         raise InvalidOptions(f"columns may only have {', '.join(ROLES)}; got {unknown[0]!r}")
-    for role in ("key", "lon", "lat"):
+    listed = any(options.listed)
+    for role in ("key",) if listed else ("key", "lon", "lat"):
         if role not in columns:
             raise InvalidOptions(f"columns must have {role}; got {dict(columns)!r}")
         if options.header and columns[role] not in options.header:
             raise InvalidOptions(f"header must have the column of {role}, {columns[role]}; got {options.header!r}")
+    if listed and (places := sorted(set(options.roles) & set(PLACES))):
+        raise InvalidOptions(
+            f"columns must not have {', '.join(places)} where others are listed; got {dict(columns)!r}"
+        )
 
 
 class CsvDecoder:
@@ -128,7 +166,7 @@ class CsvDecoder:
             if not text:
                 continue
             header = self._split(text)
-            missing = [name for name in self._options.columns.values() if name not in header]
+            missing = [name for name in self._options.needed if name not in header]
             if not missing:
                 self._header = header
                 return lines[number + 1 :]
@@ -144,7 +182,7 @@ class CsvDecoder:
         if not rows:
             return None
         data = b"\n".join(rows) + b"\n"
-        wanted = dict.fromkeys([*self._options.columns.values(), *self._options.properties])
+        wanted = dict.fromkeys([*self._options.needed, *self._options.properties])
         wanted = [name for name in wanted if name in self._header]
 
         def count(row):
@@ -179,37 +217,48 @@ class CsvDecoder:
 
     def _elements(self, texts, received_us, malformed):
         options = self._options
-        roles = {role: self._column(texts, name) for role, name in options.columns.items()}
-        lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
+        roles = {role: self._column(texts, name) for role, name in options.roles.items()}
+        altitude = _scaled(roles["altitude"], FACTORS[options.altitude_unit]) if "altitude" in roles else None
         times = (
             times_us(roles["time"], options.time_format, options.utc_offset_s)
             if "time" in roles
             else pa.array(np.full(texts.num_rows, received_us))
         )
-        faults = {
-            "no key": pc.is_null(roles["key"]),
-            "time": pc.is_null(times),
-            "no position": pc.or_(pc.is_null(lon), pc.is_null(lat)),
-            OUT_OF_RANGE: pc.or_(_beyond(lon, LONGITUDE_LIMIT_DEG), _beyond(lat, LATITUDE_LIMIT_DEG)),
-            "null island": pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0)) if options.drop_null_island else None,
-        }
-        good = _count_faults({reason: rows for reason, rows in faults.items() if rows is not None}, texts, malformed)
+        bounds, misplaced = self._boxes(texts) if any(options.listed) else self._points(roles, altitude)
+        faults = {"no key": pc.is_null(roles["key"]), "time": pc.is_null(times), **misplaced}
+        good = _count_faults(faults, texts, malformed)
         keep = pa.array(np.flatnonzero(good))
-        points = np.full((len(good), self._space.n), np.nan)
-        points[:, 0], points[:, 1] = _floats(lon), _floats(lat)
-        properties = self._properties(texts)
-        if "altitude" in roles:
-            altitude = _scaled(roles["altitude"], FACTORS[options.altitude_unit])
-            points[:, 2:3] = _floats(altitude)[:, None]
-            properties["altitude_m"] = altitude
-        return point_table(
+        properties = self._properties(texts) | ({} if altitude is None else {"altitude_m": altitude})
+        return box_table(
             self._stream,
             roles["key"].take(keep),
             times.take(keep).to_numpy(),
-            points[good],
+            bounds[good],
             json_objects(properties, texts.num_rows).take(keep),
             self._space,
         )
+
+    def _boxes(self, texts):
+        """Return the boxes of rows by the listed columns, and the faults of their places."""
+        lo, hi = ([None if c is None else self._column(texts, c) for c in names] for names in self._options.listed)
+        return boxes(lo, hi, texts.num_rows, self._space)
+
+    def _points(self, roles, altitude):
+        """Return the boxes of rows by longitude, latitude and altitude, and the faults of their places."""
+        n = self._space.n
+        lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
+        bounds = np.hstack([np.full((len(lon), n), -np.inf), np.full((len(lon), n), np.inf)])
+        for axis, values in enumerate((lon, lat, altitude)[:n]):
+            if values is not None:
+                known = pc.is_valid(values).to_numpy(zero_copy_only=False)
+                bounds[known, axis] = bounds[known, n + axis] = _floats(values)[known]
+        faults = {
+            "no position": pc.or_(pc.is_null(lon), pc.is_null(lat)),
+            OUT_OF_RANGE: pc.or_(_beyond(lon, LONGITUDE_LIMIT_DEG), _beyond(lat, LATITUDE_LIMIT_DEG)),
+        }
+        if self._options.drop_null_island:
+            faults["null island"] = pc.and_(pc.equal(lon, 0.0), pc.equal(lat, 0.0))
+        return bounds, faults
 
     def _column(self, texts, name):
         """Return a column of texts, without blanks around them, null where they mean none."""

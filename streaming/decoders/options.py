@@ -1,11 +1,12 @@
 """Options of decoders: frozen dataclasses that check themselves and can be shown to people."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Self
 
 from streaming.errors import InvalidOptions
+from streaming.spaces import Space
 
 _KINDS = {
     bool: (lambda value: isinstance(value, bool), "true or false"),
@@ -16,6 +17,7 @@ _KINDS = {
     ),
     str: (lambda value: isinstance(value, str), "a text"),
     Mapping: (lambda value: isinstance(value, Mapping), "an object"),
+    Sequence: (lambda value: isinstance(value, list), "a list"),
 }
 
 
@@ -25,7 +27,7 @@ def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = 
     Parameters
     ----------
     default : object
-        A mapping is copied for each instance.
+        A mapping or a list is copied for each instance.
     doc : str
         One sentence for people.
     choices : tuple, optional
@@ -34,7 +36,7 @@ def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = 
         The smallest number allowed.
     """
     metadata = {"doc": doc, "choices": choices, "minimum": minimum}
-    if isinstance(default, dict):
+    if isinstance(default, dict | list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
 
@@ -58,6 +60,11 @@ class Options:
         """Check every field."""
         for declared in fields(self):
             _check(declared, getattr(self, declared.name))
+
+    def check_space(self, space: Space) -> None:
+        """Raise InvalidOptions unless the decoder can give elements of a space: of a geographic one, by itself."""
+        if not space.geographic:
+            raise InvalidOptions(f"this decoder gives longitudes and latitudes, which {space.name} does not have")
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:

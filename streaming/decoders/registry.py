@@ -63,10 +63,12 @@ def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EART
     Raises
     ------
     InvalidOptions
-        With the rule that the definition breaks, and the value.
+        With the rule that the definition breaks, and the value; also where the decoder gives no elements of the space.
     """
     if not isinstance(definition, Mapping):
         raise InvalidOptions(f'a decoder must be an object like {{"kind": "ais"}}; got {definition!r}')
     options = dict(definition)
     kind = decoder_class(options.pop("kind", None))
-    return kind(kind.options.parse(options), stream, space)
+    parsed = kind.options.parse(options)
+    parsed.check_space(space)
+    return kind(parsed, stream, space)

@@ -8,12 +8,12 @@ import time
 import redis
 from py4j.protocol import Py4JNetworkError
 
+from streaming.engine.claim import claim
 from streaming.engine.pipeline import start_query, start_session
 from streaming.engine.report import forget, report
 from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.settings import EngineSettings
-from streaming.spaces import SPACES
 
 logger = logging.getLogger("lookout.engine")
 
@@ -27,11 +27,14 @@ def main() -> int:
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
-    log = Log(_redis(settings.redis_url), settings.space, settings.partitions)
+    space = settings.space
+    log = Log(_redis(settings.redis_url), space.name, settings.partitions)
     forget(log)
+    if claim(settings.state_dir, space, log):
+        logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
     query = start_query(start_session(settings), settings)
-    logger.info("space %s: %d partitions, %d regions", settings.space, settings.partitions, settings.regions)
-    epoch = Store(settings.state_dir, SPACES[settings.space]).epoch()
+    logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
+    epoch = Store(settings.state_dir, space).epoch()
     # It tells of every connection that ends, with the whole way to it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:

@@ -15,6 +15,7 @@ from streaming.engine.java import java_home
 from streaming.engine.source import LogSource, batch_number, client_of, layout_of
 from streaming.logs import Log
 from streaming.settings import EngineSettings
+from streaming.spaces import space_text
 
 # The driver runs much code a few times a second: planning, not number crunching. The second compiler and the parallel
 # collector take more of the cores from the workers than they give (150 ms of Java a micro-batch with them, 98 without).
@@ -33,7 +34,7 @@ def start_session(settings: EngineSettings) -> SparkSession:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     spark = (
         SparkSession.builder.master(settings.master)
-        .appName(f"lookout {settings.space}")
+        .appName(f"lookout {settings.space.name}")
         .config("spark.driver.memory", settings.driver_memory)
         .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
         .config("spark.driver.host", "127.0.0.1")
@@ -59,25 +60,26 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     options = {
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
-        "space": settings.space,
+        "space": space_text(settings.space),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
         "max_blocks": str(settings.max_blocks),
     }
-    layout_of(str(settings.state_dir), settings.space, settings.partitions, settings.regions).store.epoch()
+    layout_of(str(settings.state_dir), options["space"], settings.partitions, settings.regions).store.epoch()
     letters = spark.readStream.format("lookout").options(**options).load()
     published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(
         region_stage(settings), "regions long"
     )
     checkpoint = Path(settings.state_dir) / "checkpoint"
-    writer = published.writeStream.format("noop").queryName(settings.space)
+    writer = published.writeStream.format("noop").queryName(settings.space.name)
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
 def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function of the region stage's tasks: it runs regional servers and publishes from the executor."""
     root, url = str(settings.state_dir), settings.redis_url
-    space, partitions, regions = settings.space, settings.partitions, settings.regions
+    name, space = settings.space.name, space_text(settings.space)
+    partitions, regions = settings.partitions, settings.regions
 
     def run(batches):
         letters = defaultdict(list)
@@ -85,7 +87,7 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 letters[row[0]].append(Letter(*row))
         layout = layout_of(root, space, partitions, regions)
-        log = Log(client_of(url), space, partitions)
+        log = Log(client_of(url), name, partitions)
         for number in sorted(letters):
             log.publish([region_task(layout, number, batch_number(), letters[number])])
         yield pa.RecordBatch.from_arrays([pa.array([len(letters)])], ["regions"])

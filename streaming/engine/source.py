@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from streaming.engine.batch import Block, Layout, home_task
 from streaming.engine.store import Store
 from streaming.logs import FIRST, LogNames
-from streaming.spaces import SPACES
+from streaming.spaces import parse_space
 
 LETTER = "region int, head binary, arrivals binary, departures binary, passing binary"
 _SCHEMA = pa.schema(
@@ -33,10 +33,19 @@ MOST_CONTROL_ENTRIES = 10_000
 
 @lru_cache(maxsize=8)
 def layout_of(root: str, space: str, partitions: int, regions: int) -> Layout:
-    """Return this process's layout of an engine; its store remembers the newest states between tasks."""
+    """Return this process's layout of an engine; its store remembers the newest states between tasks.
+
+    Parameters
+    ----------
+    root : str
+        The state folder.
+    space : str
+        The JSON text of the engine's space.
+    partitions, regions : int
+    """
     # Spark collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
     gc.freeze()
-    return Layout(Store(Path(root), SPACES[space]), partitions, regions)
+    return Layout(Store(Path(root), parse_space(space)), partitions, regions)
 
 
 @lru_cache(maxsize=8)
@@ -79,7 +88,8 @@ class LogReader(DataSourceStreamReader):
 
     def __init__(self, options: dict) -> None:
         self.url, self.root = options["redis_url"], options["state_dir"]
-        self.names = LogNames(options["space"])
+        self.space = options["space"]
+        self.names = LogNames(parse_space(self.space).name)
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
         self.max_blocks = int(options["max_blocks"])
 
@@ -119,7 +129,7 @@ class LogReader(DataSourceStreamReader):
 
     def read(self, span: Span) -> Iterator[pa.RecordBatch]:
         """Run one home server on its span; yield its letters."""
-        layout = layout_of(self.root, self.names.space, self.partitions_count, self.regions)
+        layout = layout_of(self.root, self.space, self.partitions_count, self.regions)
         control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
         blocks = (
             Block(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])

@@ -83,7 +83,8 @@ class Store:
         if version not in self._registries:
             registry = Registry(self.space)
             if version >= 0:
-                registry = Registry.from_json((self.root / "registry" / f"{version}.json").read_bytes())
+                text = (self.root / "registry" / f"{version}.json").read_bytes()
+                registry = Registry.from_json(text, self.space)
             self._remember(version, registry)
         return self._registries[version]
 

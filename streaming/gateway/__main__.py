@@ -20,8 +20,7 @@ async def run(settings: EngineSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     samples = asyncio.create_task(asyncio.to_thread(_prepare_samples))
-    config = GatewayConfig(space=settings.space, partitions=settings.partitions)
-    await Gateway(settings.redis_url, config).run(stop)
+    await Gateway(settings.redis_url, GatewayConfig(partitions=settings.partitions)).run(stop)
     await samples
 
 

@@ -9,8 +9,6 @@ class GatewayConfig:
 
     Parameters
     ----------
-    space : str
-        The space whose streams it runs.
     partitions : int
         Of the ingest log.
     flush_s : float
@@ -30,7 +28,6 @@ class GatewayConfig:
         Time to write what is queued when the gateway is told to stop.
     """
 
-    space: str = "earth"
     partitions: int = 2
     flush_s: float = 0.025
     block_rows: int = 8_192

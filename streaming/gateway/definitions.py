@@ -9,7 +9,7 @@ import orjson
 from streaming.decoders import make_decoder
 from streaming.errors import InvalidOptions
 from streaming.gateway.transports import make_transport
-from streaming.spaces import SPACES
+from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
 _OPTIONAL = ("enabled", "ttl_s")
@@ -54,14 +54,14 @@ def read_definition(payload: bytes) -> StreamDefinition:
     return StreamDefinition(**{key: document[key] for key in (*_REQUIRED, *_OPTIONAL) if key in document})
 
 
-def check_definition(definition: StreamDefinition) -> None:
-    """Raise InvalidOptions unless a definition can be run."""
-    if definition.space not in SPACES:
-        raise InvalidOptions(f"space must be one of {', '.join(SPACES)}; got {definition.space!r}")
+def check_definition(definition: StreamDefinition, spaces: Mapping[str, Space]) -> None:
+    """Raise InvalidOptions unless a definition can be run in one of some spaces, given by their names."""
+    if not isinstance(definition.space, str) or definition.space not in spaces:
+        raise InvalidOptions(f"space must be one of {', '.join(spaces)}; got {definition.space!r}")
     if not isinstance(definition.enabled, bool):
         raise InvalidOptions(f"enabled must be true or false; got {definition.enabled!r}")
     ttl_s = definition.ttl_s
     if ttl_s is not None and (isinstance(ttl_s, bool) or not isinstance(ttl_s, int | float) or not ttl_s > 0):
         raise InvalidOptions(f"ttl_s must be null or a positive number; got {ttl_s!r}")
     make_transport(definition.transport)
-    make_decoder(definition.decoder, definition.name, SPACES[definition.space])
+    make_decoder(definition.decoder, definition.name, spaces[definition.space])

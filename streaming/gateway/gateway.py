@@ -1,4 +1,4 @@
-"""The gateway of one space: it runs the streams that are defined, and keeps the space's clock."""
+"""The gateway: it runs the streams that are defined, and keeps the clocks of all spaces."""
 
 import asyncio
 import logging
@@ -17,17 +17,13 @@ from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition, read_definition
 from streaming.gateway.health import Health, rate
+from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.gateway.writer import Writer
-from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log
+from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, published_spaces
+from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
 
-_TICKS_UNPROCESSED = 10
-# Beyond so many, a tick only so often.
-_SLOW_TICK_US = 5_000_000
-# The newest control entries that are searched for ticks.
-_ENTRIES_SEARCHED = 64
 # Reports over which rates are taken.
 _COUNTS_KEPT = 11
 # Short, so that a Redis that hangs does not hold up the end of the process.
@@ -35,13 +31,22 @@ _REDIS_TIMEOUT_S = 1.0
 
 
 class Gateway:
-    """Runs every enabled stream of one space.
+    """Runs every enabled stream of every space.
 
     Parameters
     ----------
     redis_url : str
     config : GatewayConfig
     clock : Clock, optional
+
+    Attributes
+    ----------
+    intakes : dict of str to Intake
+        By space.
+    streams : dict of str to RunningStream
+        Those that run, by name.
+    health : dict of str to Health
+        By stream.
     """
 
     def __init__(self, redis_url: str, config: GatewayConfig, clock: Clock | None = None) -> None:
@@ -52,18 +57,20 @@ class Gateway:
             socket_connect_timeout=_REDIS_TIMEOUT_S,
             retry=redis.retry.Retry(NoBackoff(), 0),
         )
-        self.log = Log(self.client, config.space, config.partitions)
-        self.writer = Writer(self.log, config)
+        self.intakes = {EARTH.name: Intake(EARTH, self.client, config)}
         self.health: dict[str, Health] = {}
         self.streams: dict[str, RunningStream] = {}
-        self._applied: dict[str, bytes | None] = {}
+        # What was last made of each stream: its definition and its space.
+        self._applied: dict[str, tuple[bytes, Space | None]] = {}
         self._tasks: dict[str, asyncio.Task] = {}
         self._counts: dict[str, deque[tuple[int, int]]] = {}
         self._health_log = asyncio.Lock()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Run until told to stop, then write what is queued and return."""
-        duties = [asyncio.create_task(duty) for duty in (self.writer.run(), self._watch(), self._report())]
+        for intake in self.intakes.values():
+            intake.start()
+        duties = [asyncio.create_task(duty) for duty in (self._watch(), self._report())]
         stopping = asyncio.create_task(stop.wait())
         try:
             done, _ = await asyncio.wait([*duties, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -71,40 +78,53 @@ class Gateway:
                 duty.result()  # a duty ends only by an error of ours
         finally:
             await _cancel(*duties, stopping, *self._tasks.values())
+            await asyncio.gather(*(intake.stop() for intake in self.intakes.values()))
             await self._last_words()
             self.client.close()
 
-    async def reconcile(self, wanted: Mapping[str, bytes]) -> None:
+    async def reconcile(self, wanted: Mapping[str, bytes], spaces: Mapping[str, Space]) -> None:
         """Start, stop and restart streams so that those run which the definitions ask for; touch no other.
 
         Parameters
         ----------
         wanted : mapping of str to bytes
-            The JSON definitions of this space's streams, by name.
+            The JSON definitions of the streams, by name.
+        spaces : mapping of str to Space
+            By name.
         """
-        for name in [name for name in self._applied if name not in wanted]:
+        for name in [name for name in self.health if name not in wanted]:
             await self._drop(name)
+        for name in [name for name, intake in self.intakes.items() if spaces.get(name) != intake.space]:
+            await self._close(name)
+        for name in [name for name in spaces if name not in self.intakes]:
+            self.intakes[name] = Intake(spaces[name], self.client, self.config)
+            self.intakes[name].start()
         for name, payload in wanted.items():
-            if self._applied.get(name) != payload:
+            target = (payload, spaces.get(_space_name(payload)))
+            if self._applied.get(name) != target:
                 await self._apply(name, payload)
+                self._applied[name] = target
 
     async def _apply(self, name, payload):
         await self._halt(name)
-        health = self.health.setdefault(name, Health(self.config.space))
+        space = _space_name(payload)
+        if name in self.health and self.health[name].space != space:
+            await self._drop(name)
+        health = self.health.setdefault(name, Health(space))
         try:
             definition = read_definition(payload)
-            check_definition(definition)
-            await asyncio.to_thread(self.log.send, "stream", stream=name, ttl_s=definition.ttl_s)
+            check_definition(definition, {name: intake.space for name, intake in self.intakes.items()})
+            await asyncio.to_thread(self.intakes[space].log.send, "stream", stream=name, ttl_s=definition.ttl_s)
             health.enter("stopped")
             if definition.enabled:
                 self._start(definition, health)
         except InvalidOptions as error:
             health.enter("failed", error)
-        self._applied[name] = payload
 
     def _start(self, definition: StreamDefinition, health: Health):
-        queue = self.writer.queue(definition.name, live=True)
-        stream = RunningStream(definition, Outlet(queue, health, self.clock, self.config))
+        intake = self.intakes[definition.space]
+        queue = intake.writer.queue(definition.name, live=True)
+        stream = RunningStream(definition, Outlet(queue, health, self.clock, self.config, intake.space))
         queue.live = stream.transport.live
         self.streams[definition.name] = stream
         self._tasks[definition.name] = asyncio.create_task(stream.run(), name=definition.name)
@@ -116,20 +136,27 @@ class Gateway:
 
     async def _drop(self, name):
         await self._halt(name)
-        await self.writer.discard(name)
-        await asyncio.to_thread(self.log.send, "drop_stream", stream=name)
+        if intake := self.intakes.get(self.health[name].space):
+            await intake.writer.discard(name)
+            await asyncio.to_thread(intake.log.send, "drop_stream", stream=name)
         async with self._health_log:
             await asyncio.to_thread(self.client.hdel, HEALTH_KEY, name)
-            self.health.pop(name, None)
+            del self.health[name]
             self._counts.pop(name, None)
-        del self._applied[name]
+        self._applied.pop(name, None)
+
+    async def _close(self, space):
+        """Let go of a space that is no more, or no longer what it was; its streams are halted."""
+        for name in [name for name in self.streams if self.health[name].space == space]:
+            await self._halt(name)
+        await self.intakes.pop(space).stop()
 
     async def _watch(self):
         """Follow the definitions: at once when told of a change, and every few seconds in any case."""
         while True:
             try:
                 if not self._applied:
-                    self._applied = dict.fromkeys(await asyncio.to_thread(self._known))
+                    self.health |= await asyncio.to_thread(self._known)
                 await self._follow()
             except redis.RedisError as error:
                 logger.warning("the definitions cannot be read: %s", error)
@@ -144,51 +171,34 @@ class Gateway:
         async with listener, listener.pubsub(ignore_subscribe_messages=True) as told:
             await told.subscribe(STREAMS_CHANNEL)
             while True:
-                await self.reconcile(await asyncio.to_thread(self._wanted))
+                await self.reconcile(*await asyncio.to_thread(self._wanted))
                 await _message(told, self.config.reread_s)
 
     def _wanted(self):
         documents = self.client.hgetall(STREAMS_KEY)
-        return {name.decode(): payload for name, payload in documents.items() if self._is_ours(payload)}
+        return {name.decode(): payload for name, payload in documents.items()}, published_spaces(self.client)
 
     def _known(self):
         """Return the streams that an earlier gateway ran, so that those removed since are dropped."""
-        return [name.decode() for name, payload in self.client.hgetall(HEALTH_KEY).items() if self._is_ours(payload)]
-
-    def _is_ours(self, payload):
-        try:
-            document = orjson.loads(payload)
-        except orjson.JSONDecodeError:
-            return False
-        return isinstance(document, dict) and document.get("space") == self.config.space
+        told = self.client.hgetall(HEALTH_KEY)
+        return {name.decode(): Health(_space_name(counters)) for name, counters in told.items()}
 
     async def _report(self):
-        """Every second: a tick for the engine, a sign of life, and the health of the streams."""
+        """Every second: a tick for each engine, a sign of life, and the health of the streams."""
         while True:
             try:
-                await asyncio.to_thread(self._tick)
-                await asyncio.to_thread(self.client.hset, self.log.names.gateway, "at_us", self.clock.now_us())
+                for intake in list(self.intakes.values()):
+                    intake.check()
+                    await asyncio.to_thread(intake.live, self.clock.now_us())
                 await self._write_health()
             except redis.RedisError as error:
                 logger.warning("the control log cannot be written: %s", error)
             await self.clock.sleep(self.config.report_s)
 
-    def _tick(self):
-        """Advance the space's clock, slowly if the engine is down: more ticks would only make the log longer.
-
-        Not to tick at all would be too little: what an engine has taken it trims from the log once more has come.
-        """
-        newest = self.client.xrevrange(self.log.names.control, count=_ENTRIES_SEARCHED)
-        entries = (orjson.loads(fields[b"entry"]) for _, fields in newest)
-        ticks_us = [entry["now_us"] for entry in entries if entry["op"] == "tick"]
-        now_us = self.clock.now_us()
-        if len(ticks_us) <= _TICKS_UNPROCESSED or now_us >= ticks_us[0] + _SLOW_TICK_US:
-            self.log.send("tick", now_us=now_us)
-
     def _documents(self):
         now_us = self.clock.now_us()
         for name, health in self.health.items():
-            if queue := self.writer.queues.get(name):
+            if (intake := self.intakes.get(health.space)) and (queue := intake.writer.queues.get(name)):
                 health.merged = queue.merged
             counts = self._counts.setdefault(name, deque(maxlen=_COUNTS_KEPT))
             counts.append((now_us, health.elements))
@@ -206,11 +216,23 @@ class Gateway:
                 health.enter("stopped")
         try:
             async with asyncio.timeout(self.config.stop_s):
-                await self.writer.flush()
+                for intake in self.intakes.values():
+                    await intake.writer.flush()
                 await self._write_health()
         except (redis.RedisError, TimeoutError) as error:
-            waiting = sum(queue.rows for queue in self.writer.queues.values())
+            queues = [queue for intake in self.intakes.values() for queue in intake.writer.queues.values()]
+            waiting = sum(queue.rows for queue in queues)
             logger.warning("stopped with %d elements unwritten: %s", waiting, error or type(error).__name__)
+
+
+def _space_name(payload):
+    """Return the name of the space that a definition, or a stream's health, states; empty where it states none."""
+    try:
+        document = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return ""
+    space = document.get("space") if isinstance(document, dict) else None
+    return space if isinstance(space, str) else ""
 
 
 async def _message(told, timeout_s):

@@ -18,7 +18,7 @@ from streaming.gateway.health import Health
 from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
-from streaming.spaces import SPACES
+from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Outlet:
     health: Health
     clock: Clock
     config: GatewayConfig
+    space: Space = EARTH
 
 
 class RunningStream:
@@ -136,4 +137,4 @@ class RunningStream:
 
     def _decoder(self):
         definition = self.definition
-        return make_decoder(definition.decoder, definition.name, SPACES[definition.space])
+        return make_decoder(definition.decoder, definition.name, self.outlet.space)

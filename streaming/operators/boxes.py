@@ -30,7 +30,7 @@ def intersects(
     """
     keep = np.ones(len(row), dtype=bool)
     for axis, dimension in enumerate(space.dimensions):
-        if np.isneginf(others[:, axis]).all() or np.isneginf(boxes[:, axis]).all():
+        if _unbounded(others, axis, space) or _unbounded(boxes, axis, space):
             continue
         low, high = boxes[row, axis], boxes[row, space.n + axis]
         other_low, other_high = others[other_row, axis], others[other_row, space.n + axis]
@@ -41,6 +41,11 @@ def intersects(
             meet |= (low - turn <= other_high) & (other_low <= high - turn)
         keep &= meet
     return keep
+
+
+def _unbounded(boxes, axis, space):
+    """Tell whether no box has a bound in a dimension."""
+    return np.isneginf(boxes[:, axis]).all() and np.isposinf(boxes[:, space.n + axis]).all()
 
 
 def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndarray:

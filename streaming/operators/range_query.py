@@ -78,11 +78,10 @@ class RangeQueries:
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
-        n = self.space.n
-        x, y = 0, min(1, n - 1)
-        point = ((bounds[:, x] == bounds[:, n + x]) & (bounds[:, y] == bounds[:, n + y]))[rows]
+        n, y = self.space.n, min(1, self.space.n - 1)
+        point = ((bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y]))[rows]
         at = np.flatnonzero(point)
-        row, query = index.at_points(bounds[rows[at], x], bounds[rows[at], y])
+        row, query = index.at_points(bounds[rows[at], 0], bounds[rows[at], y] if n > 1 else np.zeros(len(at)))
         row = at[row]
         if len(at) < len(rows):
             at = np.flatnonzero(~point)
@@ -94,18 +93,12 @@ class RangeQueries:
 
     def _at_boxes(self, index, bounds):
         """Return candidates of boxes, which a factor may have enlarged and which may cross the end of a circle."""
-        n = self.space.n
         bounds = enlarged(bounds, "enlarge_factor", self._factor, self.space)
         if self._metres:
             bounds = enlarged(bounds, "enlarge_m", self._metres, self.space)
-        plane = bounds[:, [0, min(1, n - 1), n, n + min(1, n - 1)]]
+        turned, plane = _with_turns(np.arange(len(bounds)), _in_plane(bounds, self.space), self.space)
         row, query = index.at_boxes(plane)
-        dimension = self.space.dimensions[0]
-        for turn in (-dimension.extent, dimension.extent) if dimension.wraps else ():
-            over = np.flatnonzero(plane[:, 2] >= dimension.hi if turn < 0 else plane[:, 0] < dimension.lo)
-            turned_row, turned_query = index.at_boxes(plane[over] + [turn, 0, turn, 0])
-            row, query = np.r_[row, over[turned_row]], np.r_[query, turned_query]
-        return row, query
+        return turned[row], query
 
     def _satisfies(self, bounds, row, query):
         """Evaluate area, transformation, query box and report for candidate pairs."""
@@ -158,6 +151,27 @@ def _reach(area, compare, outside, margins, space):
     return np.where(narrower[:, None], grown, area)
 
 
+def _in_plane(boxes, space):
+    """Return boxes in the first two dimensions, those of the index, (N, 4); flat where the space has but one."""
+    if space.n == 1:
+        return np.stack([boxes[:, 0], np.zeros(len(boxes)), boxes[:, 1], np.zeros(len(boxes))], axis=1)
+    return boxes[:, [0, 1, space.n, space.n + 1]]
+
+
+def _with_turns(numbers, plane, space):
+    """Return numbered boxes of the plane, those that cross an end of a circle once more, a turn back or forth."""
+    for axis, dimension in enumerate(space.dimensions[:2]):
+        if dimension.wraps:
+            low, high = plane[:, axis], plane[:, 2 + axis]
+            finite = np.isfinite(low) & np.isfinite(high)
+            over, under = np.flatnonzero(finite & (high >= dimension.hi)), np.flatnonzero(finite & (low < dimension.lo))
+            turn = np.zeros(4)
+            turn[[axis, 2 + axis]] = dimension.extent
+            numbers = np.r_[numbers, numbers[over], numbers[under]]
+            plane = np.vstack([plane, plane[over] - turn, plane[under] + turn])
+    return numbers, plane
+
+
 def _plane(boxes, space):
     """Return the extents of boxes in the first two dimensions, those of the index."""
     return np.prod(np.minimum(boxes[:, space.n :] - boxes[:, : space.n], FAR)[:, :2], axis=1)
@@ -186,14 +200,8 @@ def _margins(transform):
 
 
 def _index(queries, reach, space):
-    """Index the queries' reach in the plane of the first two dimensions, once more a turn back where a box wraps."""
-    n = space.n
-    boxes = reach[queries][:, [0, min(1, n - 1), n, n + min(1, n - 1)]]
-    dimension = space.dimensions[0]
-    if dimension.wraps:
-        over = boxes[:, 2] >= dimension.hi
-        boxes = np.vstack([boxes, boxes[over] - [dimension.extent, 0, dimension.extent, 0]])
-        queries = np.r_[queries, queries[over]]
+    """Index the queries' reach in the plane of the first two dimensions, once more a turn away where a box wraps."""
+    queries, boxes = _with_turns(queries, _in_plane(reach[queries], space), space)
     return QueryIndex(boxes, queries)
 
 

@@ -11,8 +11,8 @@ import orjson
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
 from streaming.operators.range_query import RangeQueries
-from streaming.plans import RangePlan, parse_plan, plan_document
-from streaming.spaces import SPACES, Space
+from streaming.plans import Plan, RangePlan, parse_plan, plan_document
+from streaming.spaces import Space
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
@@ -27,18 +27,18 @@ class Registration:
     ----------
     revision : int
         Rises with each change of the query.
-    plan : RangePlan or None
+    plan : Plan or None
         None once cancelled.
     text : bytes
         The plan as JSON, kept since the whole registry is written whenever one query changes.
     """
 
     revision: int
-    plan: RangePlan | None
+    plan: Plan | None
     text: bytes = b"null"
 
     @classmethod
-    def of(cls, revision: int, plan: RangePlan | None, space: Space) -> "Registration":
+    def of(cls, revision: int, plan: Plan | None, space: Space) -> "Registration":
         """Return the registration of a plan."""
         return cls(revision, plan, orjson.dumps(plan and plan_document(plan, space)))
 
@@ -105,7 +105,7 @@ class Registry:
     def compiled(self, ids: np.ndarray) -> RangeQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
         plans = [self.registrations[query].plan for query in ids.tolist()]
-        return RangeQueries([plan for plan in plans if plan is not None], self.space)
+        return RangeQueries([plan for plan in plans if isinstance(plan, RangePlan)], self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -135,13 +135,12 @@ class Registry:
             [query, registration.revision, orjson.Fragment(registration.text)]
             for query, registration in self.registrations.items()
         ]
-        return orjson.dumps({"space": self.space.name, "queries": queries, "ttl_us": list(self.ttl_us.items())})
+        return orjson.dumps({"queries": queries, "ttl_us": list(self.ttl_us.items())})
 
     @classmethod
-    def from_json(cls, text: bytes) -> "Registry":
-        """Return the registry that `to_json` wrote."""
+    def from_json(cls, text: bytes, space: Space) -> "Registry":
+        """Return the registry of a space that `to_json` wrote."""
         document = orjson.loads(text)
-        space = SPACES[document["space"]]
         registrations = {
             query: Registration.of(revision, plan and parse_plan(plan, space), space)
             for query, revision, plan in document["queries"]

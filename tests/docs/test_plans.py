@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from streaming.plans import EMITS, ENLARGEMENTS, PLAN_KEYS, REPORTS, parse_plan, plan_document
+from streaming.plans import EMITS, ENLARGEMENTS, REPORTS, parse_plan, plan_document
+from streaming.plans.documents import RANGE_KEYS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
 
 
-@pytest.mark.parametrize("word", [*PLAN_KEYS, *REPORTS, *EMITS, *ENLARGEMENTS])
+@pytest.mark.parametrize("word", [*RANGE_KEYS, *REPORTS, *EMITS, *ENLARGEMENTS])
 def test_every_word_of_a_plan_is_described(word):
     assert f"`{word}`" in TEXT or f'"{word}"' in TEXT
 

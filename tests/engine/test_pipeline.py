@@ -67,7 +67,7 @@ def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_set
     from streaming.engine.pipeline import start_query
 
     settings = dataclasses.replace(spark_settings, state_dir=tmp_path / "engine", max_blocks=8)
-    log = Log(redis_client, settings.space, settings.partitions)
+    log = Log(redis_client, settings.space.name, settings.partitions)
     reader, rng, truth = Reader(log), np.random.default_rng(5), {}
     places = rng.uniform(-10, 10, (SHIPS, 2))
     for number, plan in enumerate(PLANS):

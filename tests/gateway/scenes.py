@@ -73,18 +73,18 @@ def payload(chunks):
     return b"".join(chunk.payload for chunk in chunks)
 
 
-def ingested(client, stream, partitions=2):
+def ingested(client, stream, partitions=2, space=EARTH):
     """Return the elements of a stream in the ingest log."""
     blocks = [
         from_ipc(fields[b"block"])
         for partition in range(partitions)
-        for _, fields in client.xrange(LogNames("earth").ingest(partition))
+        for _, fields in client.xrange(LogNames(space.name).ingest(partition))
         if fields[b"stream"].decode() == stream
     ]
-    return pa.concat_tables([element_schema(EARTH).empty_table(), *blocks])
+    return pa.concat_tables([element_schema(space).empty_table(), *blocks])
 
 
-def control(client, op):
+def control(client, op, space="earth"):
     """Return the control entries of one kind."""
-    entries = [orjson.loads(fields[b"entry"]) for _, fields in client.xrange(LogNames("earth").control)]
+    entries = [orjson.loads(fields[b"entry"]) for _, fields in client.xrange(LogNames(space).control)]
     return [entry for entry in entries if entry["op"] == op]

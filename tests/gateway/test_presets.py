@@ -10,6 +10,7 @@ from streaming.gateway import samples
 from streaming.gateway.definitions import check_definition, read_definition
 from streaming.gateway.presets import DEMO_STREAMS, FLIGHTS_DECODER
 from streaming.gateway.samples import FLIGHTS, prepare_flights
+from streaming.spaces import EARTH
 
 STATES = [
     {"icao24": "b", "timestamp": 36_002_000, "longitude": 8.5, "latitude": 47.5, "altitude": 1000.0},
@@ -32,7 +33,7 @@ def package(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("stream", DEMO_STREAMS, ids=lambda stream: stream["name"])
 def test_every_preset_is_a_definition_that_can_run(stream):
-    check_definition(read_definition(orjson.dumps(stream)))
+    check_definition(read_definition(orjson.dumps(stream)), {"earth": EARTH})
     assert stream["icon"] in {"aircraft", "ship", "bus"}
     assert stream["title"]
 
@@ -62,7 +63,7 @@ def test_only_the_presets_that_need_no_internet_are_on():
 )
 def test_a_definition_that_cannot_run_is_refused_with_its_rule(payload, message):
     with pytest.raises(InvalidOptions, match=message):
-        check_definition(read_definition(payload))
+        check_definition(read_definition(payload), {"earth": EARTH})
 
 
 def test_flights_of_the_busy_hours_are_sorted_by_time_and_written_once(package, tmp_path):

@@ -8,7 +8,9 @@ import pytest
 
 from streaming.errors import LookoutError
 from streaming.settings import EngineSettings, embedded_redis_file, redis_url
+from streaming.spaces import EARTH
 
+PRICES = '{"name": "prices", "dimensions": [{"name": "price", "lo": 0, "hi": 9}]}'
 ROOT = Path(__file__).parents[2]
 OPERATIONS = ROOT / "docs" / "operations.md"
 ENVIRONMENT_NAME = re.compile(r"""["'`]((?:LOOKOUT_[A-Z_]+|DATABASE_URL|REDIS_URL|JAVA_HOME))["'`]""")
@@ -32,10 +34,10 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_DRIVER_MEMORY": "2g",
         "LOOKOUT_SHUFFLE_PARTITIONS": "6",
         "JAVA_HOME": "/java",
+        "LOOKOUT_SPACE": PRICES,
     }
     changed, default = EngineSettings.from_environ(given), EngineSettings()
-    same = [f.name for f in fields(EngineSettings) if getattr(changed, f.name) == getattr(default, f.name)]
-    assert same == ["space"]  # there is only one space
+    assert not [f.name for f in fields(EngineSettings) if getattr(changed, f.name) == getattr(default, f.name)]
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "²"])
@@ -44,9 +46,13 @@ def test_a_count_that_is_no_positive_whole_number_is_refused_with_its_name(value
         EngineSettings.from_environ({"LOOKOUT_PARTITIONS": value})
 
 
-def test_an_unknown_space_is_refused():
-    with pytest.raises(LookoutError, match="LOOKOUT_SPACE must be one of earth; got 'mars'"):
-        EngineSettings.from_environ({"LOOKOUT_SPACE": "mars"})
+def test_a_space_is_earth_or_described_and_names_its_state_folder():
+    assert EngineSettings.from_environ({"LOOKOUT_SPACE": "earth"}).space == EARTH
+    settings = EngineSettings.from_environ({"LOOKOUT_SPACE": PRICES})
+    assert (settings.space.n, settings.state_dir) == (1, settings.home / "engine" / "prices")
+    for text, words in (("mars", "a space must be a JSON object"), ('{"name": "a"}', "dimensions must be a list")):
+        with pytest.raises(LookoutError, match=f"LOOKOUT_SPACE must be earth or the JSON document of a space: {words}"):
+            EngineSettings.from_environ({"LOOKOUT_SPACE": text})
 
 
 def test_redis_is_the_declared_one_else_the_embedded_one_else_the_usual_one(tmp_path):

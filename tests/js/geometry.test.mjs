@@ -37,6 +37,11 @@ test("a rectangle is shown in the copy of the world that is on the screen", () =
   assert.equal(geometry.rectangleOf({ lo: [170, 0], hi: [190, 1] }, 179).west, 170);
 });
 
+test("a box without a bound reaches to the end of the world", () => {
+  const belt = { west: -180, south: 46, east: 180, north: 90 };
+  assert.deepEqual(geometry.rectangleOf({ lo: [null, 46], hi: [null, null] }, 0), belt);
+});
+
 test("a padded view is larger by the share on every side", () => {
   assert.deepEqual(geometry.paddedBox({ west: 0, south: 0, east: 10, north: 20 }, 0.2), { lo: [-2, -4], hi: [12, 24] });
 });

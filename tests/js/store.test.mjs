@@ -162,3 +162,22 @@ test("objects in a box are counted by stream, the busiest first, across the anti
   }
   assert.deepEqual(count([175, 0], [185, 2]), [["aircraft", 3], ["ships", 2]]);
 });
+
+test("the map shows the streams, queries and engine of geographic spaces only", () => {
+  const store = createStore();
+  const spaces = [{ name: "earth", geographic: true }, { name: "prices", geographic: false }];
+  const shares = { ...SHIPS, name: "shares", space: "prices" };
+  const engine = { type: "engine.status", alive: true, lag_ms: 100, elements_per_s: 1 };
+  const messages = [
+    { ...hello({ ...SHIPS, space: "earth" }, shares), spaces },
+    status(7, { space: "earth" }),
+    status(8, { space: "prices", stream: "shares", plan: { stream: "shares", compare: { lo: [100], hi: [null] } } }),
+    { ...engine, space: "earth" },
+    { ...engine, space: "prices", alive: false },
+  ];
+  for (const message of messages) store.apply(message, NOW);
+  assert.deepEqual([...store.streams.keys()], ["ships"]);
+  assert.deepEqual([...store.queries.keys()], [7]);
+  assert.equal(store.engine.alive, true);
+  assert.deepEqual([store.maps("earth"), store.maps("prices")], [true, false]);
+});

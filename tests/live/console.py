@@ -5,7 +5,7 @@ import sys
 
 from django.contrib.auth import get_user_model
 
-from webapp.models import ApiToken, LoginLink, Query, Stream
+from webapp.models import ApiToken, Event, LoginLink, Query, Space, Stream
 
 
 def token(name: str, staff: bool) -> str:
@@ -45,6 +45,28 @@ def remove_stream(name: str) -> None:
     Stream.objects.get(name=name).delete()
 
 
+def add_space(name: str, definition: dict) -> None:
+    """Save a space as the admin does."""
+    space = Space(name=name, definition=definition)
+    space.full_clean()
+    space.save()
+
+
+def remove_space(name: str) -> None:
+    """Delete a space as the admin does."""
+    Space.objects.get(name=name).delete()
+
+
+def forget_query(number: int) -> None:
+    """Delete a query as the admin does."""
+    Query.objects.get(pk=number).delete()
+
+
+def events(number: int) -> list[tuple]:
+    """Return the recorded events of a query, the oldest first."""
+    return list(Event.objects.filter(query=number).order_by("pk").values_list("sign", "key", "bounds"))
+
+
 def queries() -> list[dict]:
     """Return how each saved query stands."""
     return [query.document() for query in Query.objects.select_related("owner")]
@@ -56,6 +78,10 @@ COMMANDS = {
     "add_stream": add_stream,
     "enable_stream": enable_stream,
     "remove_stream": remove_stream,
+    "add_space": add_space,
+    "remove_space": remove_space,
+    "forget_query": forget_query,
+    "events": events,
     "queries": queries,
 }
 

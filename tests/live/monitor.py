@@ -47,8 +47,8 @@ class Monitor:
         The queries that it subscribes to; views are not among them.
     statuses, streams : dict
         The last `query.status` by query, and the last `stream.status`.
-    engine : dict
-        The last `engine.status`.
+    engines : dict
+        The last `engine.status` of each space.
     faults : list of str
         Where the server broke the grammar of answers.
     errors : list of dict
@@ -62,7 +62,7 @@ class Monitor:
         self.answers: dict[int, dict[str, dict]] = {}
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
-        self.engine: dict[str, Any] = {}
+        self.engines: dict[str, dict] = {}
         self.faults: list[str] = []
         self.errors: list[dict] = []
         self.snapshots = self.changes = self.resyncs = self.connections = 0
@@ -157,6 +157,11 @@ class Monitor:
         except TimeoutError:
             raise AssertionError(f"not in {timeout_s} s: {what if isinstance(what, str) else what()}") from None
 
+    @property
+    def engine(self) -> dict[str, Any]:
+        """The last `engine.status` of the built-in space."""
+        return self.engines.get("earth", {})
+
     def status(self, query: int) -> str:
         """Return how a query stands."""
         return self.statuses.get(query, {}).get("status", "")
@@ -218,7 +223,7 @@ class Monitor:
         self._views = views
 
     def _take_engine(self, message, _):
-        self.engine = message
+        self.engines[message["space"]] = message
 
     def _take_streams(self, message, _):
         self.streams = message["streams"]

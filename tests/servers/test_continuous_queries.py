@@ -51,7 +51,7 @@ def random_box(rng):
     return low + high
 
 
-def random_event(rng):
+def random_event(rng, random_plan, random_box):
     kind = rng.choice(["element"] * 6 + ["register", "register", "cancel", "silence"])
     properties = {"kind": rng.choice(["cargo", "tanker"]), "speed_mps": rng.randint(0, 6)}
     details = {
@@ -63,18 +63,21 @@ def random_event(rng):
     return (kind, *details[kind]())
 
 
-def random_history(rng):
+def random_history(rng, random_plan=random_plan, random_box=random_box):
     """Return batches, each (whether the engine restarts before it, events); updates' versions rise slowly."""
     start = [("register", query, random_plan(rng)) for query in (1, 2, 3)]
-    batches = [(rng.random() < 0.3, [random_event(rng) for _ in range(rng.randint(0, 12))]) for _ in range(8)]
+    batches = [
+        (rng.random() < 0.3, [random_event(rng, random_plan, random_box) for _ in range(rng.randint(0, 12))])
+        for _ in range(8)
+    ]
     return [(False, start), *batches]
 
 
 class World:
     """The oracle: what is true, kept one element at a time."""
 
-    def __init__(self, ttl):
-        self.newest, self.plans, self.ttl, self.now_us = {}, {}, ttl, 0
+    def __init__(self, ttl, space):
+        self.newest, self.plans, self.ttl, self.space, self.now_us = {}, {}, ttl, space, 0
 
     def update(self, stream, key, version, box, text):
         known = self.newest.get((stream, key))
@@ -86,13 +89,14 @@ class World:
         return {
             key: (box, text)
             for (stream, key), (_, box, text, heard_us) in self.newest.items()
-            if satisfies(plan, stream, box, text) and (limit is None or heard_us >= self.now_us - limit * SECOND_US)
+            if satisfies(plan, stream, box, text, self.space)
+            and (limit is None or heard_us >= self.now_us - limit * SECOND_US)
         }
 
 
 def play(history, ttl, engine):
     """Play a history through the engine, comparing with the oracle after every batch; return the client."""
-    world, client, elements, revision = World(ttl), Client(), [], 0
+    world, client, elements, revision = World(ttl, engine.space), Client(), [], 0
     control = [{"op": "stream", "stream": stream, "ttl_s": ttl_s} for stream, ttl_s in ttl.items()]
 
     def cut():
@@ -108,12 +112,13 @@ def play(history, ttl, engine):
         if event == "element":
             stream, key, version, box, properties = details
             (box,) = wrapped(np.array([box]), engine.space).tolist()
-            elements.append((stream, world.now_us, one(stream, key, version, box, properties)))
+            elements.append((stream, world.now_us, one(stream, key, version, box, properties, engine.space)))
             world.update(stream, key, version, box, orjson.dumps(properties).decode())
         elif event == "register":
             query, plan = details
             world.plans[query] = plan
-            control.append({"op": "register", "query": query, "revision": revision, "plan": plan_document(plan)})
+            document = plan_document(plan, engine.space)
+            control.append({"op": "register", "query": query, "revision": revision, "plan": document})
         elif event == "cancel":
             world.plans.pop(details[0], None)
             control.append({"op": "cancel", "query": details[0], "revision": revision})

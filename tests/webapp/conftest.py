@@ -14,9 +14,10 @@ from django.test import Client
 from streaming.elements import from_ipc, point_elements
 from streaming.logs import FIRST, Log
 from streaming.results import read_frame
+from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
 from webapp.celery import app as celery_app
-from webapp.models import ApiToken, Stream
+from webapp.models import ApiToken, Space, Stream
 from webapp.settings import channel_layers
 
 BOX = {"lo": [10, 50], "hi": [20, 60]}
@@ -45,6 +46,15 @@ def project(settings, redis_server, redis_client):
     return settings
 
 
+@pytest.fixture(autouse=True)
+def earth(project, request):
+    """Make the built-in space again: what the migrations made is gone once a test has committed."""
+    if request.node.get_closest_marker("django_db") or "transactional_db" in request.fixturenames:
+        request.getfixturevalue("transactional_db")
+        definition = {name: value for name, value in space_document(EARTH).items() if name != "name"}
+        Space.objects.get_or_create(name=EARTH.name, defaults={"title": "Earth", "definition": definition})
+
+
 class Rig:
     """The engine's home and region tasks in a thread, on the real logs; Spark would run the same tasks.
 
@@ -53,11 +63,12 @@ class Rig:
     client : redis.Redis
     root : pathlib.Path
         For the engine's state files.
+    space : Space
     """
 
-    def __init__(self, client, root):
-        self.log = Log(client, "earth", 2)
-        self.engine = Engine(root)
+    def __init__(self, client, root, space=EARTH):
+        self.log, self.space = Log(client, space.name, 2), space
+        self.engine = Engine(root, space=space)
         self.batches = 0
         self._names = (self.log.names.control, *map(self.log.names.ingest, range(2)))
         self._read = dict.fromkeys(self._names, FIRST)
@@ -89,12 +100,12 @@ class Rig:
         self.batches += 1
 
     def move(self, positions, stream="ships", at_us=None, properties=None):
-        """Tell where objects are: (lon, lat) by key."""
+        """Tell where objects are: coordinates by key."""
         now_us = time.time_ns() // 1000
         keys = list(positions)
         times = [at_us or now_us] * len(keys)
         coordinates = [positions[key] for key in keys]
-        table = point_elements(stream, keys, times, coordinates, [properties] * len(keys))
+        table = point_elements(stream, keys, times, coordinates, [properties] * len(keys), self.space)
         self.log.ingest(table, stream, now_us)
 
 

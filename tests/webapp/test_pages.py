@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 STREAM = {
     "name": "feed",
+    "space": "earth",
     "title": "Feed",
     "icon": "ship",
     "enabled": "on",

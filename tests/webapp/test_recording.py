@@ -12,6 +12,7 @@ from streaming import logs
 from streaming.logs import Log, LogNames
 from streaming.results import ENTERED, EXPIRED, HANDOFF, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
 from streaming.servers.assembler import net
+from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
@@ -56,9 +57,9 @@ def test_events_are_net_and_recorded_once(log, redis_client, user):
     query = made(user).pk
     publish(log, 0, [(query, "a", ENTERED, MOVED), (query, "b", LEFT, HANDOFF)], [(query, "b", ENTERED, MOVED)])
     publish(log, 1, [(query, "a", LEFT, MOVED), (2**40 + 1, "view", ENTERED, MOVED), (query + 1, "x", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 3
+    assert recording.record_events(redis_client, EARTH) == 3
     publish(log, 1, [(query, "a", LEFT, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 0
+    assert recording.record_events(redis_client, EARTH) == 0
     events = Event.objects.order_by("pk").values_list("batch", "key", "sign", "reason", "lon", "lat")
     assert list(events) == [(0, "a", "+", "moved", 1.0, 2.0), (1, "a", "-", "moved", 1.0, 2.0)]
 
@@ -66,9 +67,9 @@ def test_events_are_net_and_recorded_once(log, redis_client, user):
 def test_a_batch_that_is_there_in_part_is_recorded_once_it_is_whole(log, redis_client, user):
     query = made(user).pk
     log.publish([fragment(0, 0, [(query, "a", ENTERED, MOVED)])])
-    assert recording.record_events(redis_client, "earth") == 0
+    assert recording.record_events(redis_client, EARTH) == 0
     log.publish([fragment(0, 1)])
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
 
 
 def test_of_many_events_the_newest_are_kept(log, redis_client, user, monkeypatch, caplog):
@@ -77,7 +78,7 @@ def test_of_many_events_the_newest_are_kept(log, redis_client, user, monkeypatch
     query = made(user).pk
     for batch in range(8):
         publish(log, batch, [(query, f"k{batch}", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 5
+    assert recording.record_events(redis_client, EARTH) == 5
     assert "3 were left out" in caplog.text
     assert sorted(Event.objects.values_list("key", flat=True)) == ["k5", "k6", "k7"]
 
@@ -111,31 +112,31 @@ def test_what_is_recorded_is_trimmed_and_what_is_not_is_kept(log, redis_client, 
     for batch in range(50):
         publish(log, batch, [(query, "a", ENTERED, MOVED)])
     log.publish([fragment(50, 0, [(query, "b", ENTERED, MOVED)])])
-    assert recording.record_events(redis_client, "earth") == 50
+    assert recording.record_events(redis_client, EARTH) == 50
     assert redis_client.xlen(EVENTS) == 2
     log.publish([fragment(50, 1)])
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
 
 
 def test_events_whose_transaction_fails_are_not_trimmed(log, redis_client, user, monkeypatch):
     publish(log, 0, [(made(user).pk, "a", ENTERED, MOVED)])
     with monkeypatch.context() as broken, pytest.raises(ZeroDivisionError):
         broken.setattr(recording, "_trim", lambda queries: 1 / 0)
-        recording.record_events(redis_client, "earth")
+        recording.record_events(redis_client, EARTH)
     assert (Event.objects.count(), redis_client.xlen(EVENTS)) == (0, REGIONS)
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
 
 
 def test_a_worker_that_was_away_for_a_minute_records_all(log, redis_client, user, monkeypatch, caplog):
     queries = [made(user).pk for _ in range(5)]
     publish(log, 0)
-    assert recording.record_events(redis_client, "earth") == 0
+    assert recording.record_events(redis_client, EARTH) == 0
     for batch in range(1, 240):
         publish(log, batch, [(query, f"k{n}", ENTERED, MOVED) for query in queries for n in range(4)])
     pass_time(monkeypatch, 60)
     publish(log, 240)
     assert redis_client.xlen(log.names.results) < 240, "readers of results have lost these"
-    assert recording.record_events(redis_client, "earth") == 239 * 20
+    assert recording.record_events(redis_client, EARTH) == 239 * 20
     assert Event.objects.count() == 239 * 20
     assert warnings(caplog) == []
 
@@ -143,32 +144,32 @@ def test_a_worker_that_was_away_for_a_minute_records_all(log, redis_client, user
 def test_a_recorder_loses_nothing_by_a_silence_of_the_engine(log, redis_client, user, monkeypatch, caplog):
     query = made(user).pk
     publish(log, 0, [(query, "a", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
     redis_client.xtrim(EVENTS, maxlen=0, approximate=False)
     publish(log, 0, [(query, "a", ENTERED, MOVED)])  # as an engine does that starts again
     publish(log, 1, [(query, "a", LEFT, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
     assert warnings(caplog) == []
 
 
 def test_a_recorder_says_which_batches_were_gone(log, redis_client, user, caplog):
     query = made(user).pk
     publish(log, 0)
-    recording.record_events(redis_client, "earth")
+    recording.record_events(redis_client, EARTH)
     for batch in range(1, 10):
         publish(log, batch, [(query, f"k{batch}", ENTERED, MOVED)])
     redis_client.xtrim(EVENTS, maxlen=7, approximate=False)
-    assert recording.record_events(redis_client, "earth") == 3
+    assert recording.record_events(redis_client, EARTH) == 3
     assert warnings(caplog) == ["events: batches 1 to 6 were gone unread and are not recorded"]
 
 
 def test_a_recorder_says_that_the_engine_began_anew(log, redis_client, user, caplog):
     query = made(user).pk
     publish(log, 7, [(query, "a", ENTERED, MOVED)])
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
     publish(log, 0, [(query, "a", ENTERED, MOVED)], epoch="f")
     publish(log, 1, epoch="f")
-    assert recording.record_events(redis_client, "earth") == 1
+    assert recording.record_events(redis_client, EARTH) == 1
     assert warnings(caplog) == ["events: the engine began anew; what it told after batch 7 unread is not recorded"]
 
 
@@ -176,11 +177,11 @@ def test_events_that_nobody_records_take_bounded_room(log, redis_client, user, m
     monkeypatch.setattr(logs, "EVENTS_KEPT_BYTES", 100_000)
     query = made(user).pk
     publish(log, 0)
-    recording.record_events(redis_client, "earth")
+    recording.record_events(redis_client, EARTH)
     for batch in range(1, 100):
         publish(log, batch, [(query, f"k{batch} {n}", ENTERED, MOVED) for n in range(100)])
         assert redis_client.memory_usage(EVENTS, samples=0) <= 100_000
-    stored = recording.record_events(redis_client, "earth")
+    stored = recording.record_events(redis_client, EARTH)
     oldest = Event.objects.order_by("pk").first().batch
     assert 0 < stored < 9_900
     assert f"events: batches 1 to {oldest - 1} were gone unread and are not recorded" in warnings(caplog)
@@ -194,9 +195,9 @@ def test_of_two_workers_one_records(log, redis_client, user, monkeypatch):
         step = collect(*arguments)
         with monkeypatch.context() as alone:
             alone.setattr(recording, "_collect", collect)
-            assert recording.record_events(redis_client, "earth") == 1
+            assert recording.record_events(redis_client, EARTH) == 1
         return step
 
     monkeypatch.setattr(recording, "_collect", overtaken)
-    assert recording.record_events(redis_client, "earth") == 0
+    assert recording.record_events(redis_client, EARTH) == 0
     assert Event.objects.count() == 1

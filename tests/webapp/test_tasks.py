@@ -7,12 +7,13 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 
 from streaming.logs import LogNames
+from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, PLAN, Rig
 from tests.webapp.test_recording import made
 from webapp import queries, recording, tasks
 from webapp.celery import app as celery_app
 from webapp.control import Acknowledgement, tell_engine
-from webapp.definitions import republish_streams
+from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, alive_key, retire_views, views_key
 from webapp.models import Query
 from webapp.notify import SHARED_GROUP, user_group
@@ -71,11 +72,11 @@ def test_a_query_that_is_told_again_is_neither_registered_nor_written_again(engi
     engine.move({"near": INSIDE})
     query = queries.register(user, "one", PLAN)
     before = Query.objects.get(pk=query.pk)
-    assert recording.record_events(engine.log.client, "earth") == 1
+    assert recording.record_events(engine.log.client, EARTH) == 1
     answers = tell_engine(engine.log.client, NAMES, [query], 5)
     assert tasks.settle(answers) == 0
     assert Query.objects.get(pk=query.pk).updated == before.updated
-    assert recording.record_events(engine.log.client, "earth") == 0
+    assert recording.record_events(engine.log.client, EARTH) == 0
 
 
 def test_all_that_ran_runs_in_a_new_state_of_the_engine(streams, user, redis_client, tmp_path):
@@ -221,9 +222,9 @@ def test_views_of_a_dead_web_process_are_cancelled_and_those_of_a_living_one_kep
         redis_client.sadd(WEBS_KEY, web)
         redis_client.sadd(views_key(web), view)
     redis_client.set(alive_key("alive"), "1")
-    assert retire_views(redis_client, NAMES) == 1
+    assert retire_views(redis_client) == 1
     assert [entry["query"] for entry in entries(redis_client, "cancel")] == [2**40 + 1]
-    assert retire_views(redis_client, NAMES) == 0
+    assert retire_views(redis_client) == 0
     assert redis_client.smembers(WEBS_KEY) == {b"alive"}
 
 
@@ -231,13 +232,14 @@ def test_saving_a_stream_publishes_its_definition(streams, redis_client):
     definition = json.loads(redis_client.hget("lookout:streams", "ships"))
     assert definition["transport"] == {"kind": "stdin"}
     assert definition["space"] == "earth"
+    republish()
     with redis_client.pubsub() as listener:
         listener.subscribe("lookout:streams:changed")
         listener.get_message(timeout=5)
         streams[0].enabled = False
         streams[0].save()
         assert listener.get_message(timeout=5)["data"] == b"ships"
-        republish_streams()
+        republish()
         assert listener.get_message(timeout=0.05) is None
     streams[0].delete()
     assert redis_client.hkeys("lookout:streams") == [b"buses"]
@@ -247,5 +249,5 @@ def test_saving_a_stream_publishes_its_definition(streams, redis_client):
 def test_redis_is_made_to_say_what_the_database_says(streams, redis_client):
     redis_client.flushall()
     redis_client.hset("lookout:streams", "gone", "{}")
-    assert republish_streams() == 2
+    assert republish() == 2
     assert sorted(redis_client.hkeys("lookout:streams")) == [b"buses", b"ships"]

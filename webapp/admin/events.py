@@ -9,8 +9,15 @@ from webapp.models import Event
 class EventAdmin(admin.ModelAdmin):
     """What entered and left answers."""
 
-    list_display = ("time", "query", "sign", "key", "reason", "lon", "lat")
-    list_filter = ("sign", "reason", "query__stream", ("query", admin.RelatedOnlyFieldListFilter), "time")
+    list_display = ("time", "query", "sign", "key", "reason", "lon", "lat", "bounds")
+    list_filter = (
+        "sign",
+        "reason",
+        "query__space",
+        "query__stream",
+        ("query", admin.RelatedOnlyFieldListFilter),
+        "time",
+    )
     list_select_related = ("query",)
     search_fields = ("key",)
     date_hierarchy = "time"

@@ -27,13 +27,24 @@ class QueryAdmin(admin.ModelAdmin):
     """Queries; whatever is done with them goes the way of the websocket."""
 
     form = QueryForm
-    list_display = ("id", "name", "owner", "stream", "status", "error", "shared", "revision", "updated")
+    list_display = ("id", "name", "owner", "stream", "space", "status", "error", "shared", "revision", "updated")
     list_display_links = ("id", "name")
-    list_filter = ("status", "stream", "shared", "owner")
-    list_select_related = ("owner",)
+    list_filter = ("status", "space", "stream", "shared", "owner")
+    list_select_related = ("owner", "space")
     search_fields = ("name", "owner__username", "error")
     actions = ("pause", "resume", "cancel")
-    readonly_fields = ("owner", "stream", "status", "error", "revision", "acknowledged", "epoch", "created", "updated")
+    readonly_fields = (
+        "owner",
+        "stream",
+        "space",
+        "status",
+        "error",
+        "revision",
+        "acknowledged",
+        "epoch",
+        "created",
+        "updated",
+    )
     fields = ("name", "plan", "shared", "paused", *readonly_fields)
 
     def save_model(self, request, obj, form, change):

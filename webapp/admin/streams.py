@@ -34,20 +34,20 @@ def _time(microseconds):
 class StreamAdmin(admin.ModelAdmin):
     """Streams with their health."""
 
-    list_display = ("name", "title", "enabled", "transport", "decoder", "state", "rate", "malformed")
-    list_filter = ("enabled", "transport", "decoder")
+    list_display = ("name", "title", "space", "enabled", "transport", "decoder", "state", "rate", "malformed")
+    list_filter = ("enabled", "space", "transport", "decoder")
     search_fields = ("name", "title")
     actions = ("start", "stop")
     readonly_fields = ("state", "counters", "malformed_input")
     fieldsets = (
-        (None, {"fields": ("name", "title", "icon", "enabled", "ttl_s")}),
+        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s")}),
         ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
         ("Health", {"fields": ("state", "counters", "malformed_input")}),
     )
 
     def get_readonly_fields(self, request, obj=None):
-        """Fix the name once it is saved."""
-        return (*self.readonly_fields, "name") if obj else self.readonly_fields
+        """Fix the name and the space once they are saved."""
+        return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
 
     @admin.action(description="Start selected streams")
     def start(self, request, queryset):

@@ -11,15 +11,16 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
-from streaming.spaces import SPACES
+from streaming.spaces import EARTH, space_document
 from webapp import queries
+from webapp.consumers.hubs import Hubs
 from webapp.consumers.limits import TokenBucket
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
-from webapp.hub import Subscription, current_hub
-from webapp.models import Query, Stream
-from webapp.notify import SHARED_GROUP, user_group
+from webapp.hub import Subscription
+from webapp.models import Query, Space, Stream
+from webapp.notify import SHARED_GROUP, SPACES_GROUP, user_group
 from webapp.queries import Refused
 
 logger = logging.getLogger(__name__)
@@ -52,20 +53,19 @@ class Monitor(AsyncWebsocketConsumer):
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
         self.warned = False
-        self.subscriptions: dict[int, Subscription] = {}
         self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
-        self.hub = current_hub()
-        self.viewport = Viewport(self)
+        self.hubs = Hubs(self)
+        self.viewport = Viewport(self.hubs, self.say)
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
         self.sender.add_done_callback(self._sender_ended)
-        for group in (user_group(self.user.pk), SHARED_GROUP):
+        for group in self._groups():
             await self.channel_layer.group_add(group, self.channel_name)
         hello, known = await database_sync_to_async(self._greeting)()
         self.say(hello)
         self.outbox.statuses(known)
-        await self.hub.attach(self)
+        await self.hubs.follow()
 
     async def receive(self, text_data=None, bytes_data=None):
         """Carry out a message, or say why not."""
@@ -106,8 +106,12 @@ class Monitor(AsyncWebsocketConsumer):
         for standing in event["queries"]:
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if not (mine or document["shared"]):
-                await self._drop(document["query"])
+                self.hubs.unsubscribe(document["query"])
             self.outbox.status(document["query"], status_frame(document, mine))
+
+    async def spaces_changed(self, _) -> None:
+        """Listen to the spaces that there are now."""
+        await self.hubs.follow()
 
     # One method for each type of message.
 
@@ -128,18 +132,18 @@ class Monitor(AsyncWebsocketConsumer):
 
     async def on_query_subscribe(self, reference, query, format):
         """Send a query's answer from now on."""
-        await database_sync_to_async(queries.visible)(self.user, query)
-        await self.subscribe(query, format)
+        space = (await database_sync_to_async(queries.visible)(self.user, query)).space_id
+        await self.hubs.subscribe(query, format, await self.hubs.of(space))
 
     async def on_query_unsubscribe(self, reference, query):
         """Send a query's answer no more."""
-        await self._drop(query)
+        self.hubs.unsubscribe(query)
 
     async def on_query_snapshot(self, reference, query):
         """Send the whole answer once more."""
-        if query not in self.subscriptions:
+        if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
-        await self.hub.ask([self.subscriptions[query]])
+        await self.hubs.ask([self.hubs.subscriptions[query]])
 
     async def on_view_subscribe(self, reference, streams, area, format):
         """Open the viewport, or move it."""
@@ -158,13 +162,8 @@ class Monitor(AsyncWebsocketConsumer):
             message = {key: value for key, value in message.items() if key != "id"}
         self.outbox.reply(orjson.dumps(message).decode())
 
-    async def subscribe(self, query: int, form: str) -> None:
-        """Subscribe to a query's answer."""
-        self.subscriptions[query] = await self.hub.subscribe(self, query, form)
-
-    async def _drop(self, query):
-        if self.subscriptions.pop(query, None):
-            self.hub.unsubscribe(self, query)
+    def _groups(self):
+        return user_group(self.user.pk), SHARED_GROUP, SPACES_GROUP
 
     def _say_status(self, reference, query):
         mine = query.owner_id == self.user.pk
@@ -186,9 +185,9 @@ class Monitor(AsyncWebsocketConsumer):
 
     def _greeting(self):
         streams = [stream.summary() for stream in Stream.objects.all()]
-        space = SPACES[settings.SPACE]
-        axes = [{"name": d.name, "unit": d.unit, "lo": d.lo, "hi": d.hi, "wraps": d.wraps} for d in space.dimensions]
-        hello = {"type": "hello", "user": self.user.get_username(), "space": space.name, "dimensions": axes}
+        spaces = [{"title": str(space), **space_document(space.parsed)} for space in Space.objects.all()]
+        hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name, "spaces": spaces}
+        hello |= {"dimensions": space_document(EARTH)["dimensions"]}
         hello |= {"streams": streams, "server_time_us": time.time_ns() // 1000}
         return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
 
@@ -204,7 +203,7 @@ class Monitor(AsyncWebsocketConsumer):
         await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
 
     async def _recover(self, lost):
-        await self.hub.ask(lost, resync=True)
+        await self.hubs.ask(lost, resync=True)
 
     def _sender_ended(self, sender):
         """End a connection that nothing can be sent to any more, so that its client opens another."""
@@ -217,9 +216,9 @@ class Monitor(AsyncWebsocketConsumer):
         """Let go of everything, whatever of it fails."""
         self.joined = False
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.hub.detach, self)
+            stack.push_async_callback(self.hubs.leave)
             stack.push_async_callback(self.viewport.close)
-            for group in (user_group(self.user.pk), SHARED_GROUP):
+            for group in self._groups():
                 stack.push_async_callback(self.channel_layer.group_discard, group, self.channel_name)
             self.sender.cancel()
             await asyncio.wait([self.sender])
@@ -232,6 +231,6 @@ def status_frame(document: dict[str, Any], mine: bool) -> str:
     return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
 
 
-def view_plans(streams: list[str], area: dict) -> dict[str, dict]:
-    """Return the plan of a viewport for each of some streams; all are checked before any is used."""
-    return {name: queries.checked_plan({"stream": name, "compare": area}) for name in streams}
+def view_plans(streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a viewport for each of some streams; all are checked before any is used."""
+    return {name: queries.checked_view(name, area) for name in streams}

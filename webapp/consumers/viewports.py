@@ -1,39 +1,59 @@
 """The viewport of one connection: one continuous range query per stream, which moves with the map."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-if TYPE_CHECKING:
-    from webapp.consumers.monitor import Monitor
+from webapp.consumers.hubs import Hubs
+from webapp.hub import Hub
+
+
+@dataclass
+class View:
+    """The view of one stream, in the hub of its space."""
+
+    number: int
+    hub: Hub
+    plan: dict = field(default_factory=dict)
 
 
 class Viewport:
-    """Keeps the views of a connection; its methods are called one at a time."""
+    """Keeps the views of a connection; its methods are called one at a time.
 
-    def __init__(self, monitor: "Monitor") -> None:
-        self.monitor = monitor
-        self.views: dict[str, int] = {}
-        self.plans: dict[str, dict] = {}
+    Parameters
+    ----------
+    hubs : Hubs
+    say : function of a message
+        Tells the client.
+    """
+
+    def __init__(self, hubs: Hubs, say: Callable[[dict[str, Any]], None]) -> None:
+        self.hubs, self.say = hubs, say
+        self.views: dict[str, View] = {}
         self.format = ""
 
-    async def show(self, reference, plans: dict[str, dict], form: str) -> None:
-        """Make the views those of the given plans, by stream.
+    async def show(self, reference, plans: Mapping[str, tuple[str, dict]], form: str) -> None:
+        """Make the views those of the given (space, plan), by stream.
 
         The client learns the numbers before the first answer. A view that stays is edited, so that its answer follows
         by changes; a new one, or one in another format, starts with a snapshot.
         """
-        hub = self.monitor.hub
-        for stream in set(self.views) - set(plans):
+        hubs = {stream: await self.hubs.of(space) for stream, (space, _) in plans.items()}
+        for stream in [stream for stream, view in self.views.items() if hubs.get(stream) is not view.hub]:
             await self._end(stream)
         fresh = [stream for stream in plans if stream not in self.views]
         for stream in fresh:
-            self.views[stream] = await hub.views.number()
-        self.monitor.say({"type": "view.status", "id": reference, "views": self.views})
-        for stream, plan in plans.items():
-            if self.plans.get(stream) != plan:
-                await hub.views.register(self.views[stream], plan)
+            self.views[stream] = View(await hubs[stream].views.number(), hubs[stream])
+        numbers = {stream: view.number for stream, view in self.views.items()}
+        self.say({"type": "view.status", "id": reference, "views": numbers})
+        for stream, (_, plan) in plans.items():
+            view = self.views[stream]
+            if view.plan != plan:
+                await view.hub.views.register(view.number, plan)
+                view.plan = plan
             if stream in fresh or form != self.format:
-                await self.monitor.subscribe(self.views[stream], form)
-        self.plans, self.format = dict(plans), form
+                await self.hubs.subscribe(view.number, form, view.hub)
+        self.format = form
 
     async def close(self) -> None:
         """End all views."""
@@ -42,7 +62,5 @@ class Viewport:
 
     async def _end(self, stream):
         view = self.views.pop(stream)
-        self.plans.pop(stream, None)
-        self.monitor.subscriptions.pop(view, None)
-        self.monitor.hub.unsubscribe(self.monitor, view)
-        await self.monitor.hub.views.cancel(view)
+        self.hubs.unsubscribe(view.number)
+        await view.hub.views.cancel(view.number)

@@ -1,10 +1,9 @@
-"""The hub of a web process."""
+"""The hubs of a web process, one for each space."""
 
 import asyncio
 import contextlib
 import logging
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -15,11 +14,12 @@ import redis.asyncio
 from django.conf import settings
 
 from streaming.logs import FIRST, LogNames, control_entry, read_fragment
-from streaming.spaces import SPACES
+from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.hub.reports import Reports
 from webapp.hub.subscriptions import SNAPSHOT, Subscriber, Subscription, due, encode
 from webapp.hub.views import Views
+from webapp.liveness import web_id
 from webapp.redis import async_client
 
 logger = logging.getLogger(__name__)
@@ -34,15 +34,19 @@ LONGEST_PATIENCE_S = 30.0
 
 
 class Hub:
-    """Reads the result log, cuts batches by query, and hands frames to the subscribers.
+    """Reads the result log of a space, cuts batches by query, and hands frames to the subscribers.
 
     It runs while connections are attached to it. All of its methods belong to the event loop that it runs in.
+
+    Parameters
+    ----------
+    space : Space
     """
 
-    def __init__(self) -> None:
-        self.id = uuid.uuid4().hex
-        self.space = SPACES[settings.SPACE]
-        self.names = LogNames(settings.SPACE)
+    def __init__(self, space: Space) -> None:
+        self.id = web_id(space.name)
+        self.space = space
+        self.names = LogNames(space.name)
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
@@ -199,9 +203,10 @@ class Hub:
             await asyncio.sleep(pause_s)
 
 
-_HUBS: WeakKeyDictionary = WeakKeyDictionary()
+_HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Space, Hub]] = WeakKeyDictionary()
 
 
-def current_hub() -> Hub:
-    """Return the hub of the running event loop."""
-    return _HUBS.setdefault(asyncio.get_running_loop(), Hub())
+def current_hub(space: Space) -> Hub:
+    """Return the hub of a space in the running event loop."""
+    hubs = _HUBS.setdefault(asyncio.get_running_loop(), {})
+    return hubs.get(space) or hubs.setdefault(space, Hub(space))

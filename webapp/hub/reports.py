@@ -1,4 +1,4 @@
-"""What all connections are told now and then: how the engine and the streams are."""
+"""What all connections are told now and then: how the engines and the streams are."""
 
 import time
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from streaming.logs import HEALTH_KEY
+from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch
 
 if TYPE_CHECKING:
@@ -42,19 +43,21 @@ class Reports:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
-        """Tell the engine's status, and every third time the streams'."""
+        """Tell the status of the space's engine, and every third time that of all streams, on earth alone: once."""
         report = await self.hub.redis.hgetall(self.hub.names.engine)
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0
         rate = round(elements / seconds, 1) if seconds else 0.0
-        self._tell("engine.status", engine_status(report, now_us) | {"lag_ms": self.lag_ms, "elements_per_s": rate})
-        if self._told % STREAMS_EVERY == 0:
+        space = self.hub.space.name
+        status = {"space": space, **engine_status(report, now_us), "lag_ms": self.lag_ms, "elements_per_s": rate}
+        self._tell("engine.status", status, slot=f"engine.status {space}")
+        if space == EARTH.name and self._told % STREAMS_EVERY == 0:
             self._tell("stream.status", stream_status(await self.hub.redis.hgetall(HEALTH_KEY)))
         self._told += 1
 
-    def _tell(self, kind, message):
-        self.hub.broadcast(kind, orjson.dumps({"type": kind, **message}).decode())
+    def _tell(self, kind, message, slot=None):
+        self.hub.broadcast(slot or kind, orjson.dumps({"type": kind, **message}).decode())
 
 
 def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:

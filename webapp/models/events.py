@@ -16,6 +16,7 @@ class Event(models.Model):
     time = models.DateTimeField("event time")
     lon = models.FloatField("longitude [deg]", null=True)
     lat = models.FloatField("latitude [deg]", null=True)
+    bounds = models.JSONField("bounds", default=list)
     properties = models.JSONField("properties", default=dict)
 
     class Meta:

@@ -6,6 +6,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.models.spaces import EARTH, Space
+
 
 class QuerySet(models.QuerySet):
     """Selections of queries."""
@@ -43,6 +45,9 @@ class Query(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="queries", verbose_name="owner")
     name = models.CharField("name", max_length=120)
     stream = models.CharField("stream", max_length=40, db_index=True, editable=False)
+    space = models.ForeignKey(
+        Space, models.PROTECT, default=EARTH, related_name="queries", verbose_name="space", editable=False
+    )
     plan = models.JSONField("plan")
     status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField("error", blank=True)
@@ -88,6 +93,7 @@ class Query(models.Model):
             "query": self.pk,
             "name": self.name,
             "stream": self.stream,
+            "space": self.space_id,
             "status": self.status,
             "error": self.error or None,
             "plan": self.plan,

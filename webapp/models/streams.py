@@ -5,6 +5,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from streaming.errors import InvalidOptions
+from webapp.models.spaces import EARTH, Space
 
 NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
 
@@ -19,6 +20,14 @@ class Stream(models.Model):
     title = models.CharField("title", max_length=80)
     icon = models.CharField(
         "icon", max_length=20, default="dot", help_text="Shape on the map, such as ship, aircraft, bus, dot."
+    )
+    space = models.ForeignKey(
+        Space,
+        models.PROTECT,
+        default=EARTH,
+        related_name="streams",
+        verbose_name="space",
+        help_text="Fixed once saved.",
     )
     enabled = models.BooleanField("enabled", default=True)
     ttl_s = models.FloatField(
@@ -47,16 +56,18 @@ class Stream(models.Model):
         for field in ("transport", "decoder"):
             if getattr(self, field):
                 errors |= self._option_errors(field)
-        if self.pk and (kept := Stream.objects.filter(pk=self.pk).first()) and kept.name != self.name:
-            errors["name"] = f"the name of a stream cannot change; it is {kept.name!r}"
+        if kept := Stream.objects.filter(pk=self.pk).first():
+            for field, fixed in (("name", kept.name), ("space", kept.space_id)):
+                if getattr(self, Stream._meta.get_field(field).attname) != fixed:
+                    errors[field] = f"the {field} of a stream cannot change; it is {fixed!r}"
         if errors:
             raise ValidationError(errors)
 
-    def definition(self, space: str) -> dict:
+    def definition(self) -> dict:
         """Return the document under which the gateway knows this stream."""
         return {
             "name": self.name,
-            "space": space,
+            "space": self.space_id,
             "enabled": self.enabled,
             "ttl_s": self.ttl_s,
             "transport": {"kind": self.transport, **self.transport_options},
@@ -65,7 +76,8 @@ class Stream(models.Model):
 
     def summary(self) -> dict:
         """Return what clients are told of this stream."""
-        return {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
+        summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
+        return summary | {"space": self.space_id}
 
     def _option_errors(self, field: str) -> dict[str, str]:
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""
@@ -77,15 +89,18 @@ class Stream(models.Model):
         kinds, make = _makers(field)
         if kind not in kinds():
             return {field: f"{field} must be one of {', '.join(sorted(kinds()))}; got {kind!r}"}
+        space = Space.objects.filter(pk=self.space_id).first()
+        if space is None:
+            return {}  # its own field tells that
         try:
-            make({"kind": kind, **options}, self.name or "unnamed")
+            make({"kind": kind, **options}, self.name or "unnamed", space.parsed)
         except InvalidOptions as error:
             return {f"{field}_options": str(error)}
         return {}
 
 
 def _makers(field: str):
-    """Return what lists the kinds of a decoder or transport, and what makes one of a definition and a stream's name."""
+    """Return what lists the kinds of a decoder or transport, and what makes one (definition, stream's name, space)."""
     # Imported late: they load the libraries of their formats, which a process that edits no stream can do without.
     if field == "decoder":
         from streaming.decoders.registry import decoder_kinds, make_decoder
@@ -93,4 +108,4 @@ def _makers(field: str):
         return decoder_kinds, make_decoder
     from streaming.gateway.transports import make_transport, transport_kinds
 
-    return transport_kinds, lambda definition, _: make_transport(definition)
+    return transport_kinds, lambda definition, *_: make_transport(definition)

@@ -35,7 +35,6 @@ class Command(BaseCommand):
         place = Place(
             home=settings.HOME,
             redis_url=declared or embedded_redis_url(settings.HOME),
-            space=settings.SPACE,
             host=settings.HOST,
             port=settings.PORT,
             demo=settings.DEMO,
@@ -58,7 +57,6 @@ def _environment(place):
     agreed = {
         "LOOKOUT_HOME": str(place.home),
         "LOOKOUT_REDIS_URL": place.redis_url,
-        "LOOKOUT_SPACE": place.space,
         "LOOKOUT_HOST": place.host,
         "LOOKOUT_PORT": str(place.port),
         "PYTHONUNBUFFERED": "1",

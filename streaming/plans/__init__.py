@@ -1,0 +1,44 @@
+"""Descriptions of continuous queries: JSON on the wire, frozen dataclasses in the code.
+
+References
+----------
+BBoxDB Streams (2022), section 4: a continuous query is registered in the area alpha; it transforms each element (theta)
+and compares it with the query box tau (a range query), or with stored tuples, which it filters too (a spatial join).
+"""
+
+from streaming.plans.documents import parse_plan, plan_document
+from streaming.plans.parts import (
+    ENLARGEMENTS,
+    MAX_FILTERS,
+    MAX_TRANSFORMS,
+    MAX_WHERE_CHARACTERS,
+    BoxFilter,
+    Enlargement,
+    Filter,
+    KeyFilter,
+    UserFilter,
+)
+from streaming.plans.queries import EMITS, KINDS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, Plan, RangePlan
+
+__all__ = [
+    "EMITS",
+    "ENLARGEMENTS",
+    "KINDS",
+    "MAX_FILTERS",
+    "MAX_TRANSFORMS",
+    "MAX_WHERE_CHARACTERS",
+    "PREDICATES",
+    "REPORTS",
+    "SOURCES",
+    "BoxFilter",
+    "Enlargement",
+    "Filter",
+    "JoinPlan",
+    "KeyFilter",
+    "Partners",
+    "Plan",
+    "RangePlan",
+    "UserFilter",
+    "parse_plan",
+    "plan_document",
+]

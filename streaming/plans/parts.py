@@ -1,0 +1,197 @@
+"""What plans are made of: transformations and filters, each with its JSON form.
+
+References
+----------
+BBoxDB Streams (2022), section 4.3: modifying and filter transformations.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streaming.errors import InvalidPlan, InvalidSpace
+from streaming.filters import parse_filter
+from streaming.spaces import Space
+
+ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
+MAX_WHERE_CHARACTERS = 2_000
+MAX_TRANSFORMS = 8
+MAX_FILTERS = 8
+MAX_ARGUMENT_CHARACTERS = 100_000
+
+Box = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Enlargement:
+    """One transformation of an element's box (theta).
+
+    Parameters
+    ----------
+    by : {"enlarge_factor", "enlarge_value", "enlarge_m"}
+        Multiply the box's extent about its centre; move every side outwards by an amount in the dimension's own unit;
+        move the sides of longitude and latitude outwards by metres.
+    amount : float
+        Not negative; metres for ``enlarge_m``.
+    """
+
+    by: str
+    amount: float
+
+
+@dataclass(frozen=True)
+class KeyFilter:
+    """Passes the element, or feature, of one key.
+
+    Parameters
+    ----------
+    key : str
+    """
+
+    key: str
+
+
+@dataclass(frozen=True)
+class BoxFilter:
+    """Passes what intersects a box.
+
+    Parameters
+    ----------
+    box : tuple of float, length 2n
+    """
+
+    box: Box
+
+
+@dataclass(frozen=True)
+class UserFilter:
+    """Passes what a user-defined filter lets pass.
+
+    Parameters
+    ----------
+    udf : str
+        Its name, that of an entry point.
+    argument : str
+        Handed to the filter as it is; never evaluated.
+    """
+
+    udf: str
+    argument: str = ""
+
+
+Filter = KeyFilter | BoxFilter | UserFilter
+
+
+def parse_box(value: Any, name: str, space: Space) -> Box | None:
+    """Return the box of a JSON value ``{"lo": [...], "hi": [...]}``, or None of null.
+
+    Raises
+    ------
+    InvalidPlan
+        With `name`, the rule and the value. The other functions of this module raise it likewise.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, dict) or set(value) != {"lo", "hi"}:
+        raise InvalidPlan(f'{name} must be an object of the form {{"lo": [...], "hi": [...]}}; got {value!r:.200}')
+    try:
+        return tuple(float(bound) for bound in space.box(value["lo"], value["hi"]))
+    except InvalidSpace as error:
+        raise InvalidPlan(f"{name}: {error}") from None
+
+
+def box_document(box: Box, space: Space) -> dict[str, Any]:
+    """Return the JSON form of a box, without the dimensions at its end in which it is unbounded; null for no bound."""
+    # Without numpy: the engine writes the plans of all queries whenever one changes.
+    lo, hi = box[: space.n], box[space.n :]
+    bounded = max((axis + 1 for axis in range(space.n) if lo[axis] != -math.inf or hi[axis] != math.inf), default=1)
+    return {"lo": [_bound(value) for value in lo[:bounded]], "hi": [_bound(value) for value in hi[:bounded]]}
+
+
+def _bound(value):
+    return value if math.isfinite(value) else None
+
+
+def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:
+    """Return the transformations of a JSON list."""
+    if not isinstance(steps, list) or len(steps) > MAX_TRANSFORMS:
+        raise InvalidPlan(f"transform must be a list of at most {MAX_TRANSFORMS} enlargements; got {steps!r:.200}")
+    return tuple(_enlargement(step, space) for step in steps)
+
+
+def _enlargement(step, space):
+    if not isinstance(step, dict) or len(step) != 1 or next(iter(step)) not in ENLARGEMENTS:
+        raise InvalidPlan(f"an enlargement must be an object with one of {', '.join(ENLARGEMENTS)}; got {step!r:.200}")
+    ((by, amount),) = step.items()
+    amount = parse_amount(amount, by)
+    if by == "enlarge_m" and not space.geographic:
+        raise InvalidPlan(f"enlarge_m needs a space with longitude and latitude; got {space.name!r}")
+    return Enlargement(by, amount)
+
+
+def parse_amount(value: Any, name: str) -> float:
+    """Return a JSON number that is finite and not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value < math.inf):
+        raise InvalidPlan(f"{name} must be a finite number that is not negative; got {value!r:.200}")
+    return float(value)
+
+
+def transform_document(transform: tuple[Enlargement, ...]) -> list[dict[str, float]]:
+    """Return the JSON form of transformations."""
+    return [{step.by: step.amount} for step in transform]
+
+
+def parse_where(where: Any, name: str = "where") -> str:
+    """Return CQL2 text that parses, or the empty text."""
+    if not isinstance(where, str) or len(where) > MAX_WHERE_CHARACTERS:
+        raise InvalidPlan(f"{name} must be CQL2 text of at most {MAX_WHERE_CHARACTERS} characters; got {where!r:.80}")
+    if where.strip():
+        parse_filter(where)
+    return where.strip()
+
+
+def parse_filters(filters: Any, name: str, space: Space, forms: tuple[str, ...] = ("key", "box", "udf")) -> tuple:
+    """Return the filters of a JSON list; `forms` are those allowed here."""
+    if not isinstance(filters, list) or len(filters) > MAX_FILTERS:
+        raise InvalidPlan(f"{name} must be a list of at most {MAX_FILTERS} filters; got {filters!r:.200}")
+    return tuple(_filter(entry, name, space, forms) for entry in filters)
+
+
+def _filter(entry, name, space, forms):
+    form = next(iter(entry), None) if isinstance(entry, dict) else None
+    if form not in forms or set(entry) - {form, *(["argument"] if form == "udf" else [])}:
+        raise InvalidPlan(
+            f'a filter in {name} must be an object with one of {", ".join(forms)}, and "argument" beside "udf" alone; '
+            f"got {entry!r:.200}"
+        )
+    if form == "box":
+        box = parse_box(entry["box"], f"{name}: box", space)
+        if box is None:
+            raise InvalidPlan(f"{name}: box must be an object with lo and hi; got null")
+        return BoxFilter(box)
+    if form == "key":
+        return KeyFilter(parse_text(entry["key"], f"{name}: key"))
+    argument = entry.get("argument", "")
+    if not isinstance(argument, str) or len(argument) > MAX_ARGUMENT_CHARACTERS:
+        raise InvalidPlan(
+            f"{name}: argument must be a text of at most {MAX_ARGUMENT_CHARACTERS} characters; got {argument!r:.80}"
+        )
+    return UserFilter(parse_text(entry["udf"], f"{name}: udf"), argument)
+
+
+def parse_text(value: Any, name: str) -> str:
+    """Return a JSON text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise InvalidPlan(f"{name} must be a text that is not empty; got {value!r:.200}")
+    return value
+
+
+def filters_document(filters: tuple[Filter, ...], space: Space) -> list[dict[str, Any]]:
+    """Return the JSON form of filters."""
+    forms: Mapping[type, Any] = {
+        KeyFilter: lambda f: {"key": f.key},
+        BoxFilter: lambda f: {"box": box_document(f.box, space)},
+        UserFilter: lambda f: {"udf": f.udf, "argument": f.argument} if f.argument else {"udf": f.udf},
+    }
+    return [forms[type(entry)](entry) for entry in filters]

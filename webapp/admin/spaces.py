@@ -1,0 +1,75 @@
+"""Spaces in the admin: what their dimensions are, and how their engines do."""
+
+import time
+
+import redis
+from django.contrib import admin
+
+from streaming.logs import LogNames
+from webapp.hub.reports import engine_status
+from webapp.models import Space
+from webapp.models.spaces import EARTH
+from webapp.redis import client
+
+UNKNOWN = "—"
+
+
+def engine_of(space: str) -> dict:
+    """Return what the engine of a space says of itself; empty where there is no Redis."""
+    try:
+        report = client().hgetall(LogNames(space).engine)
+    except redis.ConnectionError:
+        return {}
+    return engine_status(report, time.time_ns() // 1000)
+
+
+@admin.register(Space)
+class SpaceAdmin(admin.ModelAdmin):
+    """Spaces with their engines."""
+
+    list_display = ("name", "title", "dimensions", "in_use", "engine", "batch", "backlog")
+    search_fields = ("name", "title")
+    actions = None
+    readonly_fields = ("in_use", "engine", "batch", "backlog")
+    fieldsets = (
+        (None, {"fields": ("name", "title", "definition")}),
+        ("Engine", {"fields": ("in_use", "engine", "batch", "backlog")}),
+    )
+
+    def get_readonly_fields(self, request, obj=None):
+        """Fix the name once it is saved, and the definition of the built-in space."""
+        fixed = ("name", "definition") if obj and obj.name == EARTH else ("name",) if obj else ()
+        return (*self.readonly_fields, *fixed)
+
+    def has_delete_permission(self, request, obj=None):
+        """Keep the built-in space."""
+        return super().has_delete_permission(request, obj) and (obj is None or obj.name != EARTH)
+
+    @admin.display(description="dimensions")
+    def dimensions(self, space):
+        """Names and units."""
+        return ", ".join(f"{d.name} [{d.unit}]" if d.unit else d.name for d in space.parsed.dimensions)
+
+    @admin.display(description="in use by")
+    def in_use(self, space):
+        """What keeps the space from being changed."""
+        return space.users() or "nothing"
+
+    @admin.display(description="engine", boolean=True)
+    def engine(self, space):
+        """Whether the engine gives signs of life."""
+        return engine_of(space.name).get("alive")
+
+    @admin.display(description="batches")
+    def batch(self, space):
+        """The newest micro-batch."""
+        return _or_unknown(engine_of(space.name).get("batch"))
+
+    @admin.display(description="blocks not yet committed")
+    def backlog(self, space):
+        """How far the engine is behind."""
+        return _or_unknown(engine_of(space.name).get("backlog"))
+
+
+def _or_unknown(value):
+    return UNKNOWN if value is None else value

@@ -1,0 +1,66 @@
+"""The hubs that serve one connection: one for each space."""
+
+from collections.abc import Iterable
+
+from channels.db import database_sync_to_async
+
+from webapp.hub import Hub, Subscription, current_hub
+from webapp.hub.subscriptions import Subscriber
+from webapp.models.spaces import spaces_by_name
+
+
+class Hubs:
+    """Attaches a connection to the hubs of all spaces, and keeps what it has subscribed there.
+
+    Parameters
+    ----------
+    subscriber : Subscriber
+        The connection.
+
+    Attributes
+    ----------
+    subscriptions : dict of int to Subscription
+        By query.
+    """
+
+    def __init__(self, subscriber: Subscriber) -> None:
+        self.subscriber = subscriber
+        self.subscriptions: dict[int, Subscription] = {}
+        self._hubs: dict[str, Hub] = {}
+        self._home: dict[int, Hub] = {}
+
+    async def follow(self) -> None:
+        """Attach to the hubs of the spaces that there are, as they are now, and to no other."""
+        spaces = await database_sync_to_async(spaces_by_name)()
+        for name in [name for name, hub in self._hubs.items() if spaces.get(name) != hub.space]:
+            await self._hubs.pop(name).detach(self.subscriber)
+        for name in [name for name in spaces if name not in self._hubs]:
+            self._hubs[name] = current_hub(spaces[name])
+            await self._hubs[name].attach(self.subscriber)
+
+    async def of(self, space: str) -> Hub:
+        """Return the hub of a space that there is."""
+        if space not in self._hubs:
+            await self.follow()
+        return self._hubs[space]
+
+    async def leave(self) -> None:
+        """Let go of all hubs."""
+        while self._hubs:
+            _, hub = self._hubs.popitem()
+            await hub.detach(self.subscriber)
+
+    async def subscribe(self, query: int, form: str, hub: Hub) -> None:
+        """Subscribe to the answer of a query of a hub's space."""
+        self._home[query] = hub
+        self.subscriptions[query] = await hub.subscribe(self.subscriber, query, form)
+
+    def unsubscribe(self, query: int) -> None:
+        """End a subscription, if there is one."""
+        if self.subscriptions.pop(query, None):
+            self._home.pop(query).unsubscribe(self.subscriber, query)
+
+    async def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
+        """Ask the engines for the snapshots that subscriptions need."""
+        for hub in list(self._hubs.values()):
+            await hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)

@@ -1,0 +1,71 @@
+"""Spaces: what coordinates mean, and what has an engine of its own."""
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from streaming import spaces
+from streaming.errors import InvalidSpace
+
+EARTH = spaces.EARTH.name
+
+
+class Space(models.Model):
+    """A named space; its streams and queries are evaluated by an engine of its own.
+
+    Saving one publishes it to the gateway and the supervisor (`webapp.definitions`).
+    """
+
+    name = models.CharField(
+        "name", max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text="Fixed once saved."
+    )
+    title = models.CharField("title", max_length=80, blank=True)
+    definition = models.JSONField(
+        "definition",
+        help_text='For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.',
+    )
+    created = models.DateTimeField("created", auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    @property
+    def parsed(self) -> spaces.Space:
+        """The space that the definition describes.
+
+        Raises
+        ------
+        InvalidSpace
+            With the rule that the definition breaks, and the value.
+        """
+        if not isinstance(self.definition, dict):
+            raise InvalidSpace(f"a definition must be a JSON object; got {self.definition!r:.200}")
+        if "name" in self.definition:
+            raise InvalidSpace(f"the name has its own field; got {self.definition['name']!r:.80} in the definition")
+        return spaces.parse_space({"name": self.name, **self.definition})
+
+    def clean(self) -> None:
+        """Check the definition, and that nothing relies on another one."""
+        super().clean()
+        try:
+            parsed = self.parsed
+        except InvalidSpace as error:
+            raise ValidationError(str(error)) from None
+        if self.name == EARTH and parsed != spaces.EARTH:
+            raise ValidationError({"definition": f"{EARTH} is built in; its definition cannot change"})
+        kept = Space.objects.filter(pk=self.name).first()
+        if kept is not None and kept.parsed != parsed and (users := kept.users()):
+            raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
+
+    def users(self) -> str:
+        """Return how many streams and queries lie in this space, in words; empty where there are none."""
+        counts = {"streams": self.streams.count(), "queries, cancelled ones too": self.queries.count()}
+        return " and ".join(f"{count} {what}" for what, count in counts.items() if count)
+
+
+def spaces_by_name() -> dict[str, spaces.Space]:
+    """Return all spaces by their names, the built-in one first."""
+    found = {space.name: space.parsed for space in Space.objects.all()}
+    return {EARTH: spaces.EARTH} | found

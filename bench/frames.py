@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 from playwright.sync_api import Page, sync_playwright
 
+from bench import chromium
+from bench.live import StackFailed, wait_for
 from bench.scenarios import FRAMES_STREAM
-from bench.stack import Stack, StackFailed, child, said, wait_for
+from bench.stack import Stack, child, said
 
-CHROMIUM = "/usr/bin/chromium"
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 VIEWPORT = {"width": 1280, "height": 800}
 # The objects lie in the middle of the view, so that none leaves it by panning.
 VIEW, AREA = "6/55/0", (-7.0, 51.0, 7.0, 58.5)
@@ -55,12 +49,12 @@ def measure(stack: Stack, objects: int, seconds: float) -> Frames:
     area = ("--area", *map(str, AREA))
     with child(*load, "--rate", str(objects // REPORT_S), *area) as generator, sync_playwright() as playwright:
         said(generator, "filled")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = chromium.launch(playwright)
         try:
             page = browser.new_page(viewport=VIEWPORT)
             page.goto(stack.login_link())
             page.add_init_script(KEEP)
-            page.goto(f"{stack.address}/?meter=1#{VIEW}/{FRAMES_STREAM}")
+            page.goto(f"{stack.base_url}/?meter=1#{VIEW}/{FRAMES_STREAM}")
             _wait_until_shown(page, objects)
             _pan(page, 2.0)
             page.evaluate("window.frames_told.length = 0")

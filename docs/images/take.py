@@ -2,18 +2,19 @@
 
 Start ``make live`` in an empty state folder, wait until everything moves, and give this script the link it printed::
 
-    .venv/bin/python docs/images/take.py http://127.0.0.1:8000/login/once/...
+    .venv/bin/python -m docs.images.take http://127.0.0.1:8000/login/once/...
 
 It draws queries over the Gulf of Finland, waits until ships have entered and left them, and writes the pictures
 beside itself. It takes two or three minutes and leaves the queries as they are.
 """
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from bench.chromium import launch
 
 HERE = Path(__file__).parent
 GULF = "#7/59.45/24.3"
@@ -113,9 +114,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = launch(playwright)
         take(browser, sys.argv[1])
         browser.close()
 

@@ -39,7 +39,8 @@ export class MonitorMap {
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
     L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
-    L.control.scale({ position: "bottomright", imperial: false }).addTo(this.leaflet);
+    // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
+    L.control.scale({ position: "bottomright", imperial: false, maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);

@@ -9,6 +9,7 @@ import orjson
 
 from streaming.decoders.base import OUT_OF_RANGE, Points, json_sample
 from streaming.decoders.documents import DocumentDecoder
+from streaming.decoders.properties import is_number
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, MICROSECONDS, epoch_us, scaled
 
 OLDEST_S = 1e9
@@ -42,7 +43,7 @@ class AircraftJsonDecoder(DocumentDecoder):
             return
         aircraft = _aircraft(content)
         now = content.get("now") if aircraft is not None else None
-        if aircraft is None or not (now is None or _is_number(now)):
+        if aircraft is None or not (now is None or is_number(now)):
             points.fault("not a list of aircraft", document)
             return
         now_us = None if now is None else epoch_us(now)
@@ -60,13 +61,9 @@ def _aircraft(content):
     return aircraft if isinstance(aircraft, list) else None
 
 
-def _is_number(value):
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _number(entry, name):
     value = entry.get(name)
-    return value if _is_number(value) else None
+    return value if is_number(value) else None
 
 
 def _add(entry, now_us, points):
@@ -76,7 +73,7 @@ def _add(entry, now_us, points):
     lon, lat = entry.get("lon"), entry.get("lat")
     if lon is None and lat is None:
         return None
-    if not (_is_number(lon) and _is_number(lat)):
+    if not (is_number(lon) and is_number(lat)):
         return "position"
     key = entry["hex"].strip().lower()
     age_s = min(max(_number(entry, "seen_pos") or 0, 0), OLDEST_S)

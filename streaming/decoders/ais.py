@@ -15,9 +15,9 @@ from streaming.decoders.ais_sentences import (
     gatehouse_us,
     read_tag_block,
 )
-from streaming.decoders.base import OUT_OF_RANGE, Decoded, Points
+from streaming.decoders.base import OUT_OF_RANGE
 from streaming.decoders.bounded import Bounded
-from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
 from streaming.decoders.units import epoch_us
 from streaming.spaces import EARTH, Space
@@ -38,7 +38,7 @@ class AisOptions(Options):
     max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
 
 
-class AisDecoder:
+class AisDecoder(LineDecoder):
     """Decodes AIS from NMEA lines with `pyais`; see docs/decoders.md.
 
     Parameters
@@ -56,8 +56,7 @@ class AisDecoder:
     options = AisOptions
 
     def __init__(self, options: AisOptions, stream: str, space: Space = EARTH) -> None:
-        self._options, self._stream, self._space = options, stream, space
-        self._lines = Lines(options.max_line_bytes)
+        super().__init__(options, stream, space)
         self._assembler = Assembler()
         self._group_times = Bounded(MAX_GROUPS)
         # A time that came on a line of its own, for the next message; and the last time that any message had.
@@ -65,25 +64,11 @@ class AisDecoder:
         self._last_us: int | None = None
         self.ships = Bounded(options.max_objects)
 
-    def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Decode all complete lines; see `Decoder.feed`."""
-        points = Points(self._stream, self._space)
-        lines, too_long = self._lines.feed(data)
-        for line in too_long:
-            points.fault(TOO_LONG_LINE, line)
-        for line in lines:
-            self._line(line, received_us, points)
-        return points.decoded()
-
-    def finish(self, received_us: int) -> Decoded:
-        """Decode a last line without an end, give up messages that miss parts; see `Decoder.finish`."""
-        points = Points(self._stream, self._space)
-        for line in self._lines.finish():
-            self._line(line, received_us, points)
+    def _end(self, points):
+        """Give up messages that miss parts, and the times of the lines before."""
         for sample in self._assembler.finish():
             points.fault("incomplete message", sample)
         self._announced_us = self._last_us = None
-        return points.decoded()
 
     def _line(self, line, received_us, points):
         tag = NO_TAG_BLOCK

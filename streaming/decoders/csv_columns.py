@@ -21,14 +21,14 @@ from streaming.decoders.base import (
 from streaming.decoders.columns import json_objects, numbers, point_table, times_us
 from streaming.decoders.framing import TOO_LONG_LINE, Lines
 from streaming.decoders.options import Options, check_texts, option
-from streaming.decoders.units import FACTORS
+from streaming.decoders.properties import check_null_values, check_properties, targets
+from streaming.decoders.units import DIGITS_KEPT, FACTORS
 from streaming.elements import element_schema
 from streaming.errors import InvalidOptions
 from streaming.spaces import EARTH, Space
 
 ROLES = ("key", "time", "lon", "lat", "altitude")
 TIME_FORMATS = ("iso8601", "epoch_s", "epoch_ms", "epoch_us")
-DIGITS_KEPT = 3
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,8 @@ class CsvOptions(Options):
         check_texts("columns", self.columns)
         check_texts("constants", self.constants)
         _check_columns(self)
-        for column, target in self.properties.items():
-            _check_property(column, target)
-        for column, texts in self.null_values.items():
-            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-                raise InvalidOptions(f"null_values[{column!r}] must be a list of texts; got {texts!r}")
+        check_properties(self.properties)
+        check_null_values(self.null_values, str, "texts")
         if len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '"\r\n':
             raise InvalidOptions(f"delimiter must be one ASCII character; got {self.delimiter!r}")
 
@@ -78,17 +75,6 @@ def _check_columns(options):
             raise InvalidOptions(f"columns must have {role}; got {dict(columns)!r}")
         if options.header and columns[role] not in options.header:
             raise InvalidOptions(f"header must have the column of {role}, {columns[role]}; got {options.header!r}")
-
-
-def _check_property(column, target):
-    if isinstance(target, str) and target:
-        return
-    if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
-        raise InvalidOptions(f'properties[{column!r}] must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
-    if not isinstance(target["name"], str):
-        raise InvalidOptions(f"properties[{column!r}].name must be a text; got {target['name']!r}")
-    if target.get("unit", "number") not in FACTORS:
-        raise InvalidOptions(f"properties[{column!r}].unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
 
 
 class CsvDecoder:
@@ -108,6 +94,7 @@ class CsvDecoder:
     def __init__(self, options: CsvOptions, stream: str, space: Space = EARTH) -> None:
         self._options, self._stream, self._space = options, stream, space
         self._lines = Lines(options.max_line_bytes)
+        self._targets = targets(options.properties)
         self._header = self._split(options.header) if options.header else None
         # A quoted field that does not end with its line would swallow the lines after it.
         delimiter = re.escape(options.delimiter.encode())
@@ -212,7 +199,7 @@ class CsvDecoder:
         points[:, 0], points[:, 1] = _floats(lon), _floats(lat)
         properties = self._properties(texts)
         if "altitude" in roles:
-            altitude = _scaled(roles["altitude"], options.altitude_unit)
+            altitude = _scaled(roles["altitude"], FACTORS[options.altitude_unit])
             points[:, 2:3] = _floats(altitude)[:, None]
             properties["altitude_m"] = altitude
         return point_table(
@@ -236,11 +223,10 @@ class CsvDecoder:
             name: pa.array([text]).take(pa.array(np.zeros(texts.num_rows, dtype=np.int64)))
             for name, text in self._options.constants.items()
         }
-        for column, target in self._options.properties.items():
+        for column, (name, factor) in self._targets.items():
             if column in texts.column_names:
-                name, unit = (target, None) if isinstance(target, str) else (target["name"], target.get("unit"))
                 values = self._column(texts, column)
-                columns[name] = values if unit is None else _scaled(values, unit)
+                columns[name] = values if factor is None else _scaled(values, factor)
         return columns
 
 
@@ -267,8 +253,8 @@ def _beyond(values, limit):
     return pc.fill_null(pc.greater(pc.abs(values), limit), False)
 
 
-def _scaled(texts, unit):
-    values, factor = numbers(texts), FACTORS[unit]
+def _scaled(texts, factor):
+    values = numbers(texts)
     return values if factor == 1.0 else pc.round(pc.multiply(values, factor), DIGITS_KEPT)
 
 

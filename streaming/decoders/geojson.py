@@ -15,7 +15,8 @@ import shapely
 
 from streaming.decoders.base import MAX_SAMPLE_BYTES, OUT_OF_RANGE, Decoded, Malformed, json_sample, on_earth
 from streaming.decoders.framing import TOO_LONG_DOCUMENT, TOO_LONG_LINE, Document, Lines
-from streaming.decoders.options import Options, check_texts, option
+from streaming.decoders.options import Options, option
+from streaming.decoders.properties import check_null_values, check_properties, is_number, targets, translated
 from streaming.decoders.units import epoch_us, iso_us
 from streaming.elements import box_elements, element_schema
 from streaming.spaces import EARTH, Space
@@ -34,13 +35,17 @@ class GeoJsonOptions(Options):
     key: str = option("id", "property that names the object; where a feature lacks it, the feature's own id does")
     time: str = option("", "property with the time (ISO 8601, or epoch in s, ms or us); empty: time of arrival")
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
-    rename: Mapping = option({}, "new names of properties, by their names in the feature")
+    properties: Mapping = option(
+        {}, 'what becomes of properties: a new name, or {"name": ..., "unit": ...}; others stay as they are'
+    )
+    null_values: Mapping = option({}, 'values that mean none, by property, for instance {"heading": [511]}')
     max_bytes: int = option(64_000_000, "longer lines or documents are malformed", minimum=1000)
 
     def __post_init__(self) -> None:
         """Check every field."""
         super().__post_init__()
-        check_texts("rename", self.rename)
+        check_properties(self.properties)
+        check_null_values(self.null_values, str | int | float, "texts or numbers")
 
 
 @dataclass
@@ -71,6 +76,7 @@ class GeoJsonDecoder:
 
     def __init__(self, options: GeoJsonOptions, stream: str, space: Space = EARTH) -> None:
         self._options, self._stream, self._space = options, stream, space
+        self._targets = targets(options.properties)
         separator = RECORD_SEPARATOR if options.framing == "sequence" else b"\n"
         self._lines = Lines(options.max_bytes, separator)
         self._document = Document(options.max_bytes)
@@ -118,7 +124,7 @@ class GeoJsonDecoder:
         if reason:
             features.fault(reason, json_sample(feature))
             return
-        properties, rename = feature.get("properties") or {}, self._options.rename
+        properties = feature.get("properties") or {}
         key = _key(properties.get(self._options.key)) or _key(feature.get("id"))
         time_us = self._time_us(properties.get(self._options.time)) if self._options.time else received_us
         if key is None or time_us is None:
@@ -126,13 +132,13 @@ class GeoJsonDecoder:
             return
         features.keys.append(key)
         features.times_us.append(time_us)
-        features.properties.append({rename.get(name, name): value for name, value in properties.items()})
+        features.properties.append(translated(properties, self._targets, self._options.null_values))
         features.geometries.append(feature["geometry"])
 
     def _time_us(self, value):
         if isinstance(value, str):
             return iso_us(value, self._options.utc_offset_s)
-        return epoch_us(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return epoch_us(value) if is_number(value) else None
 
     def _elements(self, features):
         """Return the elements of features whose place is on earth; count the others as malformed."""
@@ -191,9 +197,7 @@ def _fault(feature):
 
 def _key(value):
     """Return a key as text, or None where the value is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return None
-    return str(value) or None
+    return (str(value) or None) if isinstance(value, str) or is_number(value) else None
 
 
 def _is_point(geometry):
@@ -203,5 +207,5 @@ def _is_point(geometry):
         geometry.get("type") == "Point"
         and isinstance(coordinates, list)
         and len(coordinates) >= 2
-        and all(isinstance(number, int | float) and not isinstance(number, bool) for number in coordinates)
+        and all(map(is_number, coordinates))
     )

@@ -1,12 +1,12 @@
 """The kinds of decoders: those of this package, and those that other packages offer by an entry point."""
 
 from collections.abc import Mapping
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from streaming.decoders.base import Decoder
 from streaming.errors import InvalidOptions
+from streaming.kinds import known_kinds
 from streaming.spaces import EARTH, Space
 
 GROUP = "lookout.decoders"
@@ -21,10 +21,8 @@ BUILT_IN = {
 }
 
 
-@cache
 def _kinds() -> dict[str, EntryPoint]:
-    built_in = {name: EntryPoint(name, value, GROUP) for name, value in BUILT_IN.items()}
-    return built_in | {point.name: point for point in entry_points(group=GROUP)}
+    return known_kinds(GROUP, BUILT_IN)
 
 
 def decoder_kinds() -> list[str]:

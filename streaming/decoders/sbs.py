@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.decoders.base import OUT_OF_RANGE, Decoded, Points, on_earth
+from streaming.decoders.base import OUT_OF_RANGE, on_earth
 from streaming.decoders.bounded import Bounded
-from streaming.decoders.framing import TOO_LONG_LINE, Lines
+from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
 from streaming.decoders.units import FOOT_M, FOOT_PER_MINUTE_MPS, KNOT_MPS, iso_us, scaled
 from streaming.spaces import EARTH, Space
@@ -63,7 +63,7 @@ class SbsOptions(Options):
     max_line_bytes: int = option(1024, "longer lines are malformed", minimum=82)
 
 
-class SbsDecoder:
+class SbsDecoder(LineDecoder):
     """Decodes SBS-1 lines; an element for each line with a position or, where the position is known, with other news.
 
     Parameters
@@ -76,26 +76,8 @@ class SbsDecoder:
     options = SbsOptions
 
     def __init__(self, options: SbsOptions, stream: str, space: Space = EARTH) -> None:
-        self._options, self._stream, self._space = options, stream, space
-        self._lines = Lines(options.max_line_bytes)
+        super().__init__(options, stream, space)
         self._aircraft = Bounded(options.max_objects)
-
-    def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Decode all complete lines; see `Decoder.feed`."""
-        points = Points(self._stream, self._space)
-        lines, too_long = self._lines.feed(data)
-        for line in too_long:
-            points.fault(TOO_LONG_LINE, line)
-        for line in lines:
-            self._line(line, received_us, points)
-        return points.decoded()
-
-    def finish(self, received_us: int) -> Decoded:
-        """Decode a last line without an end; see `Decoder.finish`."""
-        points = Points(self._stream, self._space)
-        for line in self._lines.finish():
-            self._line(line, received_us, points)
-        return points.decoded()
 
     def _line(self, line, received_us, points):
         fields = line.strip().split(b",")

@@ -23,6 +23,9 @@ FACTORS = {
     "nautical_miles": 1852.0,
 }
 
+# Of numbers that were brought into SI units: millimetres, and millimetres per second.
+DIGITS_KEPT = 3
+
 MICROSECONDS = 1_000_000
 # Epoch numbers tell their own unit by their size: these limits are the year 5138 in seconds and in milliseconds.
 _SECONDS_LIMIT = 1e11
@@ -38,7 +41,7 @@ def scaled(value: float | None, factor: float) -> float | None:
     >>> scaled(10, KNOT_MPS)
     5.144
     """
-    return None if value is None else round(value * factor, 3)
+    return None if value is None else round(value * factor, DIGITS_KEPT)
 
 
 def epoch_us(number: float) -> int | None:

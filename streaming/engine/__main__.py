@@ -9,7 +9,7 @@ import redis
 from py4j.protocol import Py4JNetworkError
 
 from streaming.engine.pipeline import start_query, start_session
-from streaming.engine.report import report
+from streaming.engine.report import forget, report
 from streaming.logs import Log
 from streaming.settings import EngineSettings
 
@@ -25,10 +25,10 @@ def main() -> int:
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
-    client = _redis(settings.redis_url)
+    log = Log(_redis(settings.redis_url), settings.space, settings.partitions)
+    forget(log)
     query = start_query(start_session(settings), settings)
     logger.info("space %s: %d partitions, %d regions", settings.space, settings.partitions, settings.regions)
-    log = Log(client, settings.space, settings.partitions)
     # It tells of every connection that ends, with the whole way to it.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     try:

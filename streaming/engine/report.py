@@ -8,6 +8,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streaming.logs import Log
 
 
+def forget(log: Log) -> None:
+    """Delete what an earlier run has said, so that a batch in the report is one of this run."""
+    log.client.delete(log.names.engine)
+
+
 def report(log: Log, query: StreamingQuery) -> None:
     """Write the heartbeat and the last micro-batch's figures."""
     progress = query.lastProgress

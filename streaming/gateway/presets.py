@@ -22,7 +22,7 @@ FLIGHTS_DECODER: dict[str, Any] = {
         "callsign": "callsign",
         "groundspeed": {"name": "speed_mps", "unit": "knots"},
         "track": {"name": "course_deg", "unit": "degrees"},
-        "vertical_rate": {"name": "climb_mps", "unit": "feet_per_min"},
+        "vertical_rate": {"name": "vertical_rate_mps", "unit": "feet_per_min"},
     },
 }
 
@@ -76,7 +76,14 @@ DEMO_STREAMS: list[dict[str, Any]] = [
             "framing": "document",
             "key": "mmsi",
             "time": "timestampExternal",
-            "rename": {"sog": "speed_kn", "cog": "course_deg", "heading": "heading_deg", "rot": "turn_code"},
+            "properties": {
+                "sog": {"name": "speed_mps", "unit": "knots"},
+                "cog": {"name": "course_deg", "unit": "degrees"},
+                "heading": {"name": "heading_deg", "unit": "degrees"},
+                "rot": "turn_code",
+            },
+            # ITU-R M.1371-5, annex 8: what ships send for what they do not know.
+            "null_values": {"sog": [102.3], "cog": [360], "heading": [511], "rot": [-128]},
         },
     },
     {

@@ -1,22 +1,15 @@
 """Fixtures of the browser's tests."""
 
-import shutil
 from itertools import count
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from bench.chromium import found, launch
+from bench.ports import free_port
 from tests.browser.feed import Feed
 from tests.browser.screen import Screen
-from tests.ports import free_port
 
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 WINDOW = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 _numbers = count(1)
 
@@ -24,12 +17,11 @@ _numbers = count(1)
 @pytest.fixture(scope="module")
 def chromium():
     """Run Debian's Chromium without a window; skip the test where there is none."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
+    if found() is None:
         pytest.skip("no Chromium on the PATH (Debian: apt install chromium)")
     expect.set_options(timeout=20_000)  # for busy machines
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        browser = launch(playwright)
         yield browser
         browser.close()
 

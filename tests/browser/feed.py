@@ -3,7 +3,7 @@
 import json
 import socket
 
-from tests.live.stack import wait_for
+from bench.live import wait_for
 
 
 class Feed:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.live.stack import wait_for
+from bench.live import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -26,6 +26,14 @@ def test_a_login_link_logs_in_once(screen_of, live, user):
     screen.page.goto(link)
     expect(screen.page.locator("#map")).to_have_count(0)
     screen.faults.clear()
+
+
+@pytest.mark.parametrize("zoom", [2, 3, 5, 12])
+def test_the_scale_has_room_for_its_text(screen, zoom):
+    screen.look(zoom, 10, 30)
+    line = screen.page.locator(".leaflet-control-scale-line")
+    expect(line).to_have_text(re.compile(r"^\d+ k?m$"))
+    assert line.evaluate("(line) => line.scrollWidth <= line.clientWidth")
 
 
 def test_keys_open_the_help_and_the_panels(screen):

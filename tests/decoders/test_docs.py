@@ -44,6 +44,6 @@ def test_every_reason_of_malformed_input_is_documented():
 
 def test_the_examples_are_valid_definitions():
     examples = re.findall(r"```json\n(.*?)```", DOCS, re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     for example in examples:
         assert make_decoder(orjson.loads(example), "s")

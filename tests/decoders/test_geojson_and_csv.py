@@ -40,16 +40,39 @@ def test_a_feature_collection_gives_the_same_as_its_lines():
     assert elements.equals(decode_whole(GEOJSON, GEOJSON_LINES)[0])
 
 
-def test_key_and_names_of_properties_can_be_chosen():
-    definition = {"kind": "geojson", "key": "ref", "rename": {"v": "speed_mps"}}
+def test_key_names_and_units_of_properties_can_be_chosen():
+    definition = {
+        "kind": "geojson",
+        "key": "ref",
+        "properties": {"v": {"name": "speed_mps", "unit": "kmh"}, "n": "name"},
+    }
     feature = {
         "type": "Feature",
         "geometry": {"type": "Point", "coordinates": [1, 2]},
-        "properties": {"ref": 5, "v": 3},
+        "properties": {"ref": 5, "v": 36, "n": "Aino", "rest": [1]},
     }
     elements, _ = decode_whole(definition, orjson.dumps(feature))
     assert elements["time_us"].to_pylist() == [NOW_US]
-    assert properties_of(elements, "5") == {"ref": 5, "speed_mps": 3}
+    assert properties_of(elements, "5") == {"ref": 5, "speed_mps": 10.0, "name": "Aino", "rest": [1]}
+
+
+@pytest.mark.parametrize(
+    ("value", "speed"), [(10, 5.144), (0, 0.0), (102.3, None), ("10", None), (None, None), (True, None)]
+)
+def test_what_means_none_or_is_no_number_is_absent(value, speed):
+    definition = {
+        "kind": "geojson",
+        "properties": {"sog": {"name": "speed_mps", "unit": "knots"}},
+        "null_values": {"sog": [102.3]},
+    }
+    feature = {
+        "type": "Feature",
+        "id": "a",
+        "geometry": {"type": "Point", "coordinates": [1, 2]},
+        "properties": {"sog": value},
+    }
+    elements, _ = decode_whole(definition, orjson.dumps(feature))
+    assert properties_of(elements, "a") == ({} if speed is None else {"speed_mps": speed})
 
 
 @pytest.mark.parametrize(

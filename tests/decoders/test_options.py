@@ -1,11 +1,8 @@
-"""Options are checked with the rule and the value, and other packages can add kinds."""
-
-from importlib.metadata import EntryPoint
+"""Options are checked with the rule and the value."""
 
 import pytest
 
-from streaming.decoders import decoder_kinds, make_decoder, registry
-from streaming.decoders.ais import AisDecoder
+from streaming.decoders import make_decoder
 from streaming.errors import InvalidOptions
 
 COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
@@ -25,7 +22,12 @@ COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
         ({"kind": "ais", "max_objects": True}, "max_objects must be a whole number; got True"),
         ({"kind": "sbs", "utc_offset_s": float("nan")}, "utc_offset_s must be a finite number; got nan"),
         ({"kind": "geojson", "key": 5}, "key must be a text; got 5"),
-        ({"kind": "geojson", "rename": {"a": 1}}, r"rename\['a'\] must be a text; got 1"),
+        ({"kind": "geojson", "properties": {"a": 1}}, r"properties\['a'\] must be a name or .*; got 1"),
+        (
+            {"kind": "geojson", "properties": {"s": {"name": "v", "unit": []}}},
+            r"unit must be one of number, .*; got \[\]",
+        ),
+        ({"kind": "geojson", "null_values": {"a": [None]}}, r"null_values\['a'\] must be a list of texts or numbers"),
         ({"kind": "geojson", "framing": "xml"}, "framing must be one of lines, sequence, document; got 'xml'"),
         ({"kind": "csv", "columns": []}, "columns must be an object"),
         ({"kind": "csv", "columns": {"key": "k"}}, "columns must have lon"),
@@ -44,14 +46,3 @@ COLUMNS = {"key": "k", "lon": "x", "lat": "y"}
 def test_wrong_options_are_refused_with_the_rule_and_the_value(definition, message):
     with pytest.raises(InvalidOptions, match=message):
         make_decoder(definition, "s")
-
-
-def test_other_packages_add_kinds_by_entry_point(monkeypatch):
-    other = EntryPoint("ais_of_mine", "streaming.decoders.ais:AisDecoder", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [other])
-    registry._kinds.cache_clear()
-    try:
-        assert decoder_kinds()[-1] == "ais_of_mine"
-        assert isinstance(make_decoder({"kind": "ais_of_mine"}, "s"), AisDecoder)
-    finally:
-        registry._kinds.cache_clear()

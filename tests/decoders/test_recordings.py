@@ -6,6 +6,7 @@ import pytest
 
 from streaming.decoders import make_decoder
 from streaming.elements import bounds_of
+from streaming.gateway.presets import FLIGHTS_DECODER
 from tests.decoders.feeds import decode, decode_whole, read_recording
 
 pytestmark = pytest.mark.recordings
@@ -29,18 +30,6 @@ BUSES = {
 }
 FLIGHT_COLUMNS = ["icao24", "timestamp", "longitude", "latitude", "altitude"]
 FLIGHT_COLUMNS += ["groundspeed", "track", "vertical_rate", "callsign"]
-FLIGHTS = {
-    "kind": "csv",
-    "columns": {"key": "icao24", "time": "timestamp", "lon": "longitude", "lat": "latitude", "altitude": "altitude"},
-    "time_format": "epoch_ms",
-    "altitude_unit": "feet",
-    "properties": {
-        "groundspeed": {"name": "speed_mps", "unit": "knots"},
-        "track": {"name": "course_deg", "unit": "degrees"},
-        "vertical_rate": {"name": "vertical_rate_mps", "unit": "feet_per_min"},
-        "callsign": "callsign",
-    },
-}
 
 
 def keys(elements):
@@ -117,7 +106,7 @@ def test_swiss_flights_have_842_aircraft_in_three_dimensions(shared_data):
     rows = orjson.loads(read_recording(shared_data / "adsb" / "switzerland.json.gz"))
     cells = [["" if row[name] is None else str(row[name]) for name in FLIGHT_COLUMNS] for row in rows]
     feed = "\n".join(",".join(row) for row in [FLIGHT_COLUMNS, *cells]).encode()
-    elements, malformed = decode_whole(FLIGHTS, feed)
+    elements, malformed = decode_whole(FLIGHTS_DECODER | {"time_format": "epoch_ms"}, feed)
     assert (elements.num_rows, keys(elements)) == (139_098, 842)
     assert not malformed
     altitude = bounds_of(elements["bounds"])[:, 2]

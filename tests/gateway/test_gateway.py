@@ -10,12 +10,13 @@ import orjson
 import pytest
 import redis
 
+from bench.ports import free_port
 from streaming.elements import from_ipc
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import Writer
 from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
-from tests.conftest import REDIS_SERVER, free_port
+from tests.conftest import REDIS_SERVER
 from tests.gateway.scenes import PATIENCE_S, SteppedClock, control, definition, elements, feature, ingested, until
 
 FAST = GatewayConfig(report_s=0.05, reread_s=0.2, backoff_s=0.02, longest_backoff_s=0.1, queue_rows=64, block_rows=16)

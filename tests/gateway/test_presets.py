@@ -82,7 +82,41 @@ def test_the_demonstration_decodes_the_flights_it_prepares(package, tmp_path):
     assert decoded.elements["key"].to_pylist() == ["b", "a", "b"]
     properties = orjson.loads(decoded.elements["properties"][0].as_py())
     assert properties["speed_mps"] == pytest.approx(51.444, abs=0.001)
+    assert "vertical_rate_mps" in properties
     assert decoded.elements["bounds"][0].as_py()[2] == pytest.approx(304.8)
+
+
+def test_ships_of_digitraffic_have_speed_and_course_in_si_units():
+    (preset,) = (stream for stream in DEMO_STREAMS if stream["name"] == "finnish_ais")
+    answer = {"type": "FeatureCollection", "features": [ship(230_000_001, 10, 90), ship(230_000_002, 102.3, 360)]}
+    decoder = make_decoder(preset["decoder"], "finnish_ais")
+    assert decoder.feed(orjson.dumps(answer), 0).malformed == ()
+    decoded = decoder.finish(0)
+    known, unknown = map(orjson.loads, decoded.elements["properties"].to_pylist())
+    assert decoded.elements["key"].to_pylist() == ["230000001", "230000002"]
+    assert (known["speed_mps"], known["course_deg"], known["heading_deg"]) == (5.144, 90, 90)
+    assert not unknown.keys() & {"speed_mps", "course_deg", "sog", "cog"}
+
+
+def ship(mmsi, sog, cog):
+    """A feature as Digitraffic writes it."""
+    return {
+        "mmsi": mmsi,
+        "type": "Feature",
+        "geometry": {"type": "Point", "coordinates": [20.85169, 55.770832]},
+        "properties": {
+            "mmsi": mmsi,
+            "sog": sog,
+            "cog": cog,
+            "navStat": 1,
+            "rot": 4,
+            "posAcc": True,
+            "raim": False,
+            "heading": 90,
+            "timestamp": 59,
+            "timestampExternal": 1_659_212_938_646,
+        },
+    }
 
 
 def test_flights_without_their_package_say_what_to_install(tmp_path, monkeypatch):

@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 import aiohttp.web
 import pytest
 
+from bench.ports import free_port
 from streaming.errors import InvalidOptions
 from streaming.gateway.transports import make_transport, transport_kinds
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
 from streaming.gateway.transports.stdin import Stdin
 from streaming.gateway.transports.udp_listener import Mailbox
-from tests.conftest import free_port
 from tests.gateway.scenes import PATIENCE_S, first, payload
 
 VALID = {

@@ -4,36 +4,23 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.conftest import free_port
+from bench.live import ROOT, UP_S, wait_for
+from bench.ports import free_port
+from bench.processes import processes
 
-ROOT = Path(__file__).parents[2]
 ALL = {"redis-server", "streaming.engine", "streaming.gateway", "uvicorn", "worker", "beat", "java", "sessions.py"}
-UP_S = 150
-
-
-def processes_of(home):
-    """Return every process, at whatever depth, that was started with a state folder."""
-    return [process for process in psutil.process_iter() if _home_of(process) == str(home)]
-
-
-def _home_of(process):
-    try:
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.environ().get("LOOKOUT_HOME")
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return None
 
 
 def running(home):
     """Return the process of each part by its name."""
     found = {}
-    for process in processes_of(home):
+    for process in processes(home):
         try:
             words = {Path(word).name: process for word in process.cmdline()}
         except psutil.NoSuchProcess:
@@ -41,15 +28,6 @@ def running(home):
         found |= {name: words[name] for name in ALL & set(words)} or {
             name: process for name in ALL if any(word.startswith(name) for word in words)
         }
-    return found
-
-
-def wait_for(condition, output, timeout_s=UP_S):
-    """Wait for a condition; show the output where it does not come."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, output.read_text()
-        time.sleep(0.1)
     return found
 
 
@@ -71,14 +49,14 @@ def start(tmp_path):
     for process in started:
         process.kill()
         process.wait()
-    wait_for(lambda: not processes_of(home), output, 30)
+    wait_for(lambda: not any(processes(home)), output.read_text)
 
 
 @pytest.mark.spark
 def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(start):
     run, home, output, port = start
     live = run()
-    wait_for(lambda: "everything is up" in output.read_text(), output)
+    wait_for(lambda: "everything is up" in output.read_text(), output.read_text, UP_S)
     link = next(line for line in output.read_text().splitlines() if "log in, once, at" in line).split()[-1]
     assert link.startswith(f"http://127.0.0.1:{port}/")
     with urllib.request.urlopen(link, timeout=20) as page:
@@ -87,17 +65,17 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     assert set(before) == ALL
     for name in ("streaming.engine", "streaming.gateway", "uvicorn", "worker"):
         before[name].kill()
-    wait_for(lambda: came_back(before, running(home)), output)
+    wait_for(lambda: came_back(before, running(home)), output.read_text, UP_S)
 
     live.send_signal(signal.SIGINT)
     assert live.wait(30) == 0
     assert "nothing is left running" in output.read_text()
-    assert processes_of(home) == []
+    assert not any(processes(home))
 
     # A second start finds the first one's Redis, with its data, where it was.
     port_kept = (home / "redis" / "url").read_text()
     live = run()
-    wait_for(lambda: "log in, once, at" in output.read_text(), output)
+    wait_for(lambda: "log in, once, at" in output.read_text(), output.read_text, UP_S)
     assert (home / "redis" / "url").read_text() == port_kept
     assert "0 streams made" in (home / "log" / "seed_demo.log").read_text().splitlines()[-1]
 

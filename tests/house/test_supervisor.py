@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
+from bench.live import wait_for
 from webapp.live import sessions
 from webapp.live.rotation import rotate
 from webapp.live.supervisor import Program, StepFailed, Supervisor, next_pause_s
@@ -147,10 +147,10 @@ def test_programs_end_when_the_supervisor_itself_is_killed(tmp_path):
         asyncio.run(main())
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT) as owner:
-        wait_for(lambda: len(list(starts.iterdir())) == 2)
+        wait_for(lambda: len(list(starts.iterdir())) == 2, "the starts of both")
         owner.kill()
     pids = [int(start.name) for start in starts.iterdir()]
-    wait_for(lambda: not any(alive(pid) for pid in pids))
+    wait_for(lambda: not any(alive(pid) for pid in pids), "the end of both")
 
 
 def test_the_guardian_spares_a_session_whose_program_had_ended():
@@ -174,11 +174,3 @@ def test_a_large_log_is_set_aside_while_a_program_goes_on_writing(tmp_path):
         "engine.log.2": "3" * 20,
         "engine.log.3": "2" * 20,
     }
-
-
-def wait_for(condition, timeout_s=15):
-    """Wait for a condition outside of an event loop."""
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited in vain"
-        time.sleep(0.02)

@@ -8,20 +8,14 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
-import redis
 
-from streaming.logs import HEALTH_KEY, Log
+from bench.live import ROOT, Live
 from tests.live.monitor import Monitor
-from tests.ports import free_port
-from webapp.live import sessions
 
-ROOT = Path(__file__).parents[2]
-UP_S, END_S = 150, 30
 # Words of the command lines of what the supervisor starts; the engine starts `java` itself.
 PROGRAMS = {
     "engine": "streaming.engine",
@@ -33,72 +27,27 @@ PROGRAMS = {
     "java": "java",
 }
 CONSOLE = "from tests.live.console import serve; serve()"
-FOREIGN = ("LOOKOUT_REDIS_URL", "REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
 
 
-def wait_for(condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = 30) -> Any:
-    """Wait until a condition holds and return its value; fail with what was waited for."""
-    deadline_s = time.monotonic() + timeout_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline_s, f"not in {timeout_s} s: {what if isinstance(what, str) else what()}"
-        time.sleep(0.05)
-    return found
-
-
-class Stack:
-    """A running Lookout.
-
-    Parameters
-    ----------
-    folder : Path
-        Empty; the state folder is made in it.
+class Stack(Live):
+    """A running Lookout, with what the tests do to it; see `Live`.
 
     Attributes
     ----------
-    base_url : str
-    client : redis.Redis
-    log : Log
     start_s : float
         How long the start took.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.home, self.output, self.port = folder / "home", folder / "output", free_port()
-        self.base_url = f"http://127.0.0.1:{self.port}"
-        self.environment = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {
-            "LOOKOUT_HOME": str(self.home),
-            "LOOKOUT_PORT": str(self.port),
-            "LOOKOUT_DEMO": "false",
-        }
-        self._live = self._console = None
+    _console = None
 
     def start(self) -> None:
         """Start, and wait until pages answer and the engine has evaluated a batch."""
         began_s = time.monotonic()
-        with self.output.open("ab") as words:
-            self._live = subprocess.Popen(
-                [sys.executable, "manage.py", "live"],
-                cwd=ROOT,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=words,
-                stderr=words,
-                start_new_session=True,
-            )
-        # Ends it should this process die without doing so.
-        self._guardian = subprocess.Popen(
-            [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
-        )
-        self._guardian.stdin.write(b"%d\n" % self._live.pid)
-        self._guardian.stdin.flush()
-        wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words, UP_S)
-        assert self._live.poll() is None, self.words()
+        super().start()
+        assert b"batch" in self.report()
+        self.start_s = time.monotonic() - began_s
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=10) as answer:
             assert answer.status == 200
-        self.client = redis.Redis.from_url((self.home / "redis" / "url").read_text().strip())
-        self.log = Log(self.client, "earth", 2)
-        wait_for(lambda: b"batch" in self.report(), self.words, UP_S)
-        self.start_s = time.monotonic() - began_s
         self._console = subprocess.Popen(
             [sys.executable, "manage.py", "shell", "--no-imports", "-c", CONSOLE],
             cwd=ROOT,
@@ -116,25 +65,11 @@ class Stack:
             self._console.stdout.close()
             self.client.close()
         try:
-            self._live.send_signal(signal.SIGINT)
-            code = self._live.wait(END_S)
-            assert code == 0, self.words()
+            assert self.interrupt() == 0, self.words()
             assert self.said("nothing is left running"), self.words()
             assert not self.processes()
         finally:
-            if self._live.poll() is None:
-                self._live.kill()
-                self._live.wait()
-            self._guardian.communicate(b"%d\n" % -self._live.pid)
-            wait_for(lambda: not self.processes(), "the end of all processes")
-
-    def words(self) -> str:
-        """Return what the supervisor has said so far."""
-        return self.output.read_text()
-
-    def said(self, words: str) -> bool:
-        """Tell whether the supervisor has said something."""
-        return words in self.words()
+            self.leave_nothing()
 
     def text_of(self, program: str) -> str:
         """Return the log of a program."""
@@ -176,23 +111,9 @@ class Stack:
 
     def monitor(self, user: str = "ann", form: str = "json") -> Monitor:
         """Return a client of the websocket for a user, to be entered with ``async with``."""
-        return Monitor(f"ws://127.0.0.1:{self.port}/ws/monitor/", self.token(user), form)
-
-    # What the programs say of themselves.
-
-    def report(self) -> dict[bytes, bytes]:
-        """Return the engine's report."""
-        return self.client.hgetall(self.log.names.engine)
-
-    def health(self, stream: str) -> dict[str, Any]:
-        """Return the gateway's counters of a stream; empty before the first."""
-        return json.loads(self.client.hget(HEALTH_KEY, stream) or "{}")
+        return Monitor(self.socket_url, self.token(user), form)
 
     # Processes.
-
-    def processes(self) -> list[psutil.Process]:
-        """Return every living process, at whatever depth, that was started with this state folder."""
-        return [process for process in psutil.process_iter() if _home_of(process) == str(self.home)]
 
     def pids(self) -> dict[str, int]:
         """Return the number of the process of each of `PROGRAMS` that runs."""
@@ -208,10 +129,3 @@ class Stack:
         pid = self.pids()[program]
         os.kill(pid, signal.SIGKILL)
         return pid
-
-
-def _home_of(process):
-    try:
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.environ().get("LOOKOUT_HOME")
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return None

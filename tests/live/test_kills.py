@@ -6,10 +6,10 @@ import time
 import orjson
 import pytest
 
-from tests.live.stack import wait_for
+from bench.live import wait_for
+from bench.ports import free_port
 from tests.live.swarm import DECODER, Swarm
 from tests.live.truth import answer, differences
-from tests.ports import free_port
 
 pytestmark = pytest.mark.spark
 

@@ -10,11 +10,11 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from bench.live import wait_for
+from bench.ports import free_port
 from tests.live.monitor import Refusal
-from tests.live.stack import wait_for
 from tests.live.swarm import DECODER, Swarm
 from tests.live.truth import answer, differences
-from tests.ports import free_port
 
 pytestmark = pytest.mark.spark
 

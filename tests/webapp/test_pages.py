@@ -1,5 +1,6 @@
 """Pages, the admin and the commands."""
 
+import contextlib
 import json
 from io import StringIO
 
@@ -50,6 +51,15 @@ def test_pages_forbid_inline_scripts(client):
     policy = client.get("/login/").headers["Content-Security-Policy"]
     assert "script-src 'self' 'nonce-" in policy
     assert "unsafe-inline" not in policy.split("script-src")[1].split(";")[0]
+
+
+def test_a_static_file_edited_under_a_running_server_is_sent_whole(client, settings, tmp_path):
+    settings.STATICFILES_DIRS = [tmp_path]
+    for text in ("short", "a longer text"):
+        (tmp_path / "page.js").write_text(text)
+        with contextlib.closing(client.get("/static/page.js")) as answer:
+            assert b"".join(answer.streaming_content) == text.encode()
+            assert answer["Content-Length"] == str(len(text))
 
 
 def test_the_process_says_that_it_answers(client):

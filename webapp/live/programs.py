@@ -32,7 +32,7 @@ set-proc-title no
 """
 
 WEB_OPTIONS = (
-    "--ws=websockets",
+    "--ws=websockets-sansio",
     "--ws-per-message-deflate=false",  # most clients sit on this machine, where compressing costs more than sending
     "--no-access-log",
     "--timeout-graceful-shutdown=2",
@@ -89,9 +89,10 @@ def engine_programs(place: Place) -> list[Program]:
     """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
     python, url = (PYTHON, "-m"), place.redis_url
     names = LogNames(place.space)
+    engine, gateway = _tells(url, names.engine, b"batch"), _tells(url, names.gateway, b"at_us")
     return [
-        Program("engine", (*python, "streaming.engine"), ready=_changes(url, names.engine), stop_s=8.0, end_turn=2),
-        Program("gateway", (*python, "streaming.gateway"), ready=_changes(url, names.gateway), end_turn=1),
+        Program("engine", (*python, "streaming.engine"), ready=engine, stop_s=8.0, end_turn=2),
+        Program("gateway", (*python, "streaming.gateway"), ready=gateway, end_turn=1),
     ]
 
 
@@ -117,15 +118,15 @@ def _answers(url):
     return _asks(url, lambda client: client.ping())
 
 
-def _changes(url, key):
-    """Return whether a hash in Redis has changed since the first time that it was asked."""
+def _tells(url, key, field):
+    """Return whether a hash in Redis has a field, and has changed since the first time that it was asked."""
     told = []
 
-    def changed(client):
+    def tells(client):
         told.append(client.hgetall(key))
-        return bool(told[-1]) and told[-1] != told[0]
+        return field in told[-1] and told[-1] != told[0]
 
-    return _asks(url, changed)
+    return _asks(url, tells)
 
 
 def _asks(url, question):

@@ -5,35 +5,34 @@ that takes the definition (a dict with `kind` and options) and returns a `base.T
 """
 
 from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from streaming.errors import InvalidOptions
 from streaming.gateway.transports.base import Transport
+from streaming.kinds import known_kinds
 
-ENTRY_POINTS = "lookout.transports"
+GROUP = "lookout.transports"
 
-_BUILT_IN = {
-    "file": "file:FileTransport",
-    "tcp_client": "tcp_client:TcpClient",
-    "tcp_listener": "tcp_listener:TcpListener",
-    "udp_listener": "udp_listener:UdpListener",
-    "http_poll": "http_poll:HttpPoll",
-    "pipe": "pipe:Pipe",
-    "stdin": "stdin:Stdin",
-    "simulator": "simulator:Simulator",
+BUILT_IN = {
+    "file": "streaming.gateway.transports.file:FileTransport",
+    "tcp_client": "streaming.gateway.transports.tcp_client:TcpClient",
+    "tcp_listener": "streaming.gateway.transports.tcp_listener:TcpListener",
+    "udp_listener": "streaming.gateway.transports.udp_listener:UdpListener",
+    "http_poll": "streaming.gateway.transports.http_poll:HttpPoll",
+    "pipe": "streaming.gateway.transports.pipe:Pipe",
+    "stdin": "streaming.gateway.transports.stdin:Stdin",
+    "simulator": "streaming.gateway.transports.simulator:Simulator",
 }
 
 
-def _registry() -> dict[str, EntryPoint]:
-    offered = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-    built_in = {kind: EntryPoint(kind, f"{__name__}.{path}", ENTRY_POINTS) for kind, path in _BUILT_IN.items()}
-    return offered | built_in
+def _kinds() -> dict[str, EntryPoint]:
+    return known_kinds(GROUP, BUILT_IN)
 
 
 def transport_kinds() -> list[str]:
     """Return the kinds that `make_transport` knows, sorted."""
-    return sorted(_registry())
+    return sorted(_kinds())
 
 
 def make_transport(definition: Mapping[str, Any]) -> Transport:
@@ -56,8 +55,8 @@ def make_transport(definition: Mapping[str, Any]) -> Transport:
     """
     if not isinstance(definition, Mapping):
         raise InvalidOptions(f"a transport must be an object with a kind; got {definition!r}")
-    registry = _registry()
+    kinds = _kinds()
     kind = definition.get("kind")
-    if not isinstance(kind, str) or kind not in registry:
-        raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(registry))}; got {kind!r}")
-    return registry[kind].load()(definition)
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(kinds))}; got {kind!r}")
+    return kinds[kind].load()(definition)

@@ -1,4 +1,4 @@
-"""Ports for servers that tests start."""
+"""Ports for what the benchmark and the tests start."""
 
 import socket
 

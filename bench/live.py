@@ -1,0 +1,152 @@
+"""The whole of Lookout, ``manage.py live``, in a state folder of its own: for the benchmark, and for the tests."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import redis
+
+from bench.ports import free_port
+from bench.processes import processes
+from streaming.logs import HEALTH_KEY, Log
+from webapp.live import sessions
+
+ROOT = Path(__file__).parents[1]
+UP_S, END_S = 180, 40
+FOREIGN = ("LOOKOUT_REDIS_URL", "REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
+
+
+class StackFailed(Exception):
+    """A process, or the whole of them, ended or took too long; the message ends with what it said."""
+
+
+def wait_for(condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = 30) -> Any:
+    """Wait until a condition holds and return its value.
+
+    Raises
+    ------
+    StackFailed
+        With what was waited for.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    while not (found := condition()):
+        if time.monotonic() > deadline_s:
+            raise StackFailed(f"not within {timeout_s:g} s: {what if isinstance(what, str) else what()}")
+        time.sleep(0.05)
+    return found
+
+
+class Live:
+    """A Lookout that runs from `start` to `end`.
+
+    Parameters
+    ----------
+    folder : Path
+        Empty; everything that it keeps is in there.
+    demo : bool
+        With the demonstration's streams.
+
+    Attributes
+    ----------
+    home : Path
+    port : int
+        Of the web server.
+    base_url : str
+    environment : dict
+        Of its processes.
+    client : redis.Redis
+    log : Log
+    """
+
+    def __init__(self, folder: Path, demo: bool = False) -> None:
+        self.home, self.output, self.port = folder / "home", folder / "output", free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self.environment = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {
+            "LOOKOUT_HOME": str(self.home),
+            "LOOKOUT_PORT": str(self.port),
+            "LOOKOUT_DEMO": str(demo).lower(),
+        }
+
+    def start(self) -> None:
+        """Start everything, and return once pages answer and the engine has evaluated a batch."""
+        with self.output.open("ab") as words:
+            command = [sys.executable, "manage.py", "live"]
+            self._live = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+                start_new_session=True,
+            )
+        # Ends it should this process die without doing so.
+        self._guardian = subprocess.Popen(
+            [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
+        )
+        self._guardian.stdin.write(b"%d\n" % self._live.pid)
+        self._guardian.stdin.flush()
+        wait_for(lambda: self.said("everything is up") or self._live.poll() is not None, self.words, UP_S)
+        if self._live.poll() is not None:
+            raise StackFailed(self.words())
+        self.client = redis.Redis.from_url(self.redis_url)
+        self.log = Log(self.client, "earth", 2)
+
+    def interrupt(self) -> int:
+        """End everything as Ctrl-C does, and return the exit code."""
+        self._live.send_signal(signal.SIGINT)
+        return self._live.wait(END_S)
+
+    def leave_nothing(self) -> None:
+        """Kill what is left, whatever state it is in."""
+        for process in [self._live, *self.processes()]:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        self._live.wait()
+        self._guardian.communicate(b"%d\n" % -self._live.pid)
+        wait_for(lambda: not self.processes(), "the end of all processes")
+
+    def end(self) -> None:
+        """End everything."""
+        try:
+            self.interrupt()
+        finally:
+            self.leave_nothing()
+
+    def words(self) -> str:
+        """Return what the supervisor has said so far."""
+        return self.output.read_text(errors="replace")
+
+    def said(self, words: str) -> bool:
+        """Tell whether the supervisor has said something."""
+        return words in self.words()
+
+    @property
+    def redis_url(self) -> str:
+        """The address of the logs."""
+        return (self.home / "redis" / "url").read_text().strip()
+
+    @property
+    def socket_url(self) -> str:
+        """The address of the websocket."""
+        return f"ws://127.0.0.1:{self.port}/ws/monitor/"
+
+    def report(self) -> dict[bytes, bytes]:
+        """Return the engine's report."""
+        return self.client.hgetall(self.log.names.engine)
+
+    def health(self, stream: str) -> dict[str, Any]:
+        """Return the gateway's counters of a stream; empty before the first."""
+        return json.loads(self.client.hget(HEALTH_KEY, stream) or "{}")
+
+    def processes(self) -> list[psutil.Process]:
+        """Return every living process, at whatever depth, that was started with this state folder."""
+        return list(processes(self.home))

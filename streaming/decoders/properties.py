@@ -1,0 +1,98 @@
+"""What becomes of a feed's columns or properties: other names, SI units, nothing where a value means none."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from streaming.decoders.units import FACTORS, scaled
+from streaming.errors import InvalidOptions
+
+
+def check_properties(properties: Mapping[str, Any]) -> None:
+    """Raise InvalidOptions unless every value is a property's name, or an object with its name and a unit."""
+    for source, target in properties.items():
+        _check_target(f"properties[{source!r}]", target)
+
+
+def _check_target(place, target):
+    if isinstance(target, str) and target:
+        return
+    if not isinstance(target, Mapping) or not set(target) <= {"name", "unit"} or not target.get("name"):
+        raise InvalidOptions(f'{place} must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
+    if not isinstance(target["name"], str):
+        raise InvalidOptions(f"{place}.name must be a text; got {target['name']!r}")
+    # As a tuple, for a unit may be of any type.
+    if target.get("unit", "number") not in tuple(FACTORS):
+        raise InvalidOptions(f"{place}.unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
+
+
+def check_null_values(null_values: Mapping[str, Any], kinds: type, words: str) -> None:
+    """Raise InvalidOptions unless every value is a list of what `words` names and `kinds` are."""
+    for source, values in null_values.items():
+        if not isinstance(values, list | tuple) or not all(isinstance(value, kinds) for value in values):
+            raise InvalidOptions(f"null_values[{source!r}] must be a list of {words}; got {values!r}")
+
+
+def targets(properties: Mapping[str, Any]) -> dict[str, tuple[str, float | None]]:
+    """Return the name of each property and the factor to its SI unit, None for one without a unit.
+
+    Examples
+    --------
+    >>> targets({"a": "name", "b": {"name": "distance_m", "unit": "km"}})
+    {'a': ('name', None), 'b': ('distance_m', 1000.0)}
+    """
+    return {source: _target(target) for source, target in properties.items()}
+
+
+def _target(target):
+    if isinstance(target, str):
+        return target, None
+    unit = target.get("unit")
+    return target["name"], None if unit is None else FACTORS[unit]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value of a JSON document is a number.
+
+    Examples
+    --------
+    >>> is_number(1.5), is_number(True), is_number("1")
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def translated(
+    given: Mapping[str, Any],
+    targets: Mapping[str, tuple[str, float | None]],
+    null_values: Mapping[str, Collection],
+) -> Mapping[str, Any]:
+    """Return the properties of one object under their new names and in SI units; others stay as they are.
+
+    Parameters
+    ----------
+    given : mapping
+        Values as in a JSON document. What has a unit but is no number is left out.
+    targets : mapping
+        As `targets` returns it.
+    null_values : mapping
+        Values that mean none, by the name that they come under; they are left out.
+
+    Examples
+    --------
+    >>> knots = targets({"sog": {"name": "speed_mps", "unit": "knots"}})
+    >>> translated({"sog": 10, "name": "Aino"}, knots, {}), translated({"sog": 102.3}, knots, {"sog": [102.3]})
+    ({'speed_mps': 5.144, 'name': 'Aino'}, {})
+    """
+    if not targets and not null_values:
+        return given
+    result = {}
+    for source, value in given.items():
+        name, factor = targets.get(source, (source, None))
+        if source in null_values and value in null_values[source]:
+            continue
+        if factor is None:
+            result[name] = value
+        elif is_number(value) and math.isfinite(value):
+            result[name] = value if factor == 1.0 else scaled(value, factor)
+    return result

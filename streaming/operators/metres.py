@@ -71,14 +71,14 @@ def distance_m(shapes, geometries) -> np.ndarray:
     # What is missing has no centre; its distance is NaN by any factor.
     centre = np.nan_to_num((bounds[:, 1] + bounds[:, 3]) / 2)
     factors = np.stack(local_metres(centre), axis=1)
-    shapes = _scaled(shapes, factors)
-    distance = shapely.distance(shapes, _scaled(geometries, factors))
+    geometries = _scaled(geometries, factors)
+    distance = shapely.distance(_scaled(shapes, factors), geometries)
     for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
-        # A turned geometry is no nearer than the gap of longitude that is left, so few are measured again.
-        gap = np.maximum(others[:, 0] + turn - bounds[:, 2], bounds[:, 0] - others[:, 2] - turn) * factors[:, 0]
+        # A turned element is no nearer than the gap of longitude that is left, so few are measured again.
+        gap = np.maximum(others[:, 0] - bounds[:, 2] - turn, bounds[:, 0] + turn - others[:, 2]) * factors[:, 0]
         near = np.flatnonzero(gap < distance)
-        turned = _scaled(geometries[near], factors[near], turn)
-        distance[near] = np.fmin(distance[near], shapely.distance(shapes[near], turned))
+        turned = _scaled(shapes[near], factors[near], turn)
+        distance[near] = np.fmin(distance[near], shapely.distance(turned, geometries[near]))
     return distance
 
 

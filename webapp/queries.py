@@ -5,10 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from streaming.errors import InvalidPlan
-from streaming.plans import Plan, parse_plan, plan_document
-from streaming.spaces import SPACES
-from webapp.models import Query, Stream
+from streaming.errors import InvalidPlan, LookoutError
+from streaming.plans import JoinPlan, Plan, UserFilter, parse_plan, plan_document
+from streaming.spaces import SPACES, Space
+from streaming.udf import check_filter
+from webapp.models import EnabledFilter, Query, Stream
 from webapp.notify import announce
 
 
@@ -34,7 +35,7 @@ def checked_plan(document: Any) -> dict:
     Raises
     ------
     Refused
-        Where the plan breaks a rule, or its stream is unknown.
+        Where the plan breaks a rule, its stream is unknown, or a filter cannot be used.
     """
     space = SPACES[settings.SPACE]
     try:
@@ -42,6 +43,7 @@ def checked_plan(document: Any) -> dict:
     except InvalidPlan as error:
         raise Refused("plan", str(error)) from None
     check_stream(plan)
+    check_filters(plan, space)
     return plan_document(plan, space)
 
 
@@ -50,6 +52,24 @@ def check_stream(plan: Plan) -> None:
     known = sorted(Stream.objects.values_list("name", flat=True))
     if plan.stream not in known:
         raise Refused("stream", f"stream must be one of {', '.join(known) or '(none yet)'}; got {plan.stream!r}")
+
+
+def check_filters(plan: Plan, space: Space) -> None:
+    """Raise Refused where a user-defined filter is not enabled, or cannot read its argument."""
+    filters = [(False, entry) for entry in plan.filters]
+    if isinstance(plan, JoinPlan):
+        filters += [(False, entry) for entry in plan.partners.filters]
+        filters += [(True, entry) for entry in plan.partners.pair_filters]
+    used = [(pairs, entry) for pairs, entry in filters if isinstance(entry, UserFilter)]
+    enabled = EnabledFilter.names() if used else []
+    for pairs, entry in used:
+        if entry.udf not in enabled:
+            known = ", ".join(enabled) or "(none)"
+            raise Refused("plan", f"udf must be installed, and enabled in the admin: one of {known}; got {entry.udf!r}")
+        try:
+            check_filter(entry.udf, entry.argument, space, pairs)
+        except LookoutError as error:
+            raise Refused("plan", str(error)) from None
 
 
 def register(owner, name: str, plan: Any, shared: bool = False) -> Query:

@@ -7,7 +7,7 @@ BBoxDB Streams (2022), section 3.6: user-defined filters refine what the boxes a
 
 from streaming.udf.base import COLUMNS, UserDefinedFilter, shapes_of
 from streaming.udf.evaluation import Judged, check_filter, evaluate_element, evaluate_pair
-from streaming.udf.registry import BUILT_IN, GROUP, filter_names, filter_of
+from streaming.udf.registry import BUILT_IN, GROUP, filter_names, filter_of, filter_places
 
 __all__ = [
     "BUILT_IN",
@@ -20,5 +20,6 @@ __all__ = [
     "evaluate_pair",
     "filter_names",
     "filter_of",
+    "filter_places",
     "shapes_of",
 ]

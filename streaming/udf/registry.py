@@ -21,6 +21,11 @@ def _filters() -> dict[str, EntryPoint]:
     return known_kinds(GROUP, BUILT_IN)
 
 
+def filter_places() -> dict[str, str]:
+    """Return where each installed filter is loaded from, ``module:class``, by its name."""
+    return {name: point.value for name, point in _filters().items()}
+
+
 def filter_names() -> list[str]:
     """Return the names of all filters that are installed.
 

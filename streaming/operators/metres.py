@@ -8,6 +8,8 @@ from streaming.spaces import FULL_TURN_DEG
 # NIMA TR8350.2, table 3.1: the ellipsoid of WGS 84.
 WGS84_AXIS_M = 6_378_137.0
 WGS84_FLATTENING = 1 / 298.257223563
+# A tenth of a millimetre: more than the rounding of degrees.
+ROUNDING_DEG = 1e-9
 _ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
 
@@ -68,18 +70,46 @@ def distance_m(shapes, geometries) -> np.ndarray:
     """
     shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
     bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
-    # What is missing has no centre; its distance is NaN by any factor.
-    centre = np.nan_to_num((bounds[:, 1] + bounds[:, 3]) / 2)
-    factors = np.stack(local_metres(centre), axis=1)
+    factors = _factors(bounds)
     geometries = _scaled(geometries, factors)
     distance = shapely.distance(_scaled(shapes, factors), geometries)
     for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
         # A turned element is no nearer than the gap of longitude that is left, so few are measured again.
         gap = np.maximum(others[:, 0] - bounds[:, 2] - turn, bounds[:, 0] + turn - others[:, 2]) * factors[:, 0]
         near = np.flatnonzero(gap < distance)
-        turned = _scaled(shapes[near], factors[near], turn)
-        distance[near] = np.fmin(distance[near], shapely.distance(turned, geometries[near]))
+        moved = _scaled(shapes[near], factors[near], turn)
+        distance[near] = np.fmin(distance[near], shapely.distance(moved, geometries[near]))
     return distance
+
+
+def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
+    """Tell which pairs have a `distance_m` below a limit, bool of shape (P,).
+
+    Prepared geometries make it fast: most pairs are decided by the distance in degrees, without a look at all vertices.
+    """
+    shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
+    bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
+    factors = _factors(bounds)
+    surely, reach = limit_m / factors.max(1) - ROUNDING_DEG, limit_m / factors.min(1) + ROUNDING_DEG
+    closer = (surely > 0) & shapely.dwithin(geometries, shapes, surely)
+    unsure = np.zeros(len(closer), dtype=bool)
+    for turn in (0.0, -FULL_TURN_DEG, FULL_TURN_DEG):
+        beside = (bounds[:, 0] + turn - reach <= others[:, 2]) & (others[:, 0] <= bounds[:, 2] + turn + reach)
+        near = np.flatnonzero(beside & ~closer & ~unsure)
+        unsure[near] = shapely.dwithin(geometries[near], turned(shapes[near], turn), reach[near])
+    closer[unsure] = distance_m(shapes[unsure], geometries[unsure]) < limit_m
+    return closer
+
+
+def turned(geometries: np.ndarray, turn_deg: float) -> np.ndarray:
+    """Return geometries with their longitude moved; an array of geometries as the given one."""
+    return _scaled(geometries, np.ones((len(geometries), 2)), turn_deg) if turn_deg else geometries
+
+
+def _factors(bounds):
+    """Return the metres of a degree of longitude and of latitude at the centres of boxes, (P, 2)."""
+    # What is missing has no centre; its distance is NaN by any factor.
+    return np.stack(local_metres(np.nan_to_num((bounds[:, 1] + bounds[:, 3]) / 2)), axis=1)
 
 
 def _scaled(geometries, factors, turn=0.0):

@@ -14,7 +14,7 @@ import pyarrow as pa
 import shapely
 
 from streaming.errors import LookoutError
-from streaming.operators.metres import distance_m
+from streaming.operators.metres import closer_than, turned
 from streaming.spaces import FULL_TURN_DEG
 from streaming.udf.base import shapes_of
 from streaming.udf.equality import has_property, key_and_value
@@ -94,8 +94,7 @@ def meets(shapes: np.ndarray, geometries) -> np.ndarray:
     others_low, others_high = shapely.bounds(geometries).T[[0, 2]]
     for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
         over = np.flatnonzero(~met & (low + turn <= others_high) & (others_low <= high + turn))
-        turned = shapely.transform(shapes[over], lambda at, turn=turn: at + np.array([turn, 0.0]))
-        met[over] = shapely.intersects(geometries[over], turned)
+        met[over] = shapely.intersects(geometries[over], turned(shapes[over], turn))
     return met
 
 
@@ -104,7 +103,7 @@ def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> 
     met = meets(shapes, geometries)
     regions = (shapely.get_dimensions(shapes) == _REGION) & (shapely.get_dimensions(geometries) == _REGION)
     apart = np.flatnonzero(~met & ~regions)
-    met[apart] = distance_m(shapes[apart], geometries[apart]) < limit_m
+    met[apart] = closer_than(shapes[apart], geometries[apart], limit_m)
     return met
 
 

@@ -7,7 +7,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.operators.metres import distance_m, local_metres
+from streaming.operators.metres import closer_than, distance_m, local_metres
 
 GEOD = pyproj.Geod(ellps="WGS84")
 longitudes = st.floats(-180, 180)
@@ -44,6 +44,23 @@ def test_a_polygon_that_contains_the_point_is_at_0_and_its_hole_is_not():
     assert in_hole == pytest.approx(0.1 * local_metres(40.0)[0], rel=1e-2)
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([-180.0, -179.99, 20.0, 179.99]), st.floats(-89, 89)), min_size=1, max_size=5),
+    st.sampled_from([0.0, 1e-3, 5.0, 700.0, 50_000.0]),
+    st.floats(0, 3),
+    st.floats(0, 360),
+    st.booleans(),
+)
+def test_closer_than_a_limit_is_a_smaller_distance(places, limit_m, share, bearing, prepared):
+    ends = [GEOD.fwd(*place, bearing, limit_m * share)[:2] for place in places]
+    others = np.array([shapely.LineString([end, (end[0] + 1, end[1] + 0.5)]) for end in ends])
+    others[::2] = shapely.buffer(others[::2], 1e-4)
+    if prepared:
+        shapely.prepare(others)
+    shapes = shapely.points(places)
+    assert closer_than(shapes, others, limit_m).tolist() == (distance_m(shapes, others) < limit_m).tolist()
+
+
 @pytest.mark.parametrize("lon", [-180.001, 179.999])
 def test_places_a_turn_apart_are_near(lon):
     expected = 0.002 * local_metres(10.0)[0]
@@ -55,7 +72,8 @@ def test_what_is_missing_has_no_distance_and_disturbs_no_other():
     shapes = np.array([None, shapely.Point(), shapely.Point(1, 1), shapely.Point(1, 1)])
     others = np.array([shapely.box(0, 0, 2, 2), shapely.Point(1, 1), None, shapely.box(0, 0, 2, 2)])
     assert np.array_equal(distance_m(shapes, others), [np.nan, np.nan, np.nan, 0.0], equal_nan=True)
-    assert distance_m(shapes[:0], others[:0]).tolist() == []
+    assert closer_than(shapes, others, 5).tolist() == [False, False, False, True]
+    assert distance_m(shapes[:0], others[:0]).tolist() == closer_than(shapes[:0], others[:0], 5).tolist() == []
 
 
 def test_the_input_is_untouched():

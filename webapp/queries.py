@@ -5,10 +5,11 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from streaming.errors import InvalidPlan
-from streaming.plans import JoinPlan, parse_plan, plan_document
-from streaming.spaces import EARTH
-from webapp.models import Query, Stream
+from streaming.errors import InvalidPlan, LookoutError
+from streaming.plans import JoinPlan, Plan, UserFilter, parse_plan, plan_document
+from streaming.spaces import EARTH, Space
+from streaming.udf import check_filter
+from webapp.models import EnabledFilter, Query, Stream
 from webapp.notify import announce
 
 
@@ -34,7 +35,7 @@ def checked_plan(document: Any) -> dict:
     Raises
     ------
     Refused
-        Where the plan breaks a rule, or its stream is unknown.
+        Where the plan breaks a rule, its stream is unknown, or a filter cannot be used.
     """
     return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
 
@@ -65,6 +66,7 @@ def _checked(document, stream):
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     if isinstance(plan, JoinPlan) and plan.partners.source == "stream":
         _check_partner(plan.partners.name, stream.space)
+    check_filters(plan, space)
     return plan_document(plan, space)
 
 
@@ -82,6 +84,24 @@ def _must_be_one_of(what, streams, name):
 def _stream(name):
     """Return the stream of a name with its space; None where there is none."""
     return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
+
+
+def check_filters(plan: Plan, space: Space) -> None:
+    """Raise Refused where a user-defined filter is not enabled, or cannot read its argument."""
+    filters = [(False, entry) for entry in plan.filters]
+    if isinstance(plan, JoinPlan):
+        filters += [(False, entry) for entry in plan.partners.filters]
+        filters += [(True, entry) for entry in plan.partners.pair_filters]
+    used = [(pairs, entry) for pairs, entry in filters if isinstance(entry, UserFilter)]
+    enabled = EnabledFilter.names() if used else []
+    for pairs, entry in used:
+        if entry.udf not in enabled:
+            known = ", ".join(enabled) or "(none)"
+            raise Refused("plan", f"udf must be installed, and enabled in the admin: one of {known}; got {entry.udf!r}")
+        try:
+            check_filter(entry.udf, entry.argument, space, pairs)
+        except LookoutError as error:
+            raise Refused("plan", str(error)) from None
 
 
 def register(owner, name: str, plan: Any, shared: bool = False) -> Query:

@@ -8,6 +8,7 @@ from webapp import views
 
 urlpatterns = [
     path("", views.map_page, name="map"),
+    path("plans/schema.json", views.schema_of_plans, name="plan-schema"),
     path("healthz", views.health, name="health"),
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),

@@ -8,6 +8,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from streaming.plans.schema import plan_schema
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
 
@@ -25,6 +26,11 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "logout": reverse("logout"),
     }
     return render(request, "map.html", {"page": page})
+
+
+def schema_of_plans(request: HttpRequest) -> JsonResponse:
+    """Give the JSON Schema of plans."""
+    return JsonResponse(plan_schema(), content_type="application/schema+json")
 
 
 @never_cache

@@ -6,6 +6,7 @@ BBoxDB Streams (2022), section 4: a continuous query is registered in the area a
 and compares it with the query box tau (a range query), or with stored tuples, which it filters too (a spatial join).
 """
 
+from streaming.plans.builder import QueryPlanBuilder
 from streaming.plans.documents import parse_plan, plan_document
 from streaming.plans.parts import (
     ENLARGEMENTS,
@@ -37,6 +38,7 @@ __all__ = [
     "KeyFilter",
     "Partners",
     "Plan",
+    "QueryPlanBuilder",
     "RangePlan",
     "UserFilter",
     "parse_plan",

@@ -6,6 +6,7 @@ BBoxDB Streams (2022), section 4.3: modifying and filter transformations.
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,7 @@ class KeyFilter:
     Parameters
     ----------
     key : str
+        The object's name within its stream, or the feature's within its layer.
     """
 
     key: str
@@ -132,7 +134,7 @@ def _enlargement(step, space):
 
 def parse_amount(value: Any, name: str) -> float:
     """Return a JSON number that is finite and not negative."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value < math.inf):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value <= sys.float_info.max):
         raise InvalidPlan(f"{name} must be a finite number that is not negative; got {value!r:.200}")
     return float(value)
 
@@ -159,8 +161,8 @@ def parse_filters(filters: Any, name: str, space: Space, forms: tuple[str, ...] 
 
 
 def _filter(entry, name, space, forms):
-    form = next(iter(entry), None) if isinstance(entry, dict) else None
-    if form not in forms or set(entry) - {form, *(["argument"] if form == "udf" else [])}:
+    form = next((form for form in forms if form in entry), None) if isinstance(entry, dict) else None
+    if form is None or set(entry) - {form, *(["argument"] if form == "udf" else [])}:
         raise InvalidPlan(
             f'a filter in {name} must be an object with one of {", ".join(forms)}, and "argument" beside "udf" alone; '
             f"got {entry!r:.200}"

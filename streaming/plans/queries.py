@@ -116,7 +116,8 @@ class JoinPlan:
     filters : tuple of Filter
         Each lets an element pass or not.
     emit : {"changes", "all"}
-        See `RangePlan`.
+        ``changes``: the answer is kept incrementally, a change a tuple; ``all``: each matching pair is reported as it
+        comes, and nothing is kept.
     """
 
     stream: str

@@ -4,23 +4,72 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import shapely
+from jsonschema import Draft202012Validator
 
-from streaming.plans import EMITS, ENLARGEMENTS, REPORTS, parse_plan, plan_document
-from streaming.plans.documents import RANGE_KEYS
+from streaming.plans import EMITS, ENLARGEMENTS, KINDS, PREDICATES, REPORTS, QueryPlanBuilder, parse_plan, plan_document
+from streaming.plans.documents import JOIN_KEYS, PARTNERS_KEYS, RANGE_KEYS
+from streaming.plans.schema import plan_schema
+from streaming.spaces import EARTH, Dimension, Space
+from streaming.udf import BUILT_IN
+from tests.udf.batches import batch
 
 TEXT = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
 
+EXAMPLES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
+RECIPES = re.findall(r"```json\n(.*?)```\n\n```python\n(.*?)```", TEXT.split("## Recipes")[1], re.DOTALL)
+SPACES = {"shares": Space("prices", (Dimension("price", "EUR", 0, 1_000_000),))}
+KEYS = (*RANGE_KEYS, *JOIN_KEYS, *PARTNERS_KEYS)
+WORDS = dict.fromkeys([*KEYS, *KINDS, *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN])
+METHODS = [name for name in vars(QueryPlanBuilder) if not name.startswith("_")]
 
-@pytest.mark.parametrize("word", [*RANGE_KEYS, *REPORTS, *EMITS, *ENLARGEMENTS])
+
+def plan_of(example):
+    """Return the plan of an example, in the space of its stream, and the space."""
+    document = json.loads(example)
+    space = SPACES.get(document["stream"], EARTH)
+    return parse_plan(document, space), space
+
+
+@pytest.mark.parametrize("word", WORDS)
 def test_every_word_of_a_plan_is_described(word):
     assert f"`{word}`" in TEXT or f'"{word}"' in TEXT
 
 
-@pytest.mark.parametrize("example", re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL))
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_of_the_builder_is_described(method):
+    assert re.search(rf"`(QueryPlanBuilder\.)?{method}[(`]", TEXT)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_is_a_plan(example):
-    plan = parse_plan(json.loads(example))
-    assert parse_plan(plan_document(plan)) == plan
+    plan, space = plan_of(example)
+    assert parse_plan(plan_document(plan, space), space) == plan
+    Draft202012Validator(plan_schema()).validate(json.loads(example))
+
+
+def test_every_recipe_is_there_as_json_and_with_the_builder():
+    recipes = TEXT.split("## Recipes")[1]
+    assert len(RECIPES) == recipes.count("```json") == recipes.count("```python")
+
+
+@pytest.mark.parametrize(("example", "snippet"), RECIPES)
+def test_the_builder_of_a_recipe_builds_its_plan(example, snippet):
+    names = {"QueryPlanBuilder": QueryPlanBuilder}
+    exec(snippet, names)
+    assert names["plan"] == plan_of(example)[0]
+
+
+def test_the_filter_that_is_shown_judges():
+    snippet = re.search(r"```python\n(import numpy.*?)```", TEXT, re.DOTALL)[1]
+    names = {}
+    exec(snippet, names)
+    (shown,) = (value for value in names.values() if hasattr(value, "filter_pair"))
+    elements = batch(np.array([shapely.Point(0, 0), shapely.box(0, 0, 1, 1)]))
+    assert shown().filter_element(elements, "1").tolist() == [False, True]
+    assert shown().filter_pair(elements, elements, "1").tolist() == [False, True]
 
 
 @pytest.mark.parametrize("filter_text", re.findall(r"^\* `(.*)`$", TEXT, re.MULTILINE))

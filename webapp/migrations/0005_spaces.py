@@ -23,7 +23,7 @@ def make_earth(apps, _):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("webapp", "0002_query_epoch"),
+        ("webapp", "0004_filters"),
     ]
 
     operations = [

@@ -1,9 +1,10 @@
 """What the database keeps."""
 
 from webapp.models.events import Event, EventCursor
+from webapp.models.filters import EnabledFilter
 from webapp.models.queries import Query
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
 
-__all__ = ["ApiToken", "Event", "EventCursor", "LoginLink", "Query", "Space", "Stream"]
+__all__ = ["ApiToken", "EnabledFilter", "Event", "EventCursor", "LoginLink", "Query", "Space", "Stream"]

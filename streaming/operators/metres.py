@@ -1,0 +1,118 @@
+"""Distances on the earth in metres, in the plane that touches it at an element."""
+
+import numpy as np
+import shapely
+
+from streaming.spaces import FULL_TURN_DEG
+
+# NIMA TR8350.2, table 3.1: the ellipsoid of WGS 84.
+WGS84_AXIS_M = 6_378_137.0
+WGS84_FLATTENING = 1 / 298.257223563
+# A tenth of a millimetre: more than the rounding of degrees.
+ROUNDING_DEG = 1e-9
+_ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
+
+
+def local_metres(lat_deg):
+    """Return the lengths of a degree of longitude and of a degree of latitude.
+
+    Parameters
+    ----------
+    lat_deg : float or ndarray of float64
+        Where they are measured.
+
+    Returns
+    -------
+    per_lon_m, per_lat_m : float or ndarray of float64
+        Metres on the ellipsoid of WGS 84.
+
+    References
+    ----------
+    J. P. Snyder, "Map Projections: A Working Manual", USGS Professional Paper 1395, 1987, equations 4-18 to 4-21: the
+    radii of curvature along the meridian, and across it.
+
+    Examples
+    --------
+    >>> [round(float(metres)) for metres in local_metres(0.0)]
+    [111319, 110574]
+    """
+    latitude = np.radians(lat_deg)
+    curved = 1 - _ECCENTRICITY_2 * np.sin(latitude) ** 2
+    across_m = WGS84_AXIS_M / np.sqrt(curved)
+    along_m = across_m * (1 - _ECCENTRICITY_2) / curved
+    return np.radians(across_m * np.cos(latitude)), np.radians(along_m)
+
+
+def distance_m(shapes, geometries) -> np.ndarray:
+    """Return the distances between elements and geometries, a pair a row.
+
+    The distance of a pair is that in the plane in which longitudes and latitudes are multiplied by the `local_metres`
+    at the latitude of the centre of the element's bounding box. Places a turn of longitude apart are the same place.
+
+    Parameters
+    ----------
+    shapes : geometry or array of geometries, shape (P,)
+        Elements: points, lines, polygons, in finite degrees.
+    geometries : geometry or array of geometries, shape (P,)
+        The two are broadcast together.
+
+    Returns
+    -------
+    ndarray of float64, shape (P,)
+        Metres; 0 where the two meet, as a point within a polygon; NaN where one is missing or empty. Of points 10 km
+        apart, within 0.1 % of the geodesic up to 70 degrees of latitude, within 0.2 % up to 80; less far, the error
+        shrinks with the distance.
+
+    Examples
+    --------
+    >>> distance_m(shapely.Point(25, 60), shapely.LineString([(24, 60.001), (26, 60.001)])).round(1).tolist()
+    [111.4]
+    """
+    shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
+    bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
+    factors = _factors(bounds)
+    geometries = _scaled(geometries, factors)
+    distance = shapely.distance(_scaled(shapes, factors), geometries)
+    for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
+        # A turned element is no nearer than the gap of longitude that is left, so few are measured again.
+        gap = np.maximum(others[:, 0] - bounds[:, 2] - turn, bounds[:, 0] + turn - others[:, 2]) * factors[:, 0]
+        near = np.flatnonzero(gap < distance)
+        moved = _scaled(shapes[near], factors[near], turn)
+        distance[near] = np.fmin(distance[near], shapely.distance(moved, geometries[near]))
+    return distance
+
+
+def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
+    """Tell which pairs have a `distance_m` below a limit, bool of shape (P,).
+
+    Prepared geometries make it fast: most pairs are decided by the distance in degrees, without a look at all vertices.
+    """
+    shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
+    bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
+    factors = _factors(bounds)
+    surely, reach = limit_m / factors.max(1) - ROUNDING_DEG, limit_m / factors.min(1) + ROUNDING_DEG
+    closer = (surely > 0) & shapely.dwithin(geometries, shapes, surely)
+    unsure = np.zeros(len(closer), dtype=bool)
+    for turn in (0.0, -FULL_TURN_DEG, FULL_TURN_DEG):
+        beside = (bounds[:, 0] + turn - reach <= others[:, 2]) & (others[:, 0] <= bounds[:, 2] + turn + reach)
+        near = np.flatnonzero(beside & ~closer & ~unsure)
+        unsure[near] = shapely.dwithin(geometries[near], turned(shapes[near], turn), reach[near])
+    closer[unsure] = distance_m(shapes[unsure], geometries[unsure]) < limit_m
+    return closer
+
+
+def turned(geometries: np.ndarray, turn_deg: float) -> np.ndarray:
+    """Return geometries with their longitude moved; an array of geometries as the given one."""
+    return _scaled(geometries, np.ones((len(geometries), 2)), turn_deg) if turn_deg else geometries
+
+
+def _factors(bounds):
+    """Return the metres of a degree of longitude and of latitude at the centres of boxes, (P, 2)."""
+    # What is missing has no centre; its distance is NaN by any factor.
+    return np.stack(local_metres(np.nan_to_num((bounds[:, 1] + bounds[:, 3]) / 2)), axis=1)
+
+
+def _scaled(geometries, factors, turn=0.0):
+    """Return geometries with longitude moved by `turn`, then multiplied by its row of `factors` (P, 2)."""
+    coordinates, row = shapely.get_coordinates(geometries, return_index=True)
+    return shapely.set_coordinates(geometries.copy(), (coordinates + np.array([turn, 0.0])) * factors[row])

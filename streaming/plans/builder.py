@@ -1,0 +1,189 @@
+"""Plans built in Python, a call at a time.
+
+References
+----------
+BBoxDB Streams (2022), section 5.4, table 6: the QueryPlanBuilder.
+"""
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.plans.documents import parse_plan, plan_document
+from streaming.plans.queries import Plan
+from streaming.spaces import EARTH, Space
+
+Corner = Sequence[float | None]
+
+
+class QueryPlanBuilder:
+    """An unfinished plan: each call returns a further one, and leaves this one as it is.
+
+    A call that breaks a rule raises `InvalidPlan` there and then. Called again, a method overrides what it said; those
+    of filters and enlargements add to it.
+
+    Parameters
+    ----------
+    document : mapping
+        As for `parse_plan`, but a range query may still lack its boxes; `create_query_on` and `from_document` make one.
+    space : Space
+
+    Examples
+    --------
+    >>> near = QueryPlanBuilder.create_query_on("ships").compare_with_static_space([24, 60], [25, 61])
+    >>> near.enlarge_by_metres(200).filter_stream_by_where("speed_mps > 5").build().where
+    'speed_mps > 5'
+    """
+
+    def __init__(self, document: Mapping[str, Any], space: Space = EARTH) -> None:
+        self._document, self._space = copy.deepcopy(dict(document)), space
+        boxes = {"compare": _anywhere(space)} if self._lacks_boxes() else {}
+        parse_plan(self._document | boxes, space)
+
+    @classmethod
+    def create_query_on(cls, stream: str, space: Space = EARTH) -> "QueryPlanBuilder":
+        """Begin a query on a stream."""
+        return cls({"stream": stream}, space)
+
+    @classmethod
+    def from_document(cls, document: Any, space: Space = EARTH) -> "QueryPlanBuilder":
+        """Begin with a plan that there is, as JSON document."""
+        return cls(plan_document(parse_plan(document, space), space), space)
+
+    def for_all_new_elements_in(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
+        """Register the query in a box (alpha): elements outside of it are not looked at."""
+        return self._with(area=_box(lo, hi))
+
+    def compare_with_static_space(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
+        """Compare the elements with a box (tau): the plan is a range query."""
+        return self._with(compare=_box(lo, hi))
+
+    def report_positive_matches(self) -> "QueryPlanBuilder":
+        """Report the elements that intersect the box (beta), as without this call."""
+        return self._with(report="inside")
+
+    def report_negative_matches(self) -> "QueryPlanBuilder":
+        """Report the elements of the area that do not intersect the box (beta)."""
+        return self._with(report="outside")
+
+    def enlarge_by_factor(self, factor: float) -> "QueryPlanBuilder":
+        """Multiply the extent of the element's box, then what follows (theta)."""
+        return self._and("transform", {"enlarge_factor": factor})
+
+    def enlarge_by_value(self, value: float) -> "QueryPlanBuilder":
+        """Move every side of the element's box outwards, in each dimension's own unit, then what follows (theta)."""
+        return self._and("transform", {"enlarge_value": value})
+
+    def enlarge_by_metres(self, metres: float) -> "QueryPlanBuilder":
+        """Move the sides of longitude and latitude of the element's box outwards, then what follows (theta)."""
+        return self._and("transform", {"enlarge_m": metres})
+
+    def spatial_join_with(
+        self,
+        *,
+        layer: str | None = None,
+        stream: str | None = None,
+        predicate: str = "intersects",
+        distance: float | None = None,
+    ) -> "QueryPlanBuilder":
+        """Join the elements with the features of a layer, or the last known elements of a stream.
+
+        Parameters
+        ----------
+        layer, stream : str
+            One of both.
+        predicate : str
+            One of `PREDICATES`.
+        distance : float
+            Of the predicate ``dwithin``.
+        """
+        given = {"layer": layer, "stream": stream, "predicate": predicate, "distance": distance}
+        return self._with(kind="join", join={name: value for name, value in given.items() if value is not None})
+
+    def filter_stream_by_key(self, key: str) -> "QueryPlanBuilder":
+        """Let the elements of one key pass."""
+        return self._and("filters", {"key": key})
+
+    def filter_stream_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
+        """Let the elements pass that intersect a box."""
+        return self._and("filters", {"box": _box(lo, hi)})
+
+    def filter_stream_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
+        """Let the elements pass that a user-defined filter lets pass."""
+        return self._and("filters", {"udf": udf, "argument": argument})
+
+    def filter_stream_by_where(self, where: str) -> "QueryPlanBuilder":
+        """Let the elements pass whose properties satisfy CQL2 text."""
+        return self._with(where=where)
+
+    def filter_stored_by_key(self, key: str) -> "QueryPlanBuilder":
+        """Join with the partner of one key alone (lambda)."""
+        return self._and_partners("filters", {"key": key})
+
+    def filter_stored_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
+        """Join with the partners alone that intersect a box (lambda)."""
+        return self._and_partners("filters", {"box": _box(lo, hi)})
+
+    def filter_stored_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
+        """Join with the partners alone that a user-defined filter lets pass (lambda)."""
+        return self._and_partners("filters", {"udf": udf, "argument": argument})
+
+    def filter_stored_by_where(self, where: str) -> "QueryPlanBuilder":
+        """Join with the partners alone whose properties satisfy CQL2 text (lambda)."""
+        return self._with(join=self._partners() | {"where": where})
+
+    def filter_pairs_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
+        """Report the pairs alone that a user-defined filter lets pass."""
+        return self._and_partners("pair_filters", {"udf": udf, "argument": argument})
+
+    def emit_changes(self) -> "QueryPlanBuilder":
+        """Keep the answer, and report each change of it, as without this call."""
+        return self._with(emit="changes")
+
+    def emit_all(self) -> "QueryPlanBuilder":
+        """Report every match as it comes, and keep nothing."""
+        return self._with(emit="all")
+
+    def build(self) -> Plan:
+        """Return the plan.
+
+        Raises
+        ------
+        InvalidPlan
+            When it is a range query without any box.
+        """
+        return parse_plan(self._document, self._space)
+
+    def to_json(self) -> str:
+        """Return the finished plan as JSON text, as the websocket takes it."""
+        return json.dumps(plan_document(self.build(), self._space))
+
+    def _lacks_boxes(self):
+        return self._document.get("kind") != "join" and not {"area", "compare"} & set(self._document)
+
+    def _with(self, **changes):
+        return QueryPlanBuilder(self._document | changes, self._space)
+
+    def _and(self, name, entry):
+        return self._with(**{name: [*self._document.get(name, []), entry]})
+
+    def _and_partners(self, name, entry):
+        partners = self._partners()
+        return self._with(join=partners | {name: [*partners.get(name, []), entry]})
+
+    def _partners(self):
+        if "join" not in self._document:
+            raise InvalidPlan("filters of partners and pairs come after spatial_join_with; got a plan without it")
+        return self._document["join"]
+
+
+def _box(lo, hi):
+    return {"lo": lo, "hi": hi}
+
+
+def _anywhere(space):
+    """Return some box, for the checks of a range query that has none yet."""
+    first = space.dimensions[0]
+    return _box([first.lo], [first.lo])

@@ -1,0 +1,83 @@
+"""Filters by equality, of keys and of properties."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.errors import LookoutError
+from streaming.filters import passes, property_text
+
+# RFC 8259, section 6.
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_KEY_AND_VALUE = re.compile(r'\s*(?:"([^"]+)"|([^":]+?))\s*:\s*(.*?)\s*', re.DOTALL)
+
+
+class KeyEquals:
+    """Passes the key that is the argument; of pairs, those in which one of both has it."""
+
+    def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which elements have the key."""
+        if not argument:
+            raise LookoutError("argument must be a key; got an empty one")
+        return pc.equal(elements["key"], argument).to_numpy(zero_copy_only=False)
+
+    def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which pairs have the key on one side."""
+        return self.filter_element(elements, argument) | self.filter_element(features, argument)
+
+
+class PropertyEquals:
+    """Passes what has the property of the argument ``key:value``; of pairs, those in which one of both has it."""
+
+    def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which elements have the property."""
+        return has_property(elements, *key_and_value(argument))
+
+    def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which pairs have the property on one side."""
+        key, value = key_and_value(argument)
+        return has_property(elements, key, value) | has_property(features, key, value)
+
+
+def key_and_value(text: str) -> tuple[str, str]:
+    """Return the two parts of ``key:value``; the key ends at the first colon, unless it stands in double quotes.
+
+    Raises
+    ------
+    LookoutError
+
+    Examples
+    --------
+    >>> key_and_value("name: Elizabeth Street"), key_and_value('"addr:street":Lamar')
+    (('name', 'Elizabeth Street'), ('addr:street', 'Lamar'))
+    """
+    match = _KEY_AND_VALUE.fullmatch(text)
+    if match is None:
+        raise LookoutError(f"argument must be of the form key:value; got {text!r:.200}")
+    quoted, plain, value = match.groups()
+    return quoted or plain, value
+
+
+def has_property(batch: pa.RecordBatch, key: str, value: str) -> np.ndarray:
+    """Tell which rows have a property of a value.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch, N rows
+        With the column properties.
+    key, value : str
+        Values are compared as text; a number equals every way to write it.
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    text = property_text(key)
+    same = text == value
+    if re.fullmatch(_NUMBER, value):
+        number = pl.when(text.str.contains(f"^{_NUMBER}$")).then(text).cast(pl.Float64, strict=False)
+        same |= number == float(value)
+    return passes(same, batch["properties"])

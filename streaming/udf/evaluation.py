@@ -1,0 +1,99 @@
+"""Evaluation of user-defined filters, which may be wrong, without harm to who asks."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import element_schema
+from streaming.errors import LookoutError
+from streaming.spaces import Space
+from streaming.udf.base import COLUMNS
+from streaming.udf.registry import filter_of
+
+MAX_REASON_CHARACTERS = 500
+
+
+class Judged(NamedTuple):
+    """What a filter said.
+
+    Parameters
+    ----------
+    passes : ndarray of bool, shape (N,)
+        Nothing passes a filter that failed.
+    error : str or None
+        The filter and the reason, where it failed.
+    """
+
+    passes: np.ndarray
+    error: str | None
+
+
+def evaluate_element(name: str, elements: pa.RecordBatch, argument: str = "") -> Judged:
+    """Evaluate a filter over elements, or over features alone. Whatever the filter does, this raises nothing.
+
+    Parameters
+    ----------
+    name : str
+        See `streaming.udf.filter_names`.
+    elements : pyarrow.RecordBatch, N rows
+        With `COLUMNS`, and perhaps more.
+    argument : str
+
+    Examples
+    --------
+    >>> batch = pa.record_batch({"key": ["bus 1", "bus 2"]})
+    >>> evaluate_element("key_equals", batch, "bus 2").passes.tolist()
+    [False, True]
+    >>> evaluate_element("nearest", batch).error  # doctest: +ELLIPSIS
+    "the filter nearest failed: udf must be one of ...; got 'nearest'"
+    """
+    return _judged(name, "filter_element", argument, elements)
+
+
+def evaluate_pair(name: str, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str = "") -> Judged:
+    """Evaluate a filter over pairs, a pair a row of both batches; otherwise as `evaluate_element`."""
+    return _judged(name, "filter_pair", argument, elements, features)
+
+
+def check_filter(name: str, argument: str, space: Space, pairs: bool = False) -> None:
+    """Try a filter on no rows.
+
+    Parameters
+    ----------
+    name, argument : str
+    space : Space
+        Whose elements it will see.
+    pairs : bool
+        Whether it will see pairs.
+
+    Raises
+    ------
+    LookoutError
+        Where it is not installed, or refuses its argument.
+    """
+    columns = pa.schema([element_schema(space).field(column) for column in COLUMNS])
+    none = pa.RecordBatch.from_pylist([], schema=columns)
+    judged = evaluate_pair(name, none, none, argument) if pairs else evaluate_element(name, none, argument)
+    if judged.error is not None:
+        raise LookoutError(judged.error)
+
+
+def _judged(name, method, argument, *batches):
+    rows = batches[0].num_rows
+    try:
+        passes = getattr(filter_of(name), method)(*batches, argument)
+        _check_answer(passes, rows)
+        return Judged(passes, None)
+    # The code of filters is not ours; a wrong one must cost its own queries their answer, and nobody else.
+    except Exception as error:
+        reason = str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
+        return Judged(np.zeros(rows, dtype=bool), f"the filter {name} failed: {reason:.{MAX_REASON_CHARACTERS}}")
+
+
+def _check_answer(passes, rows):
+    """Raise LookoutError unless a filter's answer is one truth value a row."""
+    is_array = isinstance(passes, np.ndarray)
+    if not is_array or passes.dtype != bool or passes.shape != (rows,):
+        got = f"an array of {passes.dtype} of shape {passes.shape}" if is_array else type(passes).__name__
+        raise LookoutError(f"a filter must return an array of bool of shape ({rows},); got {got}")

@@ -1,0 +1,132 @@
+"""Filters by real geometries.
+
+References
+----------
+BBoxDB Streams (2022), section 3.6.2: UserDefinedGeoJsonSpatialFilter and UserDefinedGeoJsonSpatialStrictFilter.
+"""
+
+import math
+import re
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from streaming.errors import LookoutError
+from streaming.operators.metres import closer_than, turned
+from streaming.spaces import FULL_TURN_DEG
+from streaming.udf.base import shapes_of
+from streaming.udf.equality import has_property, key_and_value
+
+DISTANCE_M = 5.0
+_DISTANCE = re.compile(r"(?:^|;)\s*distance\s*=([^;=]*)$")
+_REGION = 2
+
+
+class GeoJsonSpatialStrict:
+    """Passes what intersects.
+
+    Elements pass if their geometry intersects that of the argument, GeoJSON; all pass without argument. Pairs pass if
+    their geometries intersect; the argument ``key:value`` demands that property in at least one of both.
+    """
+
+    def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which elements intersect the argument's geometry."""
+        if not argument.strip():
+            return np.ones(elements.num_rows, dtype=bool)
+        return meets(shapes_of(elements), _geometry(argument))
+
+    def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which pairs intersect."""
+        return _pairs(elements, features, argument, meets)
+
+
+class GeoJsonSpatial(GeoJsonSpatialStrict):
+    """Passes what intersects or, where not both are regions, is closer than 5 m.
+
+    As the strict filter, but for pairs; their argument is ``key:value``, ``distance=10`` (metres), both as
+    ``key:value;distance=10``, or empty.
+    """
+
+    def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
+        """Tell which pairs are near enough."""
+        wanted, limit_m = property_and_distance(argument)
+        return _pairs(elements, features, wanted, lambda shapes, others: nearly_meets(shapes, others, limit_m))
+
+
+def property_and_distance(argument: str) -> tuple[str, float]:
+    """Return the two parts of ``key:value;distance=metres``, of which each may be missing.
+
+    Examples
+    --------
+    >>> property_and_distance("name:Elizabeth Street;distance=10"), property_and_distance("lanes:4")
+    (('name:Elizabeth Street', 10.0), ('lanes:4', 5.0))
+    """
+    match = _DISTANCE.search(argument)
+    if match is None:
+        return argument, DISTANCE_M
+    try:
+        metres = float(match[1])
+    except ValueError:
+        metres = math.nan
+    if not 0 <= metres < math.inf:
+        raise LookoutError(f"distance must be a finite number of metres that is not negative; got {match[1]!r:.80}")
+    return argument[: match.start()], metres
+
+
+def meets(shapes: np.ndarray, geometries) -> np.ndarray:
+    """Tell which elements intersect their geometry; places a turn of longitude apart are the same place.
+
+    Parameters
+    ----------
+    shapes : ndarray of geometries, shape (N,)
+    geometries : geometry or ndarray of geometries, shape (N,)
+        Prepared ones make it fast.
+
+    Returns
+    -------
+    ndarray of bool, shape (N,)
+    """
+    geometries = np.broadcast_to(geometries, shapes.shape)
+    met = shapely.intersects(geometries, shapes)
+    low, high = shapely.bounds(shapes).T[[0, 2]]
+    others_low, others_high = shapely.bounds(geometries).T[[0, 2]]
+    for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
+        over = np.flatnonzero(~met & (low + turn <= others_high) & (others_low <= high + turn))
+        met[over] = shapely.intersects(geometries[over], turned(shapes[over], turn))
+    return met
+
+
+def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:
+    """Tell which pairs intersect or, where not both are regions, are closer than a distance; bool of shape (N,)."""
+    met = meets(shapes, geometries)
+    regions = (shapely.get_dimensions(shapes) == _REGION) & (shapely.get_dimensions(geometries) == _REGION)
+    apart = np.flatnonzero(~met & ~regions)
+    met[apart] = closer_than(shapes[apart], geometries[apart], limit_m)
+    return met
+
+
+def _pairs(elements, features, wanted, predicate):
+    """Tell which pairs have a wanted property on one side, if any is wanted, and satisfy the predicate."""
+    passes = np.ones(elements.num_rows, dtype=bool)
+    if wanted.strip():
+        key, value = key_and_value(wanted)
+        passes = has_property(elements, key, value) | has_property(features, key, value)
+    chosen = pa.array(passes)
+    passes[passes] = predicate(shapes_of(elements.filter(chosen)), shapes_of(features.filter(chosen)))
+    return passes
+
+
+@lru_cache(maxsize=256)
+def _geometry(text):
+    """Return the geometry of GeoJSON text, prepared."""
+    try:
+        geometry = shapely.from_geojson(text)
+    except shapely.errors.GEOSException as error:
+        raise LookoutError(f"argument must be a GeoJSON geometry; got {text!r:.200}: {error}") from None
+    if geometry.is_empty or not geometry.is_valid:
+        reason = "an empty one" if geometry.is_empty else shapely.is_valid_reason(geometry)
+        raise LookoutError(f"argument must be a valid GeoJSON geometry; got {reason}")
+    shapely.prepare(geometry)
+    return geometry

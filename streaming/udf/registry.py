@@ -1,0 +1,55 @@
+"""The user-defined filters there are: those of this package, and those that other packages offer by an entry point."""
+
+from functools import cache
+from importlib.metadata import EntryPoint
+
+from streaming.errors import LookoutError
+from streaming.kinds import known_kinds
+from streaming.udf.base import UserDefinedFilter
+
+GROUP = "lookout.filters"
+
+BUILT_IN = {
+    "key_equals": "streaming.udf.equality:KeyEquals",
+    "property_equals": "streaming.udf.equality:PropertyEquals",
+    "geojson_spatial": "streaming.udf.geojson:GeoJsonSpatial",
+    "geojson_spatial_strict": "streaming.udf.geojson:GeoJsonSpatialStrict",
+}
+
+
+def _filters() -> dict[str, EntryPoint]:
+    return known_kinds(GROUP, BUILT_IN)
+
+
+def filter_places() -> dict[str, str]:
+    """Return where each installed filter is loaded from, ``module:class``, by its name."""
+    return {name: point.value for name, point in _filters().items()}
+
+
+def filter_names() -> list[str]:
+    """Return the names of all filters that are installed.
+
+    Examples
+    --------
+    >>> "geojson_spatial" in filter_names()
+    True
+    """
+    return list(_filters())
+
+
+@cache
+def filter_of(name: str) -> UserDefinedFilter:
+    """Return the filter of a name, the same instance every time.
+
+    Raises
+    ------
+    LookoutError
+        When no such filter is installed, or its package cannot be loaded.
+    """
+    if name not in _filters():
+        raise LookoutError(f"udf must be one of {', '.join(_filters())}; got {name!r}")
+    try:
+        return _filters()[name].load()()
+    # Another package's code: whatever it raises is the reason why it cannot be used.
+    except Exception as error:
+        raise LookoutError(f"udf must be a filter that loads; got {name!r}: {type(error).__name__}: {error}") from error

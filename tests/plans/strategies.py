@@ -1,0 +1,59 @@
+"""Documents of plans that `parse_plan` accepts, of every kind and with every key, there or not."""
+
+from hypothesis import strategies as st
+
+from streaming.plans import EMITS, PREDICATES, REPORTS
+from tests.strategies import corners, steps
+
+texts = st.text(min_size=1, max_size=8)
+wheres = st.sampled_from(["", " ", "kind = 'cargo'", "speed_mps > 3"])
+udfs = st.one_of(
+    st.fixed_dictionaries({"udf": texts}, optional={"argument": st.text(max_size=8)}),
+    st.fixed_dictionaries({"argument": st.text(max_size=8), "udf": texts}),
+)
+filters = st.one_of(
+    st.fixed_dictionaries({"key": texts}), st.fixed_dictionaries({"box": corners()}), udfs
+)  # in the order of their forms
+amounts = st.one_of(st.integers(0, 50), st.floats(0, 1e9))
+common = {
+    "transform": st.lists(steps, max_size=3),
+    "where": wheres,
+    "filters": st.lists(filters, max_size=3),
+    "emit": st.sampled_from(EMITS),
+}
+boxes_or_null = st.one_of(st.none(), corners())
+
+
+@st.composite
+def partners(draw):
+    """Return what a join says of its partners."""
+    source = draw(st.sampled_from(["layer", "stream"]))
+    optional = {"where": wheres, "filters": st.lists(filters, max_size=2), "pair_filters": st.lists(udfs, max_size=2)}
+    document = {source: draw(texts)} | draw(st.fixed_dictionaries({}, optional=optional))
+    if draw(st.booleans()):
+        document["stream" if source == "layer" else "layer"] = None
+    choices = [predicate for predicate in PREDICATES if source == "layer" or predicate != "disjoint"]
+    predicate = draw(st.one_of(st.none(), st.sampled_from(choices), st.just("dwithin")))
+    if predicate is not None:
+        document["predicate"] = predicate
+    if predicate == "dwithin":
+        document["distance"] = draw(amounts)
+    return document
+
+
+@st.composite
+def range_documents(draw):
+    """Return the document of a range query."""
+    needed, other = draw(st.permutations(["area", "compare"]))
+    optional = common | {"kind": st.just("range"), "report": st.sampled_from(REPORTS), other: boxes_or_null}
+    return draw(st.fixed_dictionaries({"stream": texts, needed: corners()}, optional=optional))
+
+
+@st.composite
+def join_documents(draw):
+    """Return the document of a join."""
+    needed = {"stream": texts, "kind": st.just("join"), "join": partners()}
+    return draw(st.fixed_dictionaries(needed, optional=common | {"area": boxes_or_null}))
+
+
+documents = st.one_of(range_documents(), join_documents())

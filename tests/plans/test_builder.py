@@ -1,0 +1,134 @@
+"""The builder makes the plans that documents describe, and refuses a wrong call at that call."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+
+from streaming.errors import InvalidPlan
+from streaming.plans import QueryPlanBuilder, parse_plan
+from streaming.spaces import Dimension, Space
+from tests.plans.strategies import documents
+
+SHIPS = QueryPlanBuilder.create_query_on("ships")
+NEAR = SHIPS.compare_with_static_space([24, 60], [25, 61])
+JOINED = SHIPS.spatial_join_with(layer="ports")
+PRICES = Space("prices", (Dimension("price", "EUR", 0.0, 1e6),))
+ENLARGE = {
+    "enlarge_factor": QueryPlanBuilder.enlarge_by_factor,
+    "enlarge_value": QueryPlanBuilder.enlarge_by_value,
+    "enlarge_m": QueryPlanBuilder.enlarge_by_metres,
+}
+
+
+def called(document):
+    """Return the builder after the calls that say what a document says."""
+    builder = QueryPlanBuilder.create_query_on(document["stream"])
+    if document.get("area"):
+        builder = builder.for_all_new_elements_in(**document["area"])
+    if document.get("compare"):
+        builder = builder.compare_with_static_space(**document["compare"])
+    if document.get("report") == "outside":
+        builder = builder.report_negative_matches()
+    for step in document.get("transform", []):
+        ((by, amount),) = step.items()
+        builder = ENLARGE[by](builder, amount)
+    builder = _filtered(builder, document, "stream")
+    if document.get("kind") == "join":
+        builder = _joined(builder, document["join"])
+    return builder.emit_all() if document.get("emit") == "all" else builder
+
+
+def _joined(builder, join):
+    arguments = {name: join[name] for name in ("layer", "stream", "predicate", "distance") if name in join}
+    builder = _filtered(builder.spatial_join_with(**arguments), join, "stored")
+    for entry in join.get("pair_filters", []):
+        builder = builder.filter_pairs_by_udf(**entry)
+    return builder
+
+
+def _filtered(builder, document, side):
+    for entry in document.get("filters", []):
+        form = next(form for form in ("key", "box", "udf") if form in entry)
+        arguments = entry["box"] if form == "box" else entry
+        builder = getattr(builder, f"filter_{side}_by_{form}")(**arguments)
+    if "where" in document:
+        builder = getattr(builder, f"filter_{side}_by_where")(document["where"])
+    return builder
+
+
+@given(documents)
+def test_the_calls_build_the_plan_of_the_document(document):
+    assert called(document).build() == parse_plan(document)
+
+
+@given(documents)
+def test_a_plan_goes_through_json_and_the_builder_unchanged(document):
+    plan = parse_plan(document)
+    builder = QueryPlanBuilder.from_document(document)
+    assert builder.build() == plan
+    assert parse_plan(json.loads(builder.to_json())) == plan
+
+
+def test_a_call_leaves_the_builder_as_it_was():
+    before = NEAR.to_json()
+    assert NEAR.report_negative_matches().filter_stream_by_key("a").enlarge_by_factor(2).to_json() != before
+    assert NEAR.to_json() == before
+    joined = JOINED.to_json()
+    JOINED.filter_stored_by_key("a").filter_pairs_by_udf("b")
+    assert JOINED.to_json() == joined
+
+
+def test_what_is_handed_over_may_change_later():
+    corner = [24, 60]
+    builder = SHIPS.compare_with_static_space(corner, [25, 61])
+    corner[0] = 25
+    assert builder.build().compare[0] == 24
+
+
+def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
+    builder = NEAR.compare_with_static_space([0, 0], [1, 1]).report_negative_matches().report_positive_matches()
+    builder = builder.emit_all().emit_changes().enlarge_by_value(1).enlarge_by_value(2)
+    plan = builder.filter_stream_by_key("a").filter_stream_by_key("b").build()
+    assert (plan.compare[:2], plan.report, plan.emit) == ((0.0, 0.0), "inside", "changes")
+    assert [step.amount for step in plan.transform] == [1, 2]
+    assert [entry.key for entry in plan.filters] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: QueryPlanBuilder.create_query_on(""), "name of a stream"),
+        (lambda: SHIPS.for_all_new_elements_in([25, 60], [24, 61]), "area: longitude: lo must not exceed hi"),
+        (lambda: SHIPS.compare_with_static_space([24, 60], [25]), "compare: lo and hi must have equally many"),
+        (lambda: SHIPS.enlarge_by_metres(-1), "enlarge_m must be a finite number"),
+        (lambda: SHIPS.enlarge_by_factor(math.nan), "enlarge_factor must be a finite number"),
+        (lambda: QueryPlanBuilder.create_query_on("shares", PRICES).enlarge_by_metres(5), "longitude and latitude"),
+        (lambda: SHIPS.filter_stream_by_where("speed >"), "CQL2"),
+        (lambda: SHIPS.filter_stream_by_key(""), "not empty"),
+        (lambda: SHIPS.filter_stream_by_udf("x", 5), "argument must be a text"),
+        (lambda: SHIPS.filter_stored_by_key("a"), "come after spatial_join_with"),
+        (lambda: SHIPS.filter_stored_by_where("a = 1"), "come after spatial_join_with"),
+        (lambda: NEAR.filter_pairs_by_udf("x"), "come after spatial_join_with"),
+        (lambda: SHIPS.spatial_join_with(), "join must have one of layer, stream; got none"),
+        (lambda: SHIPS.spatial_join_with(layer="a", stream="b"), "got layer, stream"),
+        (lambda: SHIPS.spatial_join_with(layer="a", predicate="beside"), "predicate must be one of"),
+        (lambda: SHIPS.spatial_join_with(layer="a", predicate="dwithin"), "distance belongs to"),
+        (lambda: SHIPS.spatial_join_with(layer="a", distance=5), "distance belongs to"),
+        (lambda: NEAR.spatial_join_with(layer="a"), "unknown compare"),
+        (lambda: JOINED.compare_with_static_space([24, 60], [25, 61]), "unknown compare"),
+        (lambda: JOINED.report_negative_matches(), "unknown report"),
+        (lambda: JOINED.filter_stored_by_box([3], [2]), "lo must not exceed hi"),
+        (lambda: SHIPS.build(), "needs an area or a compare box"),
+        (lambda: SHIPS.to_json(), "needs an area or a compare box"),
+    ],
+)
+def test_a_wrong_call_is_refused_at_once(call, words):
+    with pytest.raises(InvalidPlan, match=words):
+        call()
+
+
+def test_a_plan_is_built_in_the_space_of_its_stream():
+    plan = QueryPlanBuilder.create_query_on("shares", PRICES).compare_with_static_space([100], [9999]).build()
+    assert plan.compare == (100.0, 9999.0)

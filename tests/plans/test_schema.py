@@ -1,0 +1,167 @@
+"""The JSON Schema of plans is published, and agrees with `parse_plan`."""
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from streaming.errors import InvalidPlan
+from streaming.plans import MAX_FILTERS, MAX_TRANSFORMS, parse_plan
+from streaming.plans.schema import plan_schema
+from tests.plans.strategies import documents
+
+ROOT = Path(__file__).parents[2]
+VALIDATOR = Draft202012Validator(plan_schema())
+BOX = {"lo": [24, 59], "hi": [26, 61]}
+RANGE = {"stream": "ships", "area": BOX}
+JOIN = {"stream": "buses", "kind": "join", "join": {"layer": "roads", "predicate": "dwithin", "distance": 5}}
+# Nulls are another matter: they stand for what is missing.
+OTHER_TYPES = (True, 7, "text", ["text"], {"a": 1})
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(plan_schema())
+
+
+def test_the_published_schema_is_up_to_date():
+    command = [sys.executable, "-m", "streaming.plans.schema"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert (ROOT / "docs" / "plan.schema.json").read_text() == printed
+
+
+def test_every_key_has_a_description():
+    for definition in plan_schema()["$defs"].values():
+        assert definition["description"]
+        for name, schema in definition["properties"].items():
+            described = schema.get("description") or "$ref" in schema
+            assert described or name in ("lo", "hi", "kind") or name.startswith("enlarge_"), name
+
+
+@given(documents)
+def test_every_plan_is_valid(document):
+    parse_plan(document)
+    assert not list(VALIDATOR.iter_errors(document))
+
+
+@settings(max_examples=50)
+@given(documents)
+def test_an_unknown_key_anywhere_is_refused_by_both(document):
+    for changed in at_every_object(document, lambda found: found | {"colour": "red"}):
+        assert not accepted(changed)
+        assert not VALIDATOR.is_valid(changed), changed
+
+
+@settings(max_examples=50)
+@given(documents)
+def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
+    for changed in at_every_value(document, other_types):
+        assert not accepted(changed), changed
+        assert not VALIDATOR.is_valid(changed), changed
+
+
+@settings(max_examples=50)
+@given(documents)
+def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
+    for changed in at_every_object(document, lambda found: [without(found, name) for name in found]):
+        assert accepted(changed) == VALIDATOR.is_valid(changed), changed
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"stream": "ships"},
+        {"stream": "ships", "area": None, "compare": None},
+        RANGE | {"stream": ""},
+        RANGE | {"kind": "knn"},
+        RANGE | {"report": "near"},
+        RANGE | {"emit": "some"},
+        RANGE | {"join": {"layer": "roads"}},
+        RANGE | {"area": {"lo": [], "hi": []}},
+        RANGE | {"transform": [{"enlarge_m": -1}]},
+        RANGE | {"transform": [{"enlarge_m": 1, "enlarge_value": 1}]},
+        RANGE | {"transform": [{}]},
+        RANGE | {"transform": [{"enlarge_m": 1}] * (MAX_TRANSFORMS + 1)},
+        RANGE | {"filters": [{"key": "a"}] * (MAX_FILTERS + 1)},
+        RANGE | {"filters": [{"key": "a", "argument": "b"}]},
+        RANGE | {"filters": [{"key": "a", "udf": "b"}]},
+        RANGE | {"filters": [{"box": None}]},
+        RANGE | {"filters": [{}]},
+        RANGE | {"where": "a = 1 OR " * 400 + "a = 1"},
+        RANGE | {"filters": [{"udf": "a", "argument": "b" * 100_001}]},
+        JOIN | {"report": "inside"},
+        JOIN | {"compare": BOX},
+        JOIN | {"kind": "range"},
+        JOIN | {"join": {"layer": "roads", "stream": "buses"}},
+        JOIN | {"join": {"layer": None}},
+        JOIN | {"join": {"layer": ""}},
+        JOIN | {"join": {"layer": "roads", "predicate": "beside"}},
+        JOIN | {"join": {"layer": "roads", "predicate": "dwithin"}},
+        JOIN | {"join": {"layer": "roads", "predicate": "dwithin", "distance": -1}},
+        JOIN | {"join": {"layer": "roads", "distance": 1}},
+        JOIN | {"join": {"stream": "buses", "predicate": "disjoint"}},
+        JOIN | {"join": {"layer": "roads", "pair_filters": [{"key": "a"}]}},
+        None,
+        [],
+        "range",
+    ],
+)
+def test_what_breaks_a_rule_is_refused_by_both(document):
+    assert not accepted(document)
+    assert not VALIDATOR.is_valid(document)
+
+
+def test_numbers_beyond_those_of_machines_are_refused_with_the_rule():
+    with pytest.raises(InvalidPlan, match="finite number"):
+        parse_plan(RANGE | {"transform": [{"enlarge_m": 10**400}]})
+
+
+def test_the_keys_of_a_filter_may_come_in_any_order():
+    plan = parse_plan(RANGE | {"filters": [json.loads('{"argument": "b", "udf": "a"}')]})
+    assert (plan.filters[0].udf, plan.filters[0].argument) == ("a", "b")
+
+
+def accepted(document):
+    """Tell whether a document describes a plan."""
+    try:
+        parse_plan(document)
+    except InvalidPlan:
+        return False
+    return True
+
+
+def other_types(value):
+    """Return values of other types than a value's; none for null, which stands for what is missing."""
+    if value is None:
+        return []
+    kind = (int, float) if type(value) in (int, float) else type(value)
+    return [other for other in OTHER_TYPES if isinstance(other, bool) or not isinstance(other, kind)]
+
+
+def without(found, name):
+    """Return an object without one of its keys."""
+    return {key: value for key, value in found.items() if key != name}
+
+
+def at_every_object(document, change):
+    """Yield the document with one of its objects changed, for each object and each of its changes."""
+    yield from at_every_value(document, lambda value: _list(change(value)) if isinstance(value, dict) else [])
+
+
+def at_every_value(document, changes):
+    """Yield the document with one value changed, for each value within and each of its changes."""
+    yield from changes(document)
+    inner = enumerate(document) if isinstance(document, list) else getattr(document, "items", dict)()
+    for place, value in list(inner):
+        for changed in at_every_value(value, changes):
+            whole = copy.copy(document)
+            whole[place] = changed
+            yield whole
+
+
+def _list(changed):
+    return changed if isinstance(changed, list) else [changed]

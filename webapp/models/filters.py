@@ -1,0 +1,31 @@
+"""User-defined filters: which of the installed ones queries may use."""
+
+from django.db import models
+
+from streaming.udf import BUILT_IN, filter_names
+
+
+class EnabledFilter(models.Model):
+    """The switch of a user-defined filter; one without a row is enabled if Lookout brings it."""
+
+    name = models.CharField("name", max_length=200, unique=True)
+    enabled = models.BooleanField("enabled", default=False, help_text="Queries may use it.")
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name = "filter"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of the filters that are installed and enabled."""
+        switches = dict(cls.objects.values_list("name", "enabled"))
+        return [name for name in filter_names() if switches.get(name, name in BUILT_IN)]
+
+    @classmethod
+    def list_installed(cls) -> None:
+        """Make a row of every installed filter that has none."""
+        rows = [cls(name=name, enabled=name in BUILT_IN) for name in filter_names()]
+        cls.objects.bulk_create(rows, ignore_conflicts=True)

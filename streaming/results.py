@@ -146,7 +146,8 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
     -------
     list of dict
         With `sign` ("+", "~", "-"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space; null
-        where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object).
+        where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object); of a join
+        also `partner`, an object with its `key`, `properties` and `distance` (null but of a join by distance).
     """
     boxes = bounds_of(rows["bounds"])
     with np.errstate(invalid="ignore"):  # an unbounded dimension has no middle
@@ -159,6 +160,7 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
         boxes.tolist(),
         rows["reason"].to_pylist(),
         rows["properties"].to_pylist(),
+        _partners(rows),
         strict=True,
     )
     return [
@@ -172,7 +174,18 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
             "reason": REASONS[reason],
             "properties": orjson.loads(properties or "{}"),
         }
-        for sign, key, time_us, center, box, reason, properties in columns
+        | partner
+        for sign, key, time_us, center, box, reason, properties, partner in columns
+    ]
+
+
+def _partners(rows):
+    columns = (rows[name].to_pylist() for name in ("partner", "partner_properties", "distance"))
+    return [
+        {}
+        if key is None
+        else {"partner": {"key": key, "properties": orjson.loads(properties or "{}"), "distance": distance}}
+        for key, properties, distance in zip(*columns, strict=True)
     ]
 
 

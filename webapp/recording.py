@@ -117,6 +117,7 @@ def _event(query, batch, row):
         lat=row["lat"],
         bounds=row["bounds"],
         properties=row["properties"],
+        partner=row.get("partner", {}).get("key", "")[:200],
     )
 
 

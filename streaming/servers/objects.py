@@ -84,6 +84,11 @@ class Cold:
     segments: tuple[Segment, ...] = ()
     following: int = 0
 
+    @property
+    def has_geometries(self) -> bool:
+        """Whether a row has a geometry of its own, not its box alone."""
+        return any(segment.table["geometry"].null_count < segment.table.num_rows for segment in self.segments)
+
     def append(self, table: pa.Table) -> "Cold":
         """Return the segments and one more, of the table's `COLD_COLUMNS`."""
         segment = Segment(self.following, table.select(COLD_COLUMNS))

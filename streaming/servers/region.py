@@ -233,7 +233,9 @@ def _evaluate(objects, cold, arrivals, touched, after, applied):
 def _match(objects, cold, rows, queries, ids):
     """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
     chosen = objects if len(rows) == len(objects) else objects.take(rows)
-    elements = Elements(chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)))
+    elements = Elements(
+        chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
+    )
     pairs = queries.match(elements)
     keeps = queries.keeps[pairs.query]
     answers = Answers.of(pairs, chosen.key_hash, ids)

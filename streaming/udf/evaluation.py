@@ -1,5 +1,7 @@
 """Evaluation of user-defined filters, which may be wrong, without harm to who asks."""
 
+import functools
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +12,8 @@ from streaming.errors import LookoutError
 from streaming.spaces import Space
 from streaming.udf.base import COLUMNS
 from streaming.udf.registry import filter_of
+
+logger = logging.getLogger(__name__)
 
 MAX_REASON_CHARACTERS = 500
 
@@ -88,7 +92,15 @@ def _judged(name, method, argument, *batches):
     # The code of filters is not ours; a wrong one must cost its own queries their answer, and nobody else.
     except Exception as error:
         reason = str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
-        return Judged(np.zeros(rows, dtype=bool), f"the filter {name} failed: {reason:.{MAX_REASON_CHARACTERS}}")
+        error = f"the filter {name} failed: {reason:.{MAX_REASON_CHARACTERS}}"
+        _log_once(error)
+        return Judged(np.zeros(rows, dtype=bool), error)
+
+
+@functools.lru_cache(maxsize=256)
+def _log_once(error):
+    """Log a failure the first time: a filter that fails does so several times a second."""
+    logger.error("%s; what it should judge does not pass", error)
 
 
 def _check_answer(passes, rows):

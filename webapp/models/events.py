@@ -6,7 +6,7 @@ from webapp.models.queries import Query
 
 
 class Event(models.Model):
-    """An object that entered (`+`) or left (`-`) the answer of a saved query."""
+    """An object that entered (`+`) or left (`-`) the answer of a saved query, in a join together with a partner."""
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")
     batch = models.PositiveBigIntegerField("batch")
@@ -18,13 +18,14 @@ class Event(models.Model):
     lat = models.FloatField("latitude [deg]", null=True)
     bounds = models.JSONField("bounds", default=list)
     properties = models.JSONField("properties", default=dict)
+    partner = models.CharField("partner", max_length=200, blank=True, help_text="Of a join: the feature's key.")
 
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["query", "-id"])]
 
     def __str__(self) -> str:
-        return f"{self.sign}{self.key} {self.time:%Y-%m-%d %H:%M:%S}"
+        return f"{self.sign}{self.key}{self.partner and ' with ' + self.partner} {self.time:%Y-%m-%d %H:%M:%S}"
 
 
 class EventCursor(models.Model):

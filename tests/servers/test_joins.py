@@ -71,8 +71,8 @@ def random_plan(rng):
 
 def random_box(rng):
     low = [rng.choice(LONGITUDES), rng.choice(LATITUDES), -math.inf]
-    size = rng.choice([0.0, 0.0, 0.0, 0.5, 1.0])
-    high = [low[0] + size, low[1] + size, math.inf]
+    wide, high = rng.choice([(0.0, 0.0), (0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (0.5, 0.0), (0.0, 1.0)])
+    high = [low[0] + wide, low[1] + high, math.inf]
     if rng.random() < 0.3:
         low[2] = high[2] = rng.choice([0.0, 5000.0])
     return low + high
@@ -85,6 +85,8 @@ def shape_of(box):
         x_lo, x_hi = -180.0, 180.0
     if (x_lo, y_lo) == (x_hi, y_hi):
         return shapely.Point(x_lo, y_lo)
+    if x_lo == x_hi or y_lo == y_hi:
+        return shapely.LineString([(x_lo, y_lo), (x_hi, y_hi)])
     return shapely.box(x_lo, y_lo, x_hi, y_hi)
 
 

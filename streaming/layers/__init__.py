@@ -5,7 +5,23 @@ References
 BBoxDB Streams (2022), section 4.4.2: a continuous spatial join compares a stream with stored tuples.
 """
 
-from streaming.layers.features import feature_schema, feature_table
-from streaming.layers.store import Conflict, InvalidLayer, LayerStore, Manifest
+from streaming.layers.features import InvalidLayer, check_name, feature_schema, feature_table
+from streaming.layers.job import Imported, Limits, Wanted
+from streaming.layers.parts import Summary
+from streaming.layers.store import Conflict, LayerStore, Manifest
+from streaming.layers.unpack import suffixes_of
 
-__all__ = ["Conflict", "InvalidLayer", "LayerStore", "Manifest", "feature_schema", "feature_table"]
+__all__ = [
+    "Conflict",
+    "Imported",
+    "InvalidLayer",
+    "LayerStore",
+    "Limits",
+    "Manifest",
+    "Summary",
+    "Wanted",
+    "check_name",
+    "feature_schema",
+    "feature_table",
+    "suffixes_of",
+]

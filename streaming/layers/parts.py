@@ -9,7 +9,7 @@ readers skip row groups.
 import math
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import shapely
 
 from streaming.elements import bounds_of
-from streaming.layers.features import hilbert_order, with_hashes
+from streaming.layers.features import feature_schema, hilbert_order, with_hashes
 from streaming.spaces import Space
 
 ROWS_PER_GROUP = 32_768
@@ -74,6 +74,12 @@ def around(bounds: np.ndarray, space: Space) -> tuple[float, ...]:
     return (*low.tolist(), *high.tolist())
 
 
+def bounds_from_json(bounds: Sequence[float | None], empty: bool = False) -> tuple[float, ...]:
+    """Return a box of which JSON has null for infinite bounds; an empty one starts at inf and ends at -inf."""
+    half, low = len(bounds) // 2, math.inf if empty else -math.inf
+    return tuple((low if n < half else -low) if b is None else b for n, b in enumerate(bounds))
+
+
 def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     """Write features as GeoParquet, sorted along a Hilbert curve; the file appears whole or not at all.
 
@@ -81,7 +87,8 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     ----------
     path : Path
     table : pyarrow.Table
-        With `features.feature_schema(space)`; `key_hash` is not written, as it depends on the layer's name.
+        With the columns of `features.feature_schema(space)`. `key_hash` may be missing: it depends on the layer's name
+        and is not written.
     space : Space
 
     Returns
@@ -90,7 +97,7 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     """
     summary = summarize(table, space)
     order = hilbert_order(bounds_of(table["bounds"]), space)
-    stored = table.select(STORED)
+    stored = table.select(STORED).cast(pa.schema([feature_schema(space).field(name) for name in STORED]))
     temporary = path.with_name(f"{path.name}.tmp")
     schema = _part_schema(stored.schema, summary, space)
     try:

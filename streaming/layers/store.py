@@ -6,7 +6,6 @@ part and a manifest. A version exists once its manifest does; whatever reads mee
 """
 
 import contextlib
-import math
 import os
 import shutil
 import time
@@ -25,6 +24,7 @@ from streaming.layers.features import InvalidLayer, check_name
 from streaming.layers.parts import (
     Summary,
     around,
+    bounds_from_json,
     new_part_name,
     read_bounds,
     read_keys,
@@ -85,12 +85,7 @@ class Manifest:
     def from_json(cls, text: bytes) -> "Manifest":
         """Return a stored manifest; the inverse of `to_json`."""
         document = orjson.loads(text)
-        # An empty layer's box starts at inf and ends at -inf, an unbounded one's the other way round.
-        inward = math.inf if document["features"] == 0 else -math.inf
-        half = len(document["bounds"]) // 2
-        for place, bound in enumerate(document["bounds"]):
-            if bound is None:
-                document["bounds"][place] = inward if place < half else -inward
+        document["bounds"] = bounds_from_json(document["bounds"], empty=document["features"] == 0)
         content: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in document.items()}
         return cls(**content)
 
@@ -251,11 +246,21 @@ class LayerStore:
                 path.unlink(missing_ok=True)
 
     def drop(self, layer: str) -> None:
-        """Remove a layer with all its versions."""
-        grave = self.root / f".{layer}.{uuid.uuid4().hex}.dropped"
+        """Remove a layer with all its versions; one of the same name made later goes on with its numbers."""
+        newest = self.newest(layer)
+        if newest is None:
+            return
+        last = self._last_dropped(layer)
+        last.parent.mkdir(exist_ok=True)
+        last.write_text(str(newest))
+        grave = last.with_name(f"{layer}.{uuid.uuid4().hex}")
         with contextlib.suppress(FileNotFoundError):
-            os.replace(self.root / check_name(layer), grave)
+            os.replace(self.root / layer, grave)
         shutil.rmtree(grave, ignore_errors=True)
+
+    def _last_dropped(self, layer):
+        """Return the file that holds the last version's number of a dropped layer: no number names two contents."""
+        return self.root / ".dropped" / layer
 
     def _compact(self, base, upserts, removed):
         """Write the edited version with one fresh part."""
@@ -270,7 +275,7 @@ class LayerStore:
 
     def _publish(self, layer, parts, summary, space, title, removed=(), version=None):
         """Write the manifest of a version, the next one where its number is left out; return the number."""
-        number = version or (self.newest(layer) or 0) + 1
+        number = version or self._next(layer)
         content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
         manifest = Manifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
         path = self.root / layer / f"{number}.json"
@@ -290,6 +295,13 @@ class LayerStore:
         finally:
             temporary.unlink(missing_ok=True)
         return number
+
+    def _next(self, layer):
+        newest = self.newest(layer)
+        if newest is None:
+            dropped = self._last_dropped(layer)
+            newest = int(dropped.read_text()) if dropped.exists() else 0
+        return newest + 1
 
     def _new_part(self, layer):
         folder = self.root / check_name(layer) / "parts"

@@ -184,7 +184,17 @@ def test_a_dropped_layer_is_gone(tmp_path):
     kept.drop("l")
     kept.drop("l")
     assert kept.newest("l") is None
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == [".dropped"]
+    assert [path.read_text() for path in (tmp_path / ".dropped").iterdir()] == ["1"]
+
+
+def test_a_layer_made_again_goes_on_with_the_numbers_of_the_dropped_one(tmp_path):
+    kept = LayerStore(tmp_path)
+    kept.write("l", features("l", {"a": 1}))
+    kept.edit("l", 1, features("l", {"a": 2}))
+    kept.drop("l")
+    assert kept.write("l", features("l", {"b": 1})) == 3
+    assert kept.edit("l", 3, features("l", {"b": 2})) == 4
 
 
 @pytest.mark.parametrize("name", ["", "../etc", "A", "a b", "a" * 41, "é", None])

@@ -1,0 +1,55 @@
+"""The process in which a file is read: ``python -m streaming.layers``, with a job as JSON on standard input.
+
+It answers with JSON lines: ``{"share": 0.5}`` now and then, at last ``{"imported": ...}`` or ``{"error": ...}``. A file
+comes from anybody, and GDAL is large: so it reads in a process of its own, with a bound on memory, with drivers for
+files alone, and can be ended at any moment.
+"""
+
+import os
+import resource
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+# Every driver of GDAL 3.12 for vectors but those of `reading.DRIVERS`; GDAL looks at this when it is loaded.
+SKIPPED = (
+    "MEM,PCIDSK,PDS4,VICAR,PDF,MBTiles,EEDA,OGCAPI,GDALG,MapInfo File,LVBAG,S57,DGN,OGR_VRT,CSV,GML,ESRIJSON,OGR_GMT,"
+    "SQLite,WAsP,OpenFileGDB,DXF,GeoRSS,VFK,PGDUMP,OSM,GPSBabel,OGR_PDS,WFS,OAPIF,EDIGEO,Idrisi,ODS,XLSX,Elasticsearch,"
+    "Carto,AmigoCloud,SXF,Selafin,JML,PLSCENES,CSW,VDV,MVT,NGW,MapML,GTFS,PMTiles,JSONFG,MiraMonVector,ADBC,AVCBin,"
+    "AVCE00,AIVector,HTTP"
+)
+
+
+def main() -> None:
+    """Do the job."""
+    os.environ["GDAL_SKIP"] = SKIPPED
+    job = orjson.loads(sys.stdin.buffer.read())
+    # What is not backed by a file: of addresses Arrow and GDAL reserve more than they use.
+    resource.setrlimit(resource.RLIMIT_DATA, (job["limits"]["memory_bytes"],) * 2)
+
+    from streaming.layers.features import InvalidLayer
+    from streaming.layers.importing import import_file
+    from streaming.layers.job import Limits, Wanted
+    from streaming.spaces import SPACES
+
+    limits = Limits(**job["limits"])
+    path, folder, wanted = Path(job["path"]), Path(job["folder"]), Wanted(**job["wanted"])
+    try:
+        imported = import_file(path, folder, SPACES[job["space"]], wanted, limits, lambda share: _say(share=share))
+    except InvalidLayer as error:
+        _say(error=str(error))
+    except MemoryError:
+        _say(error=f"an import must do with {limits.memory_bytes:,} bytes of memory; this one needs more")
+    else:
+        _say(imported=asdict(imported) | {"part": str(imported.part)})
+
+
+def _say(**words):
+    sys.stdout.buffer.write(orjson.dumps(words) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

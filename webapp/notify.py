@@ -1,4 +1,4 @@
-"""What web processes are told of queries, through the channel layer."""
+"""What web processes are told of queries and layers, through the channel layer."""
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -6,6 +6,8 @@ from channels.layers import get_channel_layer
 from webapp.models import Query
 
 SHARED_GROUP = "queries.shared"
+# Everybody may see every layer.
+LAYERS_GROUP = "layers"
 
 
 def user_group(user_id: int) -> str:

@@ -1,15 +1,17 @@
 """Tasks: they bring the engine to what the database says, and the database to what the engine says."""
 
 import logging
+from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from webapp import liveness, recording
+from streaming.layers import Wanted
+from webapp import layers, liveness, recording
 from webapp.control import Acknowledgement, tell_engine
 from webapp.definitions import republish_streams
-from webapp.models import Query
+from webapp.models import Layer, Query
 from webapp.notify import announce
 from webapp.redis import client, names
 
@@ -40,6 +42,7 @@ def reconcile() -> int:
     So whatever was running before a restart of anything is running after it.
     """
     republish_streams()
+    layers.tell_engine()
     queries = list(Query.objects.unsettled().select_related("owner").order_by("pk"))
     answered = 0
     for start in range(0, len(queries), CHUNK):
@@ -59,6 +62,28 @@ def reconcile() -> int:
 def record_events() -> int:
     """Store what entered and left the answers of saved queries; return the number of events."""
     return recording.record_events(client(), settings.SPACE)
+
+
+@shared_task(bind=True, acks_late=False, max_retries=None)
+def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
+    """Import an uploaded file into a layer, unless the import is not wanted any more.
+
+    It is acknowledged as it begins: a large import takes longer than tasks may, and must not be handed to another
+    worker meanwhile. One whose worker dies is ended by `retire_imports`.
+    """
+    layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
+    if layer is None:
+        layers.forget_upload(run)
+    elif layers.running_imports() >= settings.LAYER_IMPORTS_AT_ONCE:
+        raise self.retry(countdown=1)
+    else:
+        layers.run_import(layer, Path(path), Wanted(**wanted))
+
+
+@shared_task
+def retire_imports() -> int:
+    """End imports whose worker died; return their number."""
+    return layers.retire_imports()
 
 
 @shared_task

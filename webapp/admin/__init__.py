@@ -1,9 +1,9 @@
-"""The admin: streams, queries, events, users and API tokens."""
+"""The admin: streams, layers, queries, events, users and API tokens."""
 
 from django.contrib import admin
 from django.contrib.auth import admin as accounts  # noqa: F401
 
-from webapp.admin import events, queries, streams, tokens  # noqa: F401  (they register themselves)
+from webapp.admin import events, layers, queries, streams, tokens  # noqa: F401  (they register themselves)
 
 admin.site.site_header = "Lookout"
 admin.site.site_title = "Lookout"

@@ -18,7 +18,7 @@ from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
 from webapp.hub import Subscription, current_hub
 from webapp.models import Query, Stream
-from webapp.notify import SHARED_GROUP, user_group
+from webapp.notify import LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import Refused
 
 UNAUTHENTICATED, FLOODED, TOO_BIG = 4401, 1008, 1009
@@ -56,7 +56,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
-        for group in (user_group(self.user.pk), SHARED_GROUP):
+        for group in self._groups():
             await self.channel_layer.group_add(group, self.channel_name)
         for message in await database_sync_to_async(self._greeting)():
             self.say(message)
@@ -103,6 +103,11 @@ class Monitor(AsyncWebsocketConsumer):
             await self._drop(document["query"])
             document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
         self._say_or_leave({"type": "query.status", **document, "mine": mine})
+
+    async def layer_status(self, event: dict[str, Any]) -> None:
+        """Pass on how a layer stands; of several that wait, the last."""
+        layer = event["document"]
+        self.broadcast(f"layer.{layer['name']}", orjson.dumps({"type": "layer.status", "layer": layer}).decode())
 
     # One method for each type of message.
 
@@ -184,6 +189,9 @@ class Monitor(AsyncWebsocketConsumer):
             raise Refused("rate", rate)
         return False
 
+    def _groups(self):
+        return user_group(self.user.pk), SHARED_GROUP, LAYERS_GROUP
+
     def _greeting(self):
         streams = [stream.summary() for stream in Stream.objects.all()]
         space = SPACES[settings.SPACE]
@@ -205,7 +213,7 @@ class Monitor(AsyncWebsocketConsumer):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hub.detach, self)
             stack.push_async_callback(self.viewport.close)
-            for group in (user_group(self.user.pk), SHARED_GROUP):
+            for group in self._groups():
                 stack.push_async_callback(self.channel_layer.group_discard, group, self.channel_name)
             self.sender.cancel()
             await asyncio.wait([self.sender])

@@ -1,8 +1,9 @@
 """What the database keeps."""
 
 from webapp.models.events import Event, EventCursor
+from webapp.models.layers import Layer
 from webapp.models.queries import Query
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
 
-__all__ = ["ApiToken", "Event", "EventCursor", "LoginLink", "Query", "Stream"]
+__all__ = ["ApiToken", "Event", "EventCursor", "Layer", "LoginLink", "Query", "Stream"]

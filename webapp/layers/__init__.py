@@ -1,0 +1,26 @@
+"""What people do with layers: one function each, used by the site, the admin, the command and the worker alike."""
+
+from webapp.layers.imports import (
+    begin_import,
+    begin_upload,
+    cancel_import,
+    forget_upload,
+    retire_imports,
+    run_import,
+    running_imports,
+)
+from webapp.layers.versions import announce, edit_features, layer_store, tell_engine
+
+__all__ = [
+    "announce",
+    "begin_import",
+    "begin_upload",
+    "cancel_import",
+    "edit_features",
+    "forget_upload",
+    "layer_store",
+    "retire_imports",
+    "run_import",
+    "running_imports",
+    "tell_engine",
+]

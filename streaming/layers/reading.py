@@ -18,6 +18,8 @@ from streaming.layers.unpack import SEQUENCE, count_in
 DRIVERS = ("GeoJSON", "GeoJSONSeq", "TopoJSON", "GPKG", "ESRI Shapefile", "KML", "LIBKML", "FlatGeobuf", "GPX")
 # RFC 7946 section 4: the coordinates of GeoJSON are longitude and latitude of WGS 84.
 GEOJSON_SUFFIXES = (".geojson", ".json", ".topojson", SEQUENCE)
+# To ask these for their tables is to read them whole.
+SINGLE = (".geojson", ".json", SEQUENCE, ".fgb")
 BATCH_ROWS = 16_384
 # What has to do with how a file is drawn in Google Earth, with GDAL's defaults.
 KML_STYLE = ("altitudeMode", "tessellate", "extrude", "visibility", "drawOrder", "icon")
@@ -94,7 +96,9 @@ def said_clearly(path: Path):
 
 
 def _table(path, wanted):
-    """Return the name of the table to be read."""
+    """Return the name of the table to be read, or None for the only one of a format that has no more."""
+    if path.suffix in SINGLE and not wanted:
+        return None
     tables = pyogrio.list_layers(path)
     names = [str(name) for name, kind in tables if kind is not None]
     if wanted:

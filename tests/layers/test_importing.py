@@ -1,12 +1,16 @@
 """Files of every format become parts; what cannot is said, and leaves nothing."""
 
+import contextlib
 import gzip
 import json
+import subprocess
+import sys
 import zipfile
 
 import geopandas
 import numpy as np
 import orjson
+import psutil
 import pyogrio
 import pytest
 import shapely
@@ -335,9 +339,6 @@ def test_the_process_that_reads_opens_nothing_that_a_file_names(tmp_path, work):
 
 
 def test_the_process_that_reads_has_drivers_for_files_alone():
-    import subprocess
-    import sys
-
     code = "import os; from streaming.layers.__main__ import SKIPPED; os.environ['GDAL_SKIP'] = SKIPPED; "
     code += "import pyogrio; print(','.join(pyogrio.list_drivers()))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -345,14 +346,31 @@ def test_the_process_that_reads_has_drivers_for_files_alone():
 
 
 def test_an_import_that_is_not_wanted_any_more_ends_its_process(tmp_path, work):
-    import psutil
-
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 200_000)
     steps = import_in_child(path, work, EARTH, Wanted(), Limits())
     next(steps)
     (child,) = [p for p in psutil.Process().children() if "streaming.layers" in " ".join(p.cmdline())]
     steps.close()
     assert not child.is_running()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel must be told to do it")
+def test_the_process_that_reads_ends_with_who_asked_for_it(tmp_path, work):
+    path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 200_000)
+    code = f"""
+import os, pathlib, psutil
+from streaming.layers import Limits, Wanted
+from streaming.layers.child import import_in_child
+from streaming.spaces import EARTH
+steps = import_in_child(pathlib.Path({str(path)!r}), pathlib.Path({str(work)!r}), EARTH, Wanted(), Limits())
+next(steps)
+print(psutil.Process().children()[0].pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    asking = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    number = int(asking.stdout)
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(number).wait(timeout=5)
 
 
 def test_an_import_that_needs_too_much_memory_says_so(tmp_path, work):

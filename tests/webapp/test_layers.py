@@ -1,6 +1,12 @@
 """Layers over HTTP, in the worker, in the admin, by the command; and what everybody is told of them."""
 
+import contextlib
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from datetime import timedelta
 from io import StringIO
 
@@ -495,3 +501,30 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
     Layer.objects.filter(name="squares").update(heartbeat=None)
     tasks.import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"
+
+
+def test_ctrl_c_in_a_terminal_ends_the_import_and_leaves_nothing(tmp_path):
+    home = tmp_path / "home"
+    point = b'{"type":"Feature","properties":{"name":"x"},"geometry":{"type":"Point","coordinates":[1,2]}}\n'
+    (tmp_path / "points.geojsonl").write_bytes(point * 300_000)
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    environment |= {"LOOKOUT_HOME": str(home), "LOOKOUT_REDIS_URL": "redis://127.0.0.1:1/0"}
+    manage = [sys.executable, "manage.py"]
+    subprocess.run([*manage, "migrate", "--verbosity=0"], env=environment, check=True)
+    ours, theirs = pty.openpty()
+    command = [*manage, "import_layer", str(tmp_path / "points.geojsonl")]
+    terminal = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+    with subprocess.Popen(command, env=environment, **terminal) as run:
+        os.close(theirs)
+        shown = b""
+        while b" 1" not in shown.split(b"]")[-1]:
+            shown += os.read(ours, 1000)
+        os.kill(run.pid, signal.SIGINT)
+        with contextlib.suppress(OSError):  # a terminal that nobody has open any more
+            while more := os.read(ours, 1000):
+                shown += more
+    os.close(ours)
+    assert run.returncode == 130
+    assert b"cancelled; layer 'points' is as it was" in shown
+    assert nothing_left(home / "layers")
+    assert not list((home / "layers" / ".incoming").iterdir())

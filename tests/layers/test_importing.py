@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from streaming.elements import bounds_of
 from streaming.layers import Imported, InvalidLayer, LayerStore, Limits, Wanted, suffixes_of
 from streaming.layers.child import import_in_child
 from streaming.layers.importing import import_file
+from streaming.layers.placing import placed
 from streaming.layers.reading import DRIVERS
 from streaming.spaces import EARTH
 from tests.layers.files import BOW_TIE, FORMATS, frame, write, zipped
@@ -130,6 +132,26 @@ def test_what_was_repaired_or_left_out_is_listed_with_its_row(tmp_path, work):
     assert by_number[7].bounds == (-180, 0, 180, 10)
     assert by_number[7].length == pytest.approx(shapes[7].length)
     assert by_number[9].equals(shapely.Point(180, 3))
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (shapely.box(180, 0, 190, 10), shapely.box(-180, 0, -170, 10)),
+        (shapely.box(-190, 0, -180, 10), shapely.box(170, 0, 180, 10)),
+        (shapely.LineString([(180, 0), (190, 0)]), shapely.LineString([(-180, 0), (-170, 0)])),
+        (shapely.Point(190, 0), shapely.Point(-170, 0)),
+        (
+            shapely.box(175, 0, 185, 10),
+            shapely.MultiPolygon([shapely.box(175, 0, 180, 10), shapely.box(-180, 0, -175, 10)]),
+        ),
+    ],
+)
+def test_what_reaches_over_the_antimeridian_is_cut_there_and_stays_of_its_kind(shape, expected):
+    read = placed([shape], EARTH)
+    assert read.geometries[0].equals(expected)
+    assert read.geometries[0].geom_type == expected.geom_type
+    assert read.notes == {0: "cut: it reaches over the antimeridian"}
 
 
 def test_of_many_problems_some_are_told_and_all_are_counted(tmp_path, work):
@@ -345,32 +367,41 @@ def test_the_process_that_reads_has_drivers_for_files_alone():
     assert sorted(out.strip().split(",")) == sorted(DRIVERS)
 
 
-def test_an_import_that_is_not_wanted_any_more_ends_its_process(tmp_path, work):
-    path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 200_000)
-    steps = import_in_child(path, work, EARTH, Wanted(), Limits())
-    next(steps)
+@pytest.fixture
+def endless(tmp_path):
+    """Return the path of a file that never says anything, so that whoever reads it waits."""
+    os.mkfifo(tmp_path / "a.geojsonl")
+    return tmp_path / "a.geojsonl"
+
+
+def test_an_import_that_is_not_wanted_any_more_ends_its_process(endless, work):
+    steps = import_in_child(endless, work, EARTH, Wanted(), Limits())
+    assert next(steps) == 0
     (child,) = [p for p in psutil.Process().children() if "streaming.layers" in " ".join(p.cmdline())]
     steps.close()
     assert not child.is_running()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel must be told to do it")
-def test_the_process_that_reads_ends_with_who_asked_for_it(tmp_path, work):
-    path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 200_000)
+def test_the_process_that_reads_ends_with_who_asked_for_it(endless, work):
     code = f"""
 import os, pathlib, psutil
 from streaming.layers import Limits, Wanted
 from streaming.layers.child import import_in_child
 from streaming.spaces import EARTH
-steps = import_in_child(pathlib.Path({str(path)!r}), pathlib.Path({str(work)!r}), EARTH, Wanted(), Limits())
-next(steps)
+steps = import_in_child(pathlib.Path({str(endless)!r}), pathlib.Path({str(work)!r}), EARTH, Wanted(), Limits())
+for _ in range(12):
+    next(steps)
 print(psutil.Process().children()[0].pid, flush=True)
 os.kill(os.getpid(), 9)
 """
     asking = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    number = int(asking.stdout)
     with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(number).wait(timeout=5)
+        child = psutil.Process(int(asking.stdout))
+        try:
+            child.wait(timeout=5)
+        finally:
+            child.kill()
 
 
 def test_an_import_that_needs_too_much_memory_says_so(tmp_path, work):

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
+from streaming.layers import Wanted
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
@@ -176,8 +178,6 @@ BAD_EDITS = {
 
 @pytest.mark.parametrize(("body", "words"), BAD_EDITS.values(), ids=BAD_EDITS)
 def test_a_wrong_edit_is_refused_and_changes_nothing(site, folder, body, words):
-    import re
-
     upload(site)
     answer = site.patch("/layers/squares/features", json.dumps({"version": 1} | body), content_type="application/json")
     assert answer.status_code == 400
@@ -308,6 +308,21 @@ def test_an_import_that_is_cancelled_on_its_way_leaves_the_last_version(site, us
     assert (layer["status"], layer["version"], layer["features"]) == ("cancelled", 1, 4)
     assert nothing_left(folder, versions=1)
     assert not list((folder / ".incoming").iterdir())
+
+
+def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
+    path = tmp_path / "a.geojsonl"
+    os.mkfifo(path)  # whoever reads it waits for ever
+    layer = layers.begin_import(user, "squares")
+    steps = iter(range(20))
+
+    def cancel(share):
+        assert next(steps, None) is not None, "the import goes on"
+        layers.cancel_import(user, "squares")
+
+    layers.run_import(layer, path, Wanted(), cancel)
+    assert Layer.objects.get().status == "cancelled"
+    assert nothing_left(folder)
 
 
 def test_an_import_cancelled_before_its_turn_never_begins(site, user, folder, monkeypatch):
@@ -517,7 +532,7 @@ def test_ctrl_c_in_a_terminal_ends_the_import_and_leaves_nothing(tmp_path):
     with subprocess.Popen(command, env=environment, **terminal) as run:
         os.close(theirs)
         shown = b""
-        while b" 1" not in shown.split(b"]")[-1]:
+        while not re.search(rb"\] +[1-9]", shown):
             shown += os.read(ours, 1000)
         os.kill(run.pid, signal.SIGINT)
         with contextlib.suppress(OSError):  # a terminal that nobody has open any more

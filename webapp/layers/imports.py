@@ -75,7 +75,8 @@ def begin_import(user, name: str, title: str = "") -> Layer:
         if layer.pk and layer.status == Layer.IMPORTING:
             raise Refused("conflict", f"a layer has one import at a time; {name!r} is being imported")
         layer.title, layer.status, layer.progress, layer.error = title or layer.title, Layer.IMPORTING, 0.0, ""
-        layer.run, layer.heartbeat = uuid.uuid4(), None
+        # Who runs a command does not wait for a turn.
+        layer.run, layer.heartbeat = uuid.uuid4(), timezone.now() if user is None else None
         layer.save()
         transaction.on_commit(lambda: announce(layer))
     return layer

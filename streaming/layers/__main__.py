@@ -38,12 +38,13 @@ def main() -> None:
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file
     from streaming.layers.job import Limits, Wanted
-    from streaming.spaces import SPACES
+    from streaming.spaces import Dimension, Space
 
     limits = Limits(**job["limits"])
+    space = Space(**job["space"] | {"dimensions": tuple(Dimension(**it) for it in job["space"]["dimensions"])})
     path, folder, wanted = Path(job["path"]), Path(job["folder"]), Wanted(**job["wanted"])
     try:
-        imported = import_file(path, folder, SPACES[job["space"]], wanted, limits, lambda share: _say(share=share))
+        imported = import_file(path, folder, space, wanted, limits, lambda share: _say(share=share))
     except InvalidLayer as error:
         _say(error=str(error))
     except MemoryError:

@@ -48,7 +48,7 @@ def import_in_child(
     InvalidLayer
         When the file cannot be imported.
     """
-    job: dict[str, Any] = {"path": str(path), "folder": str(folder), "space": space.name}
+    job: dict[str, Any] = {"path": str(path), "folder": str(folder), "space": asdict(space)}
     job |= {"wanted": asdict(wanted), "limits": asdict(limits)}
     with (folder / STDERR).open("wb") as stderr:
         # In a session of its own: Ctrl-C is for whoever asks, who ends the process in turn.

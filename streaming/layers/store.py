@@ -32,7 +32,7 @@ from streaming.layers.parts import (
     summarize,
     write_part,
 )
-from streaming.spaces import EARTH, SPACES, Space
+from streaming.spaces import EARTH, Space
 
 # A version of more parts, or of more replaced and removed features than this share, has one fresh part.
 MAX_PARTS = 16
@@ -140,9 +140,7 @@ class LayerStore:
         InvalidLayer
             When there is no such version (any more), or it is of another space.
         """
-        manifest = self.manifest(layer, version)
-        if manifest.space != space.name:
-            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
+        manifest = self._manifest_in(layer, version, space)
         paths = self._paths(manifest)
         return read_parts(layer, paths, _in_force(map(read_keys, paths), manifest.removed), space)
 
@@ -174,7 +172,14 @@ class LayerStore:
             os.replace(part, path)
             return self._publish(layer, [path.name], summary, space.name, title)
 
-    def edit(self, layer: str, base_version: int, upserts: pa.Table, removed_keys: Iterable[str] = ()) -> int:
+    def edit(
+        self,
+        layer: str,
+        base_version: int,
+        upserts: pa.Table,
+        removed_keys: Iterable[str] = (),
+        space: Space = EARTH,
+    ) -> int:
         """Store a new version that differs from the newest by some features.
 
         Parameters
@@ -183,9 +188,10 @@ class LayerStore:
         base_version : int
             The version that the editor saw.
         upserts : pyarrow.Table
-            Features, with `features.feature_schema` of the layer's space, that are new or replace those of their keys.
+            Features, with `features.feature_schema(space)`, that are new or replace those of their keys.
         removed_keys : iterable of str
             Of features of the base version that are left out.
+        space : Space
 
         Returns
         -------
@@ -197,13 +203,13 @@ class LayerStore:
         Conflict
             When the base is not the newest version, or another edit came first.
         InvalidLayer
-            When a key to be removed is not there, or is among the upserts.
+            When a key to be removed is not there, or is among the upserts, or the layer is of another space.
         """
         if base_version != (newest := self.newest(layer)):
             raise Conflict(
                 f"an edit of layer {layer!r} must be based on its newest version {newest}; got {base_version}"
             )
-        base = self.manifest(layer, base_version)
+        base = self._manifest_in(layer, base_version, space)
         removed, added = set(removed_keys), set(upserts["key"].to_pylist())
         paths = self._paths(base)
         masks = _in_force(keys := [read_keys(path) for path in paths], base.removed)
@@ -212,12 +218,12 @@ class LayerStore:
         left_out = (set(base.removed) | removed) - added
         stale = sum(map(len, keys)) + upserts.num_rows - len(present)
         if len(paths) >= MAX_PARTS or stale > max(MIN_STALE, MAX_STALE_SHARE * len(present)):
-            return self._compact(base, upserts, removed)
+            return self._compact(base, upserts, removed, space)
         path = self._new_part(layer) if upserts.num_rows else None
         with _removed_on_error(path):
-            summary = _edited(base, paths, _in_force([*keys, upserts["key"].to_numpy()], left_out), upserts)
+            summary = _edited(base, paths, _in_force([*keys, upserts["key"].to_numpy()], left_out), upserts, space)
             if path is not None:
-                write_part(path, upserts, SPACES[base.space])
+                write_part(path, upserts, space)
             parts = [*base.parts, *([path.name] if path else [])]
             return self._publish(layer, parts, summary, base.space, base.title, left_out, base_version + 1)
 
@@ -262,9 +268,8 @@ class LayerStore:
         """Return the file that holds the last version's number of a dropped layer: no number names two contents."""
         return self.root / ".dropped" / layer
 
-    def _compact(self, base, upserts, removed):
+    def _compact(self, base, upserts, removed, space):
         """Write the edited version with one fresh part."""
-        space = SPACES[base.space]
         table = self.read(base.layer, base.version, space)
         gone = pd.Index([*removed, *upserts["key"].to_pylist()])
         kept = table.filter(pa.array(~pd.Index(table["key"].to_numpy()).isin(gone)))
@@ -303,6 +308,13 @@ class LayerStore:
             newest = int(dropped.read_text()) if dropped.exists() else 0
         return newest + 1
 
+    def _manifest_in(self, layer, version, space):
+        """Return the manifest of a version that is of a space."""
+        manifest = self.manifest(layer, version)
+        if manifest.space != space.name:
+            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
+        return manifest
+
     def _new_part(self, layer):
         folder = self.root / check_name(layer) / "parts"
         folder.mkdir(parents=True, exist_ok=True)
@@ -329,9 +341,8 @@ def _check_removed(removed, added, present):
         raise InvalidLayer(f"an edit must remove features of its base version; got {min(unknown)!r}")
 
 
-def _edited(base, paths, masks, upserts):
+def _edited(base, paths, masks, upserts, space):
     """Return the summary of a base's parts and upserts, of which the masked rows are in force."""
-    space = SPACES[base.space]
     boxes = [read_bounds(path)[mask] for path, mask in zip(paths, masks[:-1], strict=True)]
     new = summarize(upserts, space)
     boxes.append(np.array([new.bounds]))

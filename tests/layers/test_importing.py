@@ -22,7 +22,7 @@ from streaming.layers.child import import_in_child
 from streaming.layers.importing import import_file
 from streaming.layers.placing import placed
 from streaming.layers.reading import DRIVERS
-from streaming.spaces import EARTH
+from streaming.spaces import EARTH, Dimension, Space
 from tests.layers.files import BOW_TIE, FORMATS, frame, write, zipped
 
 # A warning of GDAL about what a format cannot keep is none of ours.
@@ -345,6 +345,16 @@ def test_the_process_that_reads_imports_like_this_one(tmp_path, work):
     assert isinstance(told, Imported)
     assert told.summary == expected.summary
     assert told.part.read_bytes() == expected.part.read_bytes()
+
+
+def test_coordinates_of_a_plane_need_no_reference_system(tmp_path, work):
+    plane = Space(
+        "plane", (Dimension("x", "m", 0.0, 1e6), Dimension("y", "m", 0.0, 1e6), Dimension("z", "m", 0.0, 9.0))
+    )
+    path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(5000, 70)), feature(shapely.Point(-5, 70))])
+    *_, told = import_in_child(path, work, plane, Wanted(), Limits())
+    assert told.summary.bounds == (5000, 70, -np.inf, 5000, 70, np.inf)
+    assert told.problems == [(2, "left out: it must lie in x in [0, 1e+06] and y in [0, 1e+06]; got -5, 70, -5, 70")]
 
 
 def test_the_process_that_reads_says_what_is_wrong(tmp_path, work):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streaming.elements import bounds_of, key_hashes
 from streaming.layers import Conflict, InvalidLayer, LayerStore, feature_schema, feature_table, store
 from streaming.layers.features import hilbert_order
-from streaming.spaces import EARTH, SPACES, Dimension, Space
+from streaming.spaces import EARTH, Dimension, Space
 
 LINE = Space("line", (Dimension("price", "EUR", 0.0, 1000.0),))
 KEYS = st.sampled_from([f"k{number}" for number in range(12)])
@@ -70,12 +70,11 @@ def test_a_table_of_features_comes_back_as_it_was(tmp_path):
     assert (manifest.features, manifest.geometry_types, manifest.title) == (500, ("LineString",), "Roads")
 
 
-def test_features_that_are_boxes_of_one_dimension_come_back(tmp_path, monkeypatch):
-    monkeypatch.setitem(SPACES, "line", LINE)
+def test_features_that_are_boxes_of_one_dimension_come_back(tmp_path):
     table = feature_table("bands", ["low", "high"], [None, None], [{}, {}], np.array([[0.0, 10], [50, 90]]), LINE)
     kept = LayerStore(tmp_path)
     kept.write("bands", table, LINE)
-    kept.edit("bands", 1, table.slice(0, 1), ["high"])
+    kept.edit("bands", 1, table.slice(0, 1), ["high"], LINE)
     assert kept.read("bands", 1, LINE).sort_by("key").equals(table.sort_by("key"))
     assert kept.read("bands", 2, LINE).equals(table.slice(0, 1))
     with pytest.raises(InvalidLayer, match="must be of the space 'earth'; got 'line'"):

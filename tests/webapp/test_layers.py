@@ -248,6 +248,7 @@ BAD_UPLOADS = {
     "a wrong name": ({"name": "My Layer"}, 400, "the name of a layer must be 1 to 40 lower case letters"),
     "no name": ({"name": ""}, 400, "the name of a layer must be 1 to 40 lower case letters"),
     "a long title": ({"title": "x" * 81}, 400, "a title may have 80 characters; got 81"),
+    "an unknown space": ({"space": "mars"}, 400, "space must be one of earth; got 'mars'"),
     "an unknown kind": ({"filename": "a.exe"}, 400, "a layer's file must end in one of"),
     "a large file": ({"content": bytes(3000)}, 413, "a file may have at most 2,000 bytes; got 3,"),
 }

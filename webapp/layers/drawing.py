@@ -14,8 +14,8 @@ from django.conf import settings
 
 from streaming.elements import bounds_of
 from streaming.layers import InvalidLayer
-from streaming.spaces import SPACES
-from webapp.layers.versions import layer_store
+from webapp.layers.versions import layer_store, space_of
+from webapp.models import Layer
 from webapp.queries import Refused
 
 MAX_FEATURES = 5_000
@@ -96,13 +96,13 @@ def parse_zoom(text: str) -> int:
 
 
 def draw(
-    layer: str, version: int, box: Box | None = None, zoom: int | None = None, keys: list[str] | None = None
+    layer: Layer, version: int, box: Box | None = None, zoom: int | None = None, keys: list[str] | None = None
 ) -> bytes:
     """Return features as a GeoJSON FeatureCollection, at most `MAX_FEATURES` of them: the largest.
 
     Parameters
     ----------
-    layer : str
+    layer : Layer
     version : int
     box : Box, optional
         Features whose boxes meet it.
@@ -116,9 +116,13 @@ def draw(
     Refused
         When there is no such version.
     """
-    space = SPACES[settings.SPACE]
+    space = space_of(layer)
+    if space.n < 2:
+        raise Refused(
+            "layer", f"features are drawn in spaces of two dimensions or more; {layer.name!r} is in {space.name!r}"
+        )
     try:
-        table, bounds = TABLES.get(layer_store(), layer, version, space)
+        table, bounds = TABLES.get(layer_store(), layer.name, version, space)
     except InvalidLayer as error:
         raise Refused("version", str(error)) from None
     flat = bounds[:, [0, 1, space.n, space.n + 1]]
@@ -128,7 +132,7 @@ def draw(
     shapes = shapely.from_wkb(features["geometry"].to_numpy())
     boxed = shapely.is_missing(shapes)
     shapes[boxed] = shapely.box(*flat[drawn[boxed]].T)
-    collection: dict[str, Any] = {"type": "FeatureCollection", "layer": layer, "version": version}
+    collection: dict[str, Any] = {"type": "FeatureCollection", "layer": layer.name, "version": version}
     collection |= {"truncated": len(rows) > len(drawn)}
     return orjson.dumps(collection | {"features": _features(features, _for_zoom(shapes, box, zoom))})
 

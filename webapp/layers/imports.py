@@ -14,8 +14,7 @@ from django.utils import timezone
 
 from streaming.layers import Imported, InvalidLayer, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
-from streaming.spaces import SPACES
-from webapp.layers.versions import adopted, announce, changeable, layer_store
+from webapp.layers.versions import adopted, announce, changeable, known_spaces, layer_store, space_of
 from webapp.models import Layer
 from webapp.queries import Refused
 
@@ -47,7 +46,7 @@ def import_limits() -> Limits:
     )
 
 
-def begin_import(user, name: str, title: str = "") -> Layer:
+def begin_import(user, name: str, title: str = "", space: str = "") -> Layer:
     """Make a layer that is being imported, or have an existing one be imported anew; its version stays in use.
 
     Parameters
@@ -56,22 +55,24 @@ def begin_import(user, name: str, title: str = "") -> Layer:
         None stands for whoever runs commands on the server.
     name, title : str
         An empty title leaves the one that there is.
+    space : str
+        Its name; empty for that of the layer, or the project's.
 
     Raises
     ------
     Refused
         Where the name is none, the layer is somebody else's or being imported, or the user has too many.
     """
-    _check_texts(name, title)
+    _check_texts(name, title, space)
     with transaction.atomic():
         layer = Layer.objects.select_for_update().filter(name=name).first()
         if layer is None:
             _check_count(user)
-            layer = Layer(name=name, title=title, space=settings.SPACE, owner=user)
+            layer = Layer(name=name, title=title, space=space or settings.SPACE, owner=user)
         elif user is not None:
             layer = changeable(user, name)
-        if layer.space != settings.SPACE:
-            raise Refused("conflict", f"layer {name!r} must be of the space {settings.SPACE!r}; got {layer.space!r}")
+        if space not in ("", layer.space):
+            raise Refused("conflict", f"a layer stays in its space; {name!r} is in {layer.space!r}; got {space!r}")
         if layer.pk and layer.status == Layer.IMPORTING:
             raise Refused("conflict", f"a layer has one import at a time; {name!r} is being imported")
         layer.title, layer.status, layer.progress, layer.error = title or layer.title, Layer.IMPORTING, 0.0, ""
@@ -93,7 +94,7 @@ def keep_upload(layer: Layer, upload) -> Path:
     return path
 
 
-def begin_upload(user, upload, name: str, title: str, wanted: Wanted) -> Layer:
+def begin_upload(user, upload, name: str, title: str, wanted: Wanted, space: str = "") -> Layer:
     """Begin an import of an uploaded file, which a worker carries out.
 
     Raises
@@ -109,7 +110,7 @@ def begin_upload(user, upload, name: str, title: str, wanted: Wanted) -> Layer:
         suffixes_of(upload.name)
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
-    layer = begin_import(user, name, title)
+    layer = begin_import(user, name, title, space)
     try:
         path = keep_upload(layer, upload)
     except BaseException:
@@ -189,7 +190,7 @@ def retire_imports() -> int:
 def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
     """Return what came of the file, None where the import is not wanted any more."""
     told_s = float("-inf")
-    with contextlib.closing(import_in_child(path, folder, SPACES[layer.space], wanted, import_limits())) as steps:
+    with contextlib.closing(import_in_child(path, folder, space_of(layer), wanted, import_limits())) as steps:
         for step in steps:
             if isinstance(step, Imported):
                 return step
@@ -217,7 +218,7 @@ def _adopt(layer, imported):
         row = _current(layer).select_for_update().first()
         if row is None:
             return
-        version = layer_store().adopt(row.name, imported.part, imported.summary, SPACES[row.space], str(row))
+        version = layer_store().adopt(row.name, imported.part, imported.summary, space_of(row), str(row))
         row.status, row.progress, row.error, row.heartbeat = Layer.READY, 1.0, "", None
         row.problems = [{"row": number, "reason": reason} for number, reason in imported.problems]
         row.problem_count = imported.problem_count
@@ -238,7 +239,7 @@ def _current(layer):
     return Layer.objects.filter(pk=layer.pk, run=layer.run, status=Layer.IMPORTING)
 
 
-def _check_texts(name, title):
+def _check_texts(name, title, space):
     try:
         check_name(name)
     except InvalidLayer as error:
@@ -246,6 +247,8 @@ def _check_texts(name, title):
     limit = Layer._meta.get_field("title").max_length
     if len(title) > limit:
         raise Refused("name", f"a title may have {limit} characters; got {len(title)}")
+    if space and space not in known_spaces():
+        raise Refused("space", f"space must be one of {', '.join(known_spaces())}; got {space!r:.80}")
 
 
 def _check_count(user):

@@ -16,7 +16,7 @@ from django.dispatch import receiver
 
 from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, feature_table
 from streaming.layers.placing import placed
-from streaming.spaces import SPACES
+from streaming.spaces import SPACES, Space
 from webapp.models import Layer
 from webapp.notify import LAYERS_GROUP
 from webapp.queries import Refused
@@ -32,12 +32,28 @@ def layer_store() -> LayerStore:
     return LayerStore(settings.LAYERS_DIR)
 
 
+def known_spaces() -> dict[str, Space]:
+    """Return all spaces by their names."""
+    return SPACES
+
+
+def space_of(layer: Layer) -> Space:
+    """Return the space of a layer."""
+    return known_spaces()[layer.space]
+
+
 def tell_engine() -> int:
     """Tell the engine the version of every layer, which changes nothing where it knows; return their number."""
-    layers = list(Layer.objects.filter(space=settings.SPACE, version__isnull=False))
+    layers = list(Layer.objects.filter(version__isnull=False))
     for layer in layers:
-        log().send("layer", layer=layer.name, version=layer.version)
+        _send(layer, "layer", version=layer.version)
     return len(layers)
+
+
+def _send(layer, op, **entry):
+    """Tell the engine of a layer's space about it."""
+    if layer.space == settings.SPACE:
+        log().send(op, layer=layer.name, **entry)
 
 
 def announce(layer: Layer, **changes: Any) -> None:
@@ -73,14 +89,14 @@ def edit_features(user, name: str, base_version: int, upserts: list[dict], remov
         ``conflict`` where the base is not the newest version or the layer is being imported, ``features`` where a
         feature is none, ``owner`` where the user may not change the layer.
     """
-    table = features_of(name, upserts)
     with transaction.atomic():
         layer = changeable(user, name)
         if layer.status == Layer.IMPORTING or layer.version is None:
             raise Refused("conflict", f"a layer can be edited once it is imported; {name!r} is {layer.status}")
-        store = layer_store()
+        store, space = layer_store(), space_of(layer)
+        table = features_of(name, upserts, space)
         try:
-            version = store.edit(name, base_version, table, removed)
+            version = store.edit(name, base_version, table, removed, space)
         except Conflict as conflict:
             raise Refused("conflict", str(conflict)) from None
         except InvalidLayer as error:
@@ -90,7 +106,7 @@ def edit_features(user, name: str, base_version: int, upserts: list[dict], remov
     return version
 
 
-def features_of(layer: str, documents: list[dict]) -> pa.Table:
+def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
     """Return GeoJSON features as features of a layer, repaired like those of a file.
 
     Raises
@@ -98,7 +114,6 @@ def features_of(layer: str, documents: list[dict]) -> pa.Table:
     Refused
         When one is no feature, or has no place in the space.
     """
-    space = SPACES[settings.SPACE]
     keys = [_key(document) for document in documents]
     read = placed([_geometry(document, key) for document, key in zip(documents, keys, strict=True)], space)
     for row, note in read.notes.items():
@@ -128,7 +143,7 @@ def changeable(user, name: str) -> Layer:
 
 def _put_in_use(layer):
     """Have the engine use a layer's version, and let go of those that nothing reads any more."""
-    _without_redis(layer.name, lambda: log().send("layer", layer=layer.name, version=layer.version))
+    _without_redis(layer.name, lambda: _send(layer, "layer", version=layer.version))
     layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
     announce(layer)
 
@@ -139,7 +154,7 @@ def _deleted(instance, **_):
 
 
 def _drop(layer):
-    _without_redis(layer.name, lambda: log().send("drop_layer", layer=layer.name))
+    _without_redis(layer.name, lambda: _send(layer, "drop_layer"))
     layer_store().drop(layer.name)
     announce(layer, status="deleted")
 

@@ -46,7 +46,7 @@ def _error(status, message):
 
 
 def _layers(request):
-    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.filter(space=settings.SPACE)]})
+    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.all()]})
 
 
 def _upload(request):
@@ -56,9 +56,9 @@ def _upload(request):
     upload = request.FILES.get("file")
     if upload is None:
         raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
-    form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "crs", "key", "table")}
+    form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     wanted = Wanted(form["crs"], form["key"], form["table"])
-    layer = begin_upload(request.user, upload, form["name"], form["title"], wanted)
+    layer = begin_upload(request.user, upload, form["name"], form["title"], wanted, form["space"])
     return JsonResponse({"layer": layer.document()}, status=202)
 
 
@@ -84,7 +84,7 @@ def _features(request, name):
     box = parse_box(asked["bbox"]) if asked.get("bbox") else None
     zoom = parse_zoom(asked["zoom"]) if asked.get("zoom") else None
     keys = asked.getlist("key")[:MAX_KEYS] or None
-    return HttpResponse(draw(name, int(version), box, zoom, keys), content_type="application/geo+json")
+    return HttpResponse(draw(layer, int(version), box, zoom, keys), content_type="application/geo+json")
 
 
 def _edit(request, name):
@@ -113,7 +113,7 @@ def _document(request) -> dict[str, Any]:
 
 
 def _known(name) -> Layer:
-    layer = Layer.objects.filter(name=name, space=settings.SPACE).first()
+    layer = Layer.objects.filter(name=name).first()
     if layer is None:
         raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
     return layer

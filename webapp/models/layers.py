@@ -6,7 +6,6 @@ from django.conf import settings
 from django.db import models
 
 from streaming.layers import Summary
-from streaming.spaces import SPACES
 from webapp.models.streams import NAME_RULE
 
 
@@ -55,7 +54,7 @@ class Layer(models.Model):
         """Become another version."""
         self.version, self.features = version, summary.features
         self.geometry_types = list(summary.geometry_types)
-        n = SPACES[self.space].n
+        n = len(summary.bounds) // 2
         sides = (0, min(1, n - 1), n, n + min(1, n - 1))
         self.bounds = [summary.bounds[side] for side in sides] if summary.features else None
 

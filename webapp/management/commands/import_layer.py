@@ -26,17 +26,18 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--name", help="of the layer; made from the file's name where it is left out")
         parser.add_argument("--title", default="", help="as people see it")
+        parser.add_argument("--space", default="", help="where it lies; the project's where it is left out")
         parser.add_argument("--crs", default="", help="coordinate reference system, where it is not the file's own")
         parser.add_argument("--key", default="", help="the property that names a feature")
         parser.add_argument("--table", default="", help="which of the file's tables, where it has several")
 
-    def handle(self, *_, file, name, title, crs, key, table, **__):
+    def handle(self, *_, file, name, title, space, crs, key, table, **__):
         """Import, with a progress bar; Ctrl-C cancels."""
         try:
             if not file.is_file():
                 raise CommandError(f"file must be the path of a file; got {str(file)!r}")
             suffixes_of(file.name)
-            layer = begin_import(None, name or name_of(file), title)
+            layer = begin_import(None, name or name_of(file), title, space)
         except (Refused, InvalidLayer) as error:
             raise CommandError(str(error)) from None
         bar = Bar(self.stdout, layer.name)

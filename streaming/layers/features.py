@@ -15,6 +15,7 @@ from streaming.spaces import EARTH, Space
 
 # The bits of a Hilbert curve's cell on each axis; two axes of 16 fill the 32 bits of its number.
 HILBERT_BITS = 16
+MAX_KEY_CHARACTERS = 200
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 

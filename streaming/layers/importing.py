@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 
 from streaming.elements import bounds_array, wrapped
-from streaming.layers.features import InvalidLayer, geometry_bounds
+from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Limits, Wanted
 from streaming.layers.parts import write_part
 from streaming.layers.placing import placed, transform_to
@@ -138,8 +139,12 @@ def _named(gathered: _Gathered) -> pa.Table:
     """Return one table of all batches, each feature with a key of its own."""
     table = pa.concat_tables(gathered.tables)
     gathered.tables.clear()
-    keys = unique_keys(table["key"].to_numpy())
-    return table.set_column(0, "key", pa.array(keys, pa.string()))
+    keys = pa.array(unique_keys(table["key"].to_numpy()), pa.string())
+    lengths = pc.utf8_length(keys).to_numpy()
+    if lengths.max() > MAX_KEY_CHARACTERS:
+        longest = keys[int(lengths.argmax())].as_py()
+        raise InvalidLayer(f"a key must have at most {MAX_KEY_CHARACTERS} characters; got {longest!r:.80}")
+    return table.set_column(0, "key", keys)
 
 
 def unique_keys(keys: np.ndarray) -> np.ndarray:

@@ -91,6 +91,8 @@ def said_clearly(path: Path):
         raise InvalidLayer(f"a layer's file must be whole and of a known kind; got: {words}") from None
     except (pyogrio.errors.FeatureError, pyogrio.errors.GeometryError, pyogrio.errors.FieldError) as error:
         raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidLayer(f"the texts of a layer's file must be UTF-8, or what the file says; got: {error}") from None
     except (pa.ArrowException, OSError) as error:
         raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
 
@@ -136,7 +138,9 @@ def _reader_of(schema, fid, geometry, key, suffix) -> Callable[[pa.RecordBatch],
     def read(batch):
         values = {name: _values(batch.column(schema.get_field_index(name))) for name in columns}
         numbers = batch.column(schema.get_field_index(fid)).to_pylist()
-        keys = numbers if not named else [n if k is None else k for k, n in zip(values[named], numbers, strict=True)]
+        keys = (
+            numbers if not named else [n if k in (None, "") else k for k, n in zip(values[named], numbers, strict=True)]
+        )
         return Rows(
             [_text(k) for k in keys], _binary(batch.column(schema.get_field_index(geometry))), _json(values, batch)
         )

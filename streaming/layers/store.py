@@ -142,7 +142,10 @@ class LayerStore:
         """
         manifest = self._manifest_in(layer, version, space)
         paths = self._paths(manifest)
-        return read_parts(layer, paths, _in_force(map(read_keys, paths), manifest.removed), space)
+        try:
+            return read_parts(layer, paths, _in_force(map(read_keys, paths), manifest.removed), space)
+        except FileNotFoundError:  # discarded or dropped since the manifest was read
+            raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
 
     def write(self, layer: str, table: pa.Table, space: Space = EARTH, title: str = "") -> int:
         """Store features as a new version of a layer, which replaces all of the last one.

@@ -250,6 +250,7 @@ def _lying(path, content):
     return path
 
 
+LATIN = '{"type":"Feature","properties":{"n":"ä"},"geometry":{"type":"Point","coordinates":[1,2]}}'.encode("latin-1")
 BROKEN_LINE = b'{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1,'
 LINE = b'{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1,2]}}\n'
 BAD = {
@@ -258,6 +259,7 @@ BAD = {
     "an unknown suffix": (lambda f: _text(f / "a.exe", b"MZ"), "a layer's file must end in one of"),
     "a shapefile alone": (lambda f: _text(f / "a.shp", b""), "a layer's file must end in one of"),
     "an empty file": (lambda f: _text(f / "a.gpkg", b""), "must be whole and of a known kind"),
+    "texts that are not UTF-8": (lambda f: _text(f / "a.geojson", LATIN), "must be UTF-8, or what the file says"),
     "no features": (lambda f: geojson(f / "a.geojson", []), "a layer needs"),
     "features without geometries": (lambda f: geojson(f / "a.geojson", [feature(None)] * 2), "a layer needs"),
     "a broken archive": (lambda f: _text(f / "a.zip", b"PK\x03\x04" + bytes(500)), "an archive must be whole"),
@@ -310,6 +312,43 @@ def test_bad_input_is_refused_with_the_rule_and_makes_no_part(tmp_path, work, ma
         import_file(make(tmp_path), work, limits=Limits(unpacked_bytes=2_000_000, members=10))
     assert not list(work.glob("*.parquet*"))
     assert not list(tmp_path.parent.glob("a.geojson"))
+
+
+def test_a_key_has_so_many_characters_at_most(tmp_path, work):
+    path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1), {"long": "x" * 201})])
+    with pytest.raises(InvalidLayer, match="a key must have at most 200 characters; got 'xxx"):
+        import_file(path, work, wanted=Wanted(key="long"))
+
+
+KML = """<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
+<Folder><name>one</name><Placemark><Point><coordinates>10,50,0</coordinates></Point></Placemark></Folder>
+<Folder><name>two</name><Placemark><Point><coordinates>1,2,0</coordinates></Point></Placemark></Folder>
+</Document></kml>"""
+GPX = """<?xml version="1.0"?><gpx version="1.1" creator="x" xmlns="http://www.topografix.com/GPX/1/1">
+<wpt lat="2" lon="1"><name>w</name></wpt></gpx>"""
+RING = {"type": "Polygon", "arcs": [[0]]}
+TOPOLOGY = {"type": "Topology", "objects": {"a": RING}, "arcs": [[[1, 2], [2, 2], [2, 3], [1, 2]]]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "table"),
+    [
+        ("a.kml", KML, "two"),
+        ("a.gpx", GPX, "waypoints"),
+        ("a.topojson", json.dumps(TOPOLOGY), ""),
+        ("a.json", json.dumps(TOPOLOGY), ""),
+        ("a.geojsons", "\x1e" + json.dumps(feature(shapely.Point(1, 2))), ""),
+    ],
+)
+def test_other_formats_are_read_too(tmp_path, work, name, content, table):
+    rows, _ = imported(_text(tmp_path / name, content.encode()), work, Wanted(table=table))
+    ((_, row),) = rows.items()
+    assert row["shape"].bounds[:2] == (1, 2)
+
+
+def test_a_zipped_kml_with_pictures_is_read(tmp_path, work):
+    path = zipped(tmp_path / "a.kmz", {"doc.kml": KML.encode(), "files/icon.png": b""})
+    assert len(imported(path, work, Wanted(table="one"))[0]) == 1
 
 
 def test_a_layer_has_so_many_features_at_most(tmp_path, work):

@@ -177,6 +177,15 @@ def test_old_versions_go_with_the_parts_that_only_they_had(tmp_path):
         kept.read("l", 1)
 
 
+def test_a_version_whose_parts_go_while_it_is_read_is_no_more(tmp_path):
+    kept = LayerStore(tmp_path)
+    kept.write("l", features("l", {"a": 1}))
+    (part,) = (tmp_path / "l" / "parts").iterdir()
+    part.unlink()
+    with pytest.raises(InvalidLayer, match="must be one that is kept; got 1"):
+        kept.read("l", 1)
+
+
 def test_a_dropped_layer_is_gone(tmp_path):
     kept = LayerStore(tmp_path)
     kept.write("l", features("l", {"a": 1}))

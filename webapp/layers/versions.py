@@ -15,6 +15,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, feature_table
+from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import SPACES, Space
 from webapp.models import Layer
@@ -23,8 +24,6 @@ from webapp.queries import Refused
 from webapp.redis import log
 
 logger = logging.getLogger(__name__)
-
-MAX_KEY_CHARACTERS = 200
 
 
 def layer_store() -> LayerStore:

@@ -22,10 +22,10 @@ POLL_S = 0.05
 IMPORT = """
 import sys
 from pathlib import Path
-from streaming.layers import Limits, LayerStore, Wanted
+from streaming.layers import Job, LayerStore
 from streaming.layers.importing import import_file
 path, folder = Path(sys.argv[1]), Path(sys.argv[2])
-told = import_file(path, folder)
+told = import_file(Job(path, folder))
 store = LayerStore(folder / "store")
 print(store.manifest("roads", store.adopt("roads", told.part, told.summary)).features)
 """

@@ -6,7 +6,7 @@ BBoxDB Streams (2022), section 4.4.2: a continuous spatial join compares a strea
 """
 
 from streaming.layers.features import InvalidLayer, check_name, feature_schema, feature_table
-from streaming.layers.job import Imported, Limits, Wanted
+from streaming.layers.job import Imported, Job, Limits, Wanted
 from streaming.layers.parts import Summary
 from streaming.layers.store import Conflict, LayerStore, Manifest
 from streaming.layers.unpack import suffixes_of
@@ -15,6 +15,7 @@ __all__ = [
     "Conflict",
     "Imported",
     "InvalidLayer",
+    "Job",
     "LayerStore",
     "Limits",
     "Manifest",

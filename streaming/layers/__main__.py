@@ -31,26 +31,37 @@ def main() -> None:
     """Do the job."""
     _end_with_who_asked()
     os.environ["GDAL_SKIP"] = SKIPPED
-    job = orjson.loads(sys.stdin.buffer.read())
+    words = orjson.loads(sys.stdin.buffer.read())
     # What is not backed by a file: of addresses Arrow and GDAL reserve more than they use.
-    resource.setrlimit(resource.RLIMIT_DATA, (job["limits"]["memory_bytes"],) * 2)
+    memory_bytes = words["limits"]["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
 
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file
-    from streaming.layers.job import Limits, Wanted
-    from streaming.spaces import Dimension, Space
 
-    limits = Limits(**job["limits"])
-    space = Space(**job["space"] | {"dimensions": tuple(Dimension(**it) for it in job["space"]["dimensions"])})
-    path, folder, wanted = Path(job["path"]), Path(job["folder"]), Wanted(**job["wanted"])
     try:
-        imported = import_file(path, folder, space, wanted, limits, lambda share: _say(share=share))
+        imported = import_file(_job(words), lambda share: _say(share=share))
     except InvalidLayer as error:
         _say(error=str(error))
     except MemoryError:
-        _say(error=f"an import must do with {limits.memory_bytes:,} bytes of memory; this one needs more")
+        _say(error=f"an import must do with {memory_bytes:,} bytes of memory; this one needs more")
     else:
         _say(imported=asdict(imported) | {"part": str(imported.part)})
+
+
+def _job(words):
+    """Return the job that JSON describes; the inverse of ``dataclasses.asdict``."""
+    from streaming.layers.job import Job, Limits, Wanted
+    from streaming.spaces import Dimension, Space
+
+    dimensions = tuple(Dimension(**axis) for axis in words["space"]["dimensions"])
+    return Job(
+        Path(words["path"]),
+        Path(words["folder"]),
+        Space(**words["space"] | {"dimensions": dimensions}),
+        Wanted(**words["wanted"]),
+        Limits(**words["limits"]),
+    )
 
 
 def _end_with_who_asked():

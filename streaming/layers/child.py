@@ -8,33 +8,26 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import orjson
 
 from streaming.layers.features import InvalidLayer
-from streaming.layers.job import Imported, Limits, Wanted
+from streaming.layers.job import Imported, Job
 from streaming.layers.parts import Summary, bounds_from_json
-from streaming.spaces import Space
 
 # Whoever asks is given a turn at least this often, to say that the import is not wanted any more.
 TURN_S = 0.25
 STDERR = "stderr.txt"
 
 
-def import_in_child(
-    path: Path, folder: Path, space: Space, wanted: Wanted, limits: Limits
-) -> Iterator[float | Imported]:
+def import_in_child(job: Job) -> Iterator[float | Imported]:
     """Import a file (see `importing.import_file`) in a process of its own.
 
-    Closing the iterator ends the process at once; nothing of it is left but what it wrote into `folder`.
+    Closing the iterator ends the process at once; nothing of it is left but what it wrote into the job's folder.
 
     Parameters
     ----------
-    path, folder : Path
-    space : Space
-    wanted : Wanted
-    limits : Limits
+    job : Job
 
     Yields
     ------
@@ -48,9 +41,7 @@ def import_in_child(
     InvalidLayer
         When the file cannot be imported.
     """
-    job: dict[str, Any] = {"path": str(path), "folder": str(folder), "space": asdict(space)}
-    job |= {"wanted": asdict(wanted), "limits": asdict(limits)}
-    with (folder / STDERR).open("wb") as stderr:
+    with (job.folder / STDERR).open("wb") as stderr:
         # In a session of its own: Ctrl-C is for whoever asks, who ends the process in turn.
         child = subprocess.Popen(
             [sys.executable, "-m", "streaming.layers"],
@@ -61,7 +52,7 @@ def import_in_child(
             start_new_session=True,
         )
     try:
-        yield from _followed(child, orjson.dumps(job), folder / STDERR)
+        yield from _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR)
     finally:
         _end(child)
 

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,12 +12,12 @@ import shapely
 
 from streaming.elements import bounds_array, wrapped
 from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
-from streaming.layers.job import Imported, Limits, Wanted
+from streaming.layers.job import Imported, Job
 from streaming.layers.parts import write_part
 from streaming.layers.placing import placed, transform_to
 from streaming.layers.reading import Rows, check_sequence, opened
 from streaming.layers.unpack import SEQUENCE, unpacked
-from streaming.spaces import EARTH, Space
+from streaming.spaces import Space
 
 # So many problems are told one by one; the others are counted.
 PROBLEMS_TOLD = 100
@@ -27,7 +26,6 @@ MAX_COLUMN_BYTES = 2**31 - 1
 # Reading takes this share of an import, sorting and writing the rest.
 READING_SHARE = 0.8
 PART = "part.parquet"
-WHATEVER, USUAL = Wanted(), Limits()
 
 
 @dataclass
@@ -41,25 +39,12 @@ class _Gathered:
     column_bytes: dict[str, int] = field(default_factory=dict)
 
 
-def import_file(
-    path: Path,
-    folder: Path,
-    space: Space = EARTH,
-    wanted: Wanted = WHATEVER,
-    limits: Limits = USUAL,
-    tell: Callable[[float], None] = lambda share: None,
-) -> Imported:
+def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) -> Imported:
     """Read a file that GDAL knows, or an archive of one, and write its features as a part.
 
     Parameters
     ----------
-    path : Path
-        Its suffix says what it is; see `unpack.SUFFIXES`.
-    folder : Path
-        Empty, on the disk of the store; everything that is written is written here.
-    space : Space
-    wanted : Wanted
-    limits : Limits
+    job : Job
     tell : function of float
         Called with the share that is done, now and then. What it raises ends the import.
 
@@ -72,28 +57,28 @@ def import_file(
     InvalidLayer
         When the file cannot be read, or none of its features can be used.
     """
-    if space.n < 2:
-        raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {space.name!r}")
+    if job.space.n < 2:
+        raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {job.space.name!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's; what matters of them fails or is counted
-        source = unpacked(path, folder, limits)
-        gathered = _gather(source, space, wanted, limits, tell)
+        gathered = _gather(unpacked(job.path, job.folder, job.limits), job, tell)
     table = _named(gathered)
     tell(READING_SHARE + (1 - READING_SHARE) / 4)
-    summary = write_part(folder / PART, table, space)
+    part = job.folder / PART
+    summary = write_part(part, table, job.space)
     tell(1.0)
-    return Imported(folder / PART, summary, gathered.problems, gathered.problem_count)
+    return Imported(part, summary, gathered.problems, gathered.problem_count)
 
 
-def _gather(source, space, wanted, limits, tell):
+def _gather(source, job, tell):
     """Return all of a file's features, in their place."""
     gathered = _Gathered()
-    with opened(source, wanted) as file:
-        transform = transform_to(space, file.crs)
+    with opened(source, job.wanted) as file:
+        transform = transform_to(job.space, file.crs)
         for rows in file.batches:
-            _add(gathered, rows, space, transform)
-            if gathered.rows > limits.features:
-                raise InvalidLayer(f"a layer may have at most {limits.features:,} features; got more")
+            _add(gathered, rows, job.space, transform)
+            if gathered.rows > job.limits.features:
+                raise InvalidLayer(f"a layer may have at most {job.limits.features:,} features; got more")
             tell(READING_SHARE * min(1.0, gathered.rows / file.total) if file.total else 0.0)
     if source.suffix == SEQUENCE:
         check_sequence(source, gathered.rows)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.layers.parts import Summary
+from streaming.spaces import EARTH, Space
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,29 @@ class Limits:
     members: int = 1_000
     features: int = 5_000_000
     memory_bytes: int = 4 << 30
+
+
+@dataclass(frozen=True)
+class Job:
+    """An import.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix says what it is; see `unpack.SUFFIXES`.
+    folder : Path
+        Empty, on the disk of the store; everything that is written is written here.
+    space : Space
+        Of two dimensions at least.
+    wanted : Wanted
+    limits : Limits
+    """
+
+    path: Path
+    folder: Path
+    space: Space = EARTH
+    wanted: Wanted = Wanted()
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pytest
 import shapely
 
 from streaming.elements import bounds_of
-from streaming.layers import Imported, InvalidLayer, LayerStore, Limits, Wanted, suffixes_of
+from streaming.layers import Imported, InvalidLayer, Job, LayerStore, Limits, Wanted, suffixes_of
 from streaming.layers.child import import_in_child
 from streaming.layers.importing import import_file
 from streaming.layers.placing import placed
@@ -40,7 +40,7 @@ def work(tmp_path):
 
 def imported(path, work, wanted=None, **limits):
     """Import a file, and return the features by key, and what was told."""
-    told = import_file(path, work, EARTH, wanted or Wanted(), Limits(**limits))
+    told = import_file(Job(path, work, wanted=wanted or Wanted(), limits=Limits(**limits)))
     store = LayerStore(work.parent / "store")
     table = store.read("l", store.adopt("l", told.part, told.summary))
     rows = {row["key"]: row for row in table.to_pylist()}
@@ -85,7 +85,7 @@ def test_a_reference_system_that_is_given_stands_in_for_a_missing_one(tmp_path, 
     with pytest.warns(UserWarning, match="'crs' was not provided"):
         path = write(tmp_path, flat, "gpkg")
     with pytest.raises(InvalidLayer, match="a layer needs a coordinate reference system"):
-        import_file(path, work)
+        import_file(Job(path, work))
     (work / "layer.gpkg").unlink()
     rows, _ = imported(path, work, Wanted(crs="EPSG:3067"))
     assert rows["1"]["shape"].symmetric_difference(frame().geometry[0]).area < 1e-6
@@ -94,7 +94,7 @@ def test_a_reference_system_that_is_given_stands_in_for_a_missing_one(tmp_path, 
 @pytest.mark.parametrize(("crs", "words"), [("EPSG:999999", "got 'EPSG:999999'"), ("nonsense", "got 'nonsense'")])
 def test_an_unknown_reference_system_is_refused(tmp_path, work, crs, words):
     with pytest.raises(InvalidLayer, match=words):
-        import_file(write(tmp_path, frame(), "gpkg"), work, wanted=Wanted(crs=crs))
+        import_file(Job(write(tmp_path, frame(), "gpkg"), work, wanted=Wanted(crs=crs)))
 
 
 def test_what_was_repaired_or_left_out_is_listed_with_its_row(tmp_path, work):
@@ -169,7 +169,7 @@ def test_keys_are_the_files_ids_or_a_property_and_always_differ(tmp_path, work):
     assert sorted(imported(path, work, Wanted(key="osm"))[0]) == ["7", "7#2", "7#3"]
     (work / "layer.geojson").unlink()
     with pytest.raises(InvalidLayer, match="key must be a property of the features: id, osm; got 'name'"):
-        import_file(path, work, wanted=Wanted(key="name"))
+        import_file(Job(path, work, wanted=Wanted(key="name")))
 
 
 def test_numbered_features_keep_their_numbers(tmp_path, work):
@@ -195,7 +195,7 @@ def test_heights_are_left_out(tmp_path, work):
 def test_a_part_is_sorted_along_the_curve(tmp_path, work):
     rng = np.random.default_rng(3)
     points = geopandas.GeoDataFrame(geometry=shapely.points(rng.uniform(-80, 80, (4000, 2))), crs="EPSG:4326")
-    told = import_file(write(tmp_path, points, "fgb"), work)
+    told = import_file(Job(write(tmp_path, points, "fgb"), work))
     store = LayerStore(tmp_path / "store")
     places = bounds_of(store.read("l", store.adopt("l", told.part, told.summary))["bounds"])[:, :2]
     step = np.linalg.norm(np.diff(places, axis=0), axis=1).mean()
@@ -206,7 +206,7 @@ def test_a_part_is_sorted_along_the_curve(tmp_path, work):
 def test_progress_goes_up_to_one_and_what_it_raises_ends_the_import(tmp_path, work):
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 40_000)
     shares = []
-    import_file(path, work, tell=shares.append)
+    import_file(Job(path, work), shares.append)
     assert shares == sorted(shares)
     assert len([share for share in shares if 0 < share < 1]) > 2
     assert shares[-1] == 1
@@ -217,7 +217,7 @@ def test_progress_goes_up_to_one_and_what_it_raises_ends_the_import(tmp_path, wo
     other = tmp_path / "other"
     other.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        import_file(path, other, tell=cancel)
+        import_file(Job(path, other), cancel)
     assert not list(other.glob("*.parquet*"))
 
 
@@ -309,7 +309,7 @@ def _text(path, content):
 )
 def test_bad_input_is_refused_with_the_rule_and_makes_no_part(tmp_path, work, make, words):
     with pytest.raises(InvalidLayer, match=words):
-        import_file(make(tmp_path), work, limits=Limits(unpacked_bytes=2_000_000, members=10))
+        import_file(Job(make(tmp_path), work, limits=Limits(unpacked_bytes=2_000_000, members=10)))
     assert not list(work.glob("*.parquet*"))
     assert not list(tmp_path.parent.glob("a.geojson"))
 
@@ -317,7 +317,7 @@ def test_bad_input_is_refused_with_the_rule_and_makes_no_part(tmp_path, work, ma
 def test_a_key_has_so_many_characters_at_most(tmp_path, work):
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1), {"long": "x" * 201})])
     with pytest.raises(InvalidLayer, match="a key must have at most 200 characters; got 'xxx"):
-        import_file(path, work, wanted=Wanted(key="long"))
+        import_file(Job(path, work, wanted=Wanted(key="long")))
 
 
 KML = """<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"><Document>
@@ -353,19 +353,19 @@ def test_a_zipped_kml_with_pictures_is_read(tmp_path, work):
 
 def test_a_layer_has_so_many_features_at_most(tmp_path, work):
     with pytest.raises(InvalidLayer, match="at most 2 features; got more"):
-        import_file(write(tmp_path, frame(), "gpkg"), work, limits=Limits(features=2))
+        import_file(Job(write(tmp_path, frame(), "gpkg"), work, limits=Limits(features=2)))
 
 
 def test_a_table_without_geometry_is_refused_and_one_of_several_is_named(tmp_path, work):
     path = tmp_path / "a.gpkg"
     pyogrio.write_dataframe(frame().drop(columns="geometry"), path, layer="numbers")
     with pytest.raises(InvalidLayer, match="a layer needs geometries; got the tables numbers"):
-        import_file(path, work)
+        import_file(Job(path, work))
     (work / "layer.gpkg").unlink()
     for name in ("one", "two"):
         frame().to_file(path, layer=name, driver="GPKG")
     with pytest.raises(InvalidLayer, match="must be named where a file has several; got one, two"):
-        import_file(path, work)
+        import_file(Job(path, work))
     (work / "layer.gpkg").unlink()
     assert len(imported(path, work, Wanted(table="two"))[0]) == 3
 
@@ -376,11 +376,11 @@ def test_suffixes_are_known_in_any_case(name):
 
 
 def test_the_process_that_reads_imports_like_this_one(tmp_path, work):
-    *shares, told = import_in_child(write(tmp_path, frame(), "gpkg"), work, EARTH, Wanted(), Limits())
+    *shares, told = import_in_child(Job(write(tmp_path, frame(), "gpkg"), work))
     assert shares == sorted(shares)
     here = tmp_path / "here"
     here.mkdir()
-    expected = import_file(tmp_path / "areas.gpkg", here)
+    expected = import_file(Job(tmp_path / "areas.gpkg", here))
     assert isinstance(told, Imported)
     assert told.summary == expected.summary
     assert told.part.read_bytes() == expected.part.read_bytes()
@@ -391,14 +391,14 @@ def test_coordinates_of_a_plane_need_no_reference_system(tmp_path, work):
         "plane", (Dimension("x", "m", 0.0, 1e6), Dimension("y", "m", 0.0, 1e6), Dimension("z", "m", 0.0, 9.0))
     )
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(5000, 70)), feature(shapely.Point(-5, 70))])
-    *_, told = import_in_child(path, work, plane, Wanted(), Limits())
+    *_, told = import_in_child(Job(path, work, plane))
     assert told.summary.bounds == (5000, 70, -np.inf, 5000, 70, np.inf)
     assert told.problems == [(2, "left out: it must lie in x in [0, 1e+06] and y in [0, 1e+06]; got -5, 70, -5, 70")]
 
 
 def test_the_process_that_reads_says_what_is_wrong(tmp_path, work):
     with pytest.raises(InvalidLayer, match="must be whole and of a known kind"):
-        list(import_in_child(_text(tmp_path / "a.kml", b"hello"), work, EARTH, Wanted(), Limits()))
+        list(import_in_child(Job(_text(tmp_path / "a.kml", b"hello"), work)))
 
 
 def test_the_process_that_reads_opens_nothing_that_a_file_names(tmp_path, work):
@@ -406,7 +406,7 @@ def test_the_process_that_reads_opens_nothing_that_a_file_names(tmp_path, work):
     table = f'<OGRVRTDataSource><OGRVRTLayer name="secret"><SrcDataSource>{secret}</SrcDataSource></OGRVRTLayer>'
     path = _text(tmp_path / "a.kml", f"{table}</OGRVRTDataSource>".encode())
     with pytest.raises(InvalidLayer, match="must be whole and of a known kind"):
-        list(import_in_child(path, work, EARTH, Wanted(), Limits()))
+        list(import_in_child(Job(path, work)))
 
 
 def test_the_process_that_reads_has_drivers_for_files_alone():
@@ -424,7 +424,7 @@ def endless(tmp_path):
 
 
 def test_an_import_that_is_not_wanted_any_more_ends_its_process(endless, work):
-    steps = import_in_child(endless, work, EARTH, Wanted(), Limits())
+    steps = import_in_child(Job(endless, work))
     assert next(steps) == 0
     (child,) = [p for p in psutil.Process().children() if "streaming.layers" in " ".join(p.cmdline())]
     steps.close()
@@ -435,10 +435,9 @@ def test_an_import_that_is_not_wanted_any_more_ends_its_process(endless, work):
 def test_the_process_that_reads_ends_with_who_asked_for_it(endless, work):
     code = f"""
 import os, pathlib, psutil
-from streaming.layers import Limits, Wanted
+from streaming.layers import Job
 from streaming.layers.child import import_in_child
-from streaming.spaces import EARTH
-steps = import_in_child(pathlib.Path({str(endless)!r}), pathlib.Path({str(work)!r}), EARTH, Wanted(), Limits())
+steps = import_in_child(Job(pathlib.Path({str(endless)!r}), pathlib.Path({str(work)!r})))
 for _ in range(12):
     next(steps)
 print(psutil.Process().children()[0].pid, flush=True)
@@ -456,7 +455,7 @@ os.kill(os.getpid(), 9)
 def test_an_import_that_needs_too_much_memory_says_so(tmp_path, work):
     path = geojson(tmp_path / "a.geojson", [feature(shapely.Point(1, 1))] * 100_000)
     with pytest.raises(InvalidLayer, match="an import must"):
-        list(import_in_child(path, work, EARTH, Wanted(), Limits(memory_bytes=100 << 20)))
+        list(import_in_child(Job(path, work, EARTH, Wanted(), Limits(memory_bytes=100 << 20))))
 
 
 LAYERS = {

@@ -314,7 +314,7 @@ def test_an_import_that_is_cancelled_on_its_way_leaves_the_last_version(site, us
 def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
     path = tmp_path / "a.geojsonl"
     os.mkfifo(path)  # whoever reads it waits for ever
-    layer = layers.begin_import(user, "squares")
+    layer = layers.begin_import(user, layers.Label("squares"))
     steps = iter(range(20))
 
     def cancel(share):

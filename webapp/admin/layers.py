@@ -5,7 +5,7 @@ from django.contrib import admin, messages
 from django.utils.html import format_html_join
 
 from streaming.layers import Wanted
-from webapp.layers.imports import begin_upload, cancel_import
+from webapp.layers.imports import Label, begin_upload, cancel_import
 from webapp.layers.versions import layer_store
 from webapp.models import Layer
 from webapp.queries import Refused
@@ -76,7 +76,7 @@ class LayerAdmin(admin.ModelAdmin):
             return
         wanted = Wanted(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
         try:
-            made = begin_upload(request.user, upload, obj.name, obj.title, wanted)
+            made = begin_upload(request.user, upload, Label(obj.name, obj.title), wanted)
         except Refused as refused:
             self.message_user(request, refused.message, messages.ERROR)
         else:

@@ -1,6 +1,7 @@
 """What people do with layers: one function each, used by the site, the admin, the command and the worker alike."""
 
 from webapp.layers.imports import (
+    Label,
     begin_import,
     begin_upload,
     cancel_import,
@@ -12,6 +13,7 @@ from webapp.layers.imports import (
 from webapp.layers.versions import announce, edit_features, layer_store, tell_engine
 
 __all__ = [
+    "Label",
     "announce",
     "begin_import",
     "begin_upload",

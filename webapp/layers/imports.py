@@ -5,6 +5,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from streaming.layers import Imported, InvalidLayer, Limits, Wanted, check_name, suffixes_of
+from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
-from webapp.layers.versions import adopted, announce, changeable, known_spaces, layer_store, space_of
+from webapp.layers.versions import adopted, announce, changeable, check_editable, known_spaces, layer_store, space_of
 from webapp.models import Layer
 from webapp.queries import Refused
 
@@ -25,6 +26,24 @@ TELL_S = 0.5
 DEAD_AFTER = timedelta(seconds=60)
 LOST_AFTER = timedelta(hours=1)
 DIED = "an import must come to its end; the worker ended before it did: import the file again"
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a layer is called, and where it lies.
+
+    Parameters
+    ----------
+    name : str
+    title : str
+        Empty for that of the layer, where there is one.
+    space : str
+        Its name; empty for that of the layer, or the project's.
+    """
+
+    name: str
+    title: str = ""
+    space: str = ""
 
 
 def incoming(run: uuid.UUID) -> Path:
@@ -46,36 +65,29 @@ def import_limits() -> Limits:
     )
 
 
-def begin_import(user, name: str, title: str = "", space: str = "") -> Layer:
+def begin_import(user, label: Label) -> Layer:
     """Make a layer that is being imported, or have an existing one be imported anew; its version stays in use.
 
     Parameters
     ----------
     user : User or None
         None stands for whoever runs commands on the server.
-    name, title : str
-        An empty title leaves the one that there is.
-    space : str
-        Its name; empty for that of the layer, or the project's.
+    label : Label
 
     Raises
     ------
     Refused
         Where the name is none, the layer is somebody else's or being imported, or the user has too many.
     """
-    _check_texts(name, title, space)
+    _check(label)
     with transaction.atomic():
-        layer = Layer.objects.select_for_update().filter(name=name).first()
+        layer = Layer.objects.select_for_update().filter(name=label.name).first()
         if layer is None:
             _check_count(user)
-            layer = Layer(name=name, title=title, space=space or settings.SPACE, owner=user)
-        elif user is not None:
-            layer = changeable(user, name)
-        if space not in ("", layer.space):
-            raise Refused("conflict", f"a layer stays in its space; {name!r} is in {layer.space!r}; got {space!r}")
-        if layer.pk and layer.status == Layer.IMPORTING:
-            raise Refused("conflict", f"a layer has one import at a time; {name!r} is being imported")
-        layer.title, layer.status, layer.progress, layer.error = title or layer.title, Layer.IMPORTING, 0.0, ""
+            layer = Layer(name=label.name, space=label.space or settings.SPACE, owner=user)
+        else:
+            _check_free(user, layer, label)
+        layer.title, layer.status, layer.progress, layer.error = label.title or layer.title, Layer.IMPORTING, 0.0, ""
         # Who runs a command does not wait for a turn.
         layer.run, layer.heartbeat = uuid.uuid4(), timezone.now() if user is None else None
         layer.save()
@@ -94,7 +106,7 @@ def keep_upload(layer: Layer, upload) -> Path:
     return path
 
 
-def begin_upload(user, upload, name: str, title: str, wanted: Wanted, space: str = "") -> Layer:
+def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
     """Begin an import of an uploaded file, which a worker carries out.
 
     Raises
@@ -110,7 +122,7 @@ def begin_upload(user, upload, name: str, title: str, wanted: Wanted, space: str
         suffixes_of(upload.name)
     except InvalidLayer as error:
         raise Refused("file", str(error)) from None
-    layer = begin_import(user, name, title, space)
+    layer = begin_import(user, label)
     try:
         path = keep_upload(layer, upload)
     except BaseException:
@@ -189,8 +201,8 @@ def retire_imports() -> int:
 
 def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
     """Return what came of the file, None where the import is not wanted any more."""
-    told_s = float("-inf")
-    with contextlib.closing(import_in_child(path, folder, space_of(layer), wanted, import_limits())) as steps:
+    job, told_s = Job(path, folder, space_of(layer), wanted, import_limits()), float("-inf")
+    with contextlib.closing(import_in_child(job)) as steps:
         for step in steps:
             if isinstance(step, Imported):
                 return step
@@ -239,16 +251,28 @@ def _current(layer):
     return Layer.objects.filter(pk=layer.pk, run=layer.run, status=Layer.IMPORTING)
 
 
-def _check_texts(name, title, space):
+def _check(label):
     try:
-        check_name(name)
+        check_name(label.name)
     except InvalidLayer as error:
         raise Refused("name", str(error)) from None
     limit = Layer._meta.get_field("title").max_length
-    if len(title) > limit:
-        raise Refused("name", f"a title may have {limit} characters; got {len(title)}")
-    if space and space not in known_spaces():
-        raise Refused("space", f"space must be one of {', '.join(known_spaces())}; got {space!r:.80}")
+    if len(label.title) > limit:
+        raise Refused("name", f"a title may have {limit} characters; got {len(label.title)}")
+    if label.space and label.space not in known_spaces():
+        raise Refused("space", f"space must be one of {', '.join(known_spaces())}; got {label.space!r:.80}")
+
+
+def _check_free(user, layer, label):
+    """Raise Refused unless a user may import into a layer now."""
+    if user is not None:
+        check_editable(user, layer)
+    if label.space not in ("", layer.space):
+        raise Refused(
+            "conflict", f"a layer stays in its space; {layer.name!r} is in {layer.space!r}; got {label.space!r}"
+        )
+    if layer.status == Layer.IMPORTING:
+        raise Refused("conflict", f"a layer has one import at a time; {layer.name!r} is being imported")
 
 
 def _check_count(user):

@@ -135,9 +135,14 @@ def changeable(user, name: str) -> Layer:
     layer = Layer.objects.select_for_update().filter(name=name).first()
     if layer is None:
         raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
-    if not layer.editable_by(user):
-        raise Refused("owner", f"only its owner, or staff, may change a layer; {name!r} is somebody else's")
+    check_editable(user, layer)
     return layer
+
+
+def check_editable(user, layer: Layer) -> None:
+    """Raise Refused unless a user may change a layer."""
+    if not layer.editable_by(user):
+        raise Refused("owner", f"only its owner, or staff, may change a layer; {layer.name!r} is somebody else's")
 
 
 def _put_in_use(layer):

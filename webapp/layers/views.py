@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from streaming.layers import Wanted
 from webapp.layers.drawing import draw, parse_box, parse_zoom
-from webapp.layers.imports import begin_upload, cancel_import
+from webapp.layers.imports import Label, begin_upload, cancel_import
 from webapp.layers.versions import changeable, edit_features
 from webapp.models import Layer
 from webapp.queries import Refused
@@ -58,7 +58,7 @@ def _upload(request):
         raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
     wanted = Wanted(form["crs"], form["key"], form["table"])
-    layer = begin_upload(request.user, upload, form["name"], form["title"], wanted, form["space"])
+    layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"]), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
 
 

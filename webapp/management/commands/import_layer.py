@@ -7,7 +7,7 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 
 from streaming.layers import InvalidLayer, Wanted, suffixes_of
-from webapp.layers import begin_import, run_import
+from webapp.layers import Label, begin_import, run_import
 from webapp.models import Layer
 from webapp.queries import Refused
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             if not file.is_file():
                 raise CommandError(f"file must be the path of a file; got {str(file)!r}")
             suffixes_of(file.name)
-            layer = begin_import(None, name or name_of(file), title, space)
+            layer = begin_import(None, Label(name or name_of(file), title, space))
         except (Refused, InvalidLayer) as error:
             raise CommandError(str(error)) from None
         bar = Bar(self.stdout, layer.name)

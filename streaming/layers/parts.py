@@ -133,15 +133,15 @@ def read_bounds(path: Path) -> np.ndarray:
     return bounds_of(pq.read_table(path, columns=["bounds"])["bounds"])
 
 
-def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray], space: Space) -> pa.Table:
+def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | None], space: Space) -> pa.Table:
     """Return the features of parts that are still in force.
 
     Parameters
     ----------
     layer : str
     paths : iterable of Path
-    masks : iterable of ndarray of bool
-        For each part, which of its rows are in force.
+    masks : iterable of ndarray of bool or None
+        For each part, which of its rows are in force; None for all.
     space : Space
 
     Returns
@@ -152,7 +152,7 @@ def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray], s
     tables = []
     for path, mask in zip(paths, masks, strict=True):
         table = pq.read_table(path, columns=list(STORED))
-        tables.append(table if mask.all() else table.filter(pa.array(mask)))
+        tables.append(table if mask is None or mask.all() else table.filter(pa.array(mask)))
     return with_hashes(layer, pa.concat_tables(tables).replace_schema_metadata(None), space)
 
 

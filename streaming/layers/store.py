@@ -143,7 +143,9 @@ class LayerStore:
         manifest = self._manifest_in(layer, version, space)
         paths = self._paths(manifest)
         try:
-            return read_parts(layer, paths, _in_force(map(read_keys, paths), manifest.removed), space)
+            edited = len(paths) > 1 or manifest.removed
+            masks = _in_force(map(read_keys, paths), manifest.removed) if edited else [None]
+            return read_parts(layer, paths, masks, space)
         except FileNotFoundError:  # discarded or dropped since the manifest was read
             raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
 

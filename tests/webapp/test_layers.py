@@ -544,3 +544,13 @@ def test_ctrl_c_in_a_terminal_ends_the_import_and_leaves_nothing(tmp_path):
     assert b"cancelled; layer 'points' is as it was" in shown
     assert nothing_left(home / "layers")
     assert not list((home / "layers" / ".incoming").iterdir())
+
+
+def test_progress_is_told_at_most_twice_a_second(user, monkeypatch, folder):
+    told, clock = [], iter(n / 100 for n in range(10_000))
+    monkeypatch.setattr(imports, "import_in_child", lambda job: (n / 500 for n in range(500)))
+    monkeypatch.setattr(imports, "announce", lambda layer: told.append(layer.progress))
+    monkeypatch.setattr(imports.time, "monotonic", lambda: next(clock))
+    layers.run_import(layers.begin_import(user, layers.Label("squares")), folder / "a.geojson", Wanted())
+    seconds = next(clock)
+    assert 4 < len(told) <= 2 * seconds + 2

@@ -82,8 +82,10 @@ def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str
 
 @shared_task
 def retire_imports() -> int:
-    """End imports whose worker died; return their number."""
-    return layers.retire_imports()
+    """End imports whose worker died, take the versions that they had stored; return the number of imports."""
+    ended = layers.retire_imports()
+    layers.catch_up()
+    return ended
 
 
 @shared_task

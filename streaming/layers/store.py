@@ -77,6 +77,11 @@ class Manifest:
     geometry_types: tuple[str, ...]
     title: str = ""
 
+    @property
+    def summary(self) -> Summary:
+        """The summary of all features."""
+        return Summary(self.features, self.bounds, self.geometry_types)
+
     def to_json(self) -> bytes:
         """Return the manifest as it is stored."""
         return orjson.dumps(asdict(self))

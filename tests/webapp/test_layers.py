@@ -10,6 +10,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from io import StringIO
+from pathlib import Path
 
 import pytest
 import shapely
@@ -26,6 +27,7 @@ from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
 from webapp import layers, tasks
 from webapp.layers import imports
+from webapp.management.commands.import_layer import Bar, name_of
 from webapp.models import Layer
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
@@ -368,6 +370,18 @@ def test_an_import_whose_worker_died_is_ended(site, folder, monkeypatch):
     assert nothing_left(folder)
 
 
+def test_a_version_whose_writer_died_before_it_was_saved_is_taken(site, redis_client):
+    upload(site)
+    store = layers.layer_store()
+    store.edit("squares", 1, store.read("squares", 1).slice(0, 0), ["s0"])
+    assert edit(site, 1, remove=["s1"]).status_code == 409
+    tasks.retire_imports()
+    assert (Layer.objects.get().version, Layer.objects.get().features) == (2, 3)
+    assert [entry["version"] for entry in entries(redis_client, "layer")] == [1, 2]
+    assert layers.catch_up() == 0
+    assert edit(site, 2, remove=["s1"]).status_code == 200
+
+
 def test_only_the_last_versions_and_the_young_ones_stay(site, project, folder):
     upload(site)
     for version in range(1, 6):
@@ -482,8 +496,6 @@ def test_ctrl_c_cancels_the_command_cleanly(tmp_path, folder, monkeypatch):
 
 
 def test_in_a_terminal_the_command_draws_a_bar():
-    from webapp.management.commands.import_layer import Bar
-
     class Terminal(StringIO):
         def isatty(self):
             return True
@@ -554,3 +566,11 @@ def test_progress_is_told_at_most_twice_a_second(user, monkeypatch, folder):
     layers.run_import(layers.begin_import(user, layers.Label("squares")), folder / "a.geojson", Wanted())
     seconds = next(clock)
     assert 4 < len(told) <= 2 * seconds + 2
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("Münchner Straßen-2.geojsonl.gz", "m-nchner-stra-en-2"), ("10m_land.zip", "m_land"), ("ä.kml", "layer")],
+)
+def test_a_layer_is_named_after_its_file(file, name):
+    assert name_of(Path(file)) == name

@@ -10,7 +10,7 @@ from webapp.layers.imports import (
     run_import,
     running_imports,
 )
-from webapp.layers.versions import announce, edit_features, layer_store, tell_engine
+from webapp.layers.versions import announce, catch_up, edit_features, layer_store, tell_engine
 
 __all__ = [
     "Label",
@@ -18,6 +18,7 @@ __all__ = [
     "begin_import",
     "begin_upload",
     "cancel_import",
+    "catch_up",
     "edit_features",
     "forget_upload",
     "layer_store",

@@ -55,6 +55,23 @@ def _send(layer, op, **entry):
         log().send(op, layer=layer.name, **entry)
 
 
+def catch_up() -> int:
+    """Take the newest stored versions where a process ended between storing one and saving that; return how many."""
+    return sum(_catch_up(number) for number in Layer.objects.values_list("pk", flat=True))
+
+
+def _catch_up(number):
+    store = layer_store()
+    with transaction.atomic():
+        # Who stores a version holds the row until it is saved.
+        layer = Layer.objects.select_for_update().filter(pk=number).first()
+        newest = store.newest(layer.name) if layer else None
+        if newest is None or newest == layer.version or layer.status == Layer.IMPORTING:
+            return False
+        adopted(layer, newest, store.manifest(layer.name, newest).summary)
+    return True
+
+
 def announce(layer: Layer, **changes: Any) -> None:
     """Tell every connection how a layer stands."""
     message = {"type": "layer.status", "document": layer.document() | changes}
@@ -100,8 +117,7 @@ def edit_features(user, name: str, base_version: int, upserts: list[dict], remov
             raise Refused("conflict", str(conflict)) from None
         except InvalidLayer as error:
             raise Refused("features", str(error)) from None
-        manifest = store.manifest(name, version)
-        adopted(layer, version, Summary(manifest.features, manifest.bounds, manifest.geometry_types))
+        adopted(layer, version, store.manifest(name, version).summary)
     return version
 
 

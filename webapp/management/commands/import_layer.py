@@ -56,13 +56,7 @@ class Command(BaseCommand):
 
 
 def name_of(file: Path) -> str:
-    """Return the name of a layer for a file.
-
-    Examples
-    --------
-    >>> name_of(Path("Münchner Straßen-2.geojsonl.gz"))
-    'm-nchner-stra-en-2'
-    """
+    """Return the name of a layer for a file."""
     name = re.sub(r"[^a-z0-9_]+", "-", file.name.lower().split(".")[0]).strip("-_")
     return re.sub(r"^[^a-z]*", "", name)[:40] or "layer"
 

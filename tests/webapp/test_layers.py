@@ -1,5 +1,6 @@
 """Layers over HTTP, in the worker, in the admin, by the command; and what everybody is told of them."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -15,9 +17,11 @@ from pathlib import Path
 import pytest
 import shapely
 from asgiref.testing import ApplicationCommunicator
+from celery.contrib.testing.worker import start_worker
 from channels.db import database_sync_to_async
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
+from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 
@@ -26,6 +30,7 @@ from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
 from tests.webapp.test_tasks import entries
 from webapp import layers, tasks
+from webapp.celery import app as celery_app
 from webapp.layers import imports
 from webapp.management.commands.import_layer import Bar, name_of
 from webapp.models import Layer
@@ -414,6 +419,32 @@ async def test_everybody_is_told_how_a_layer_stands(site, other, connect):
         assert (await socket.hear("layer.status"))["layer"]["version"] == 2
         await database_sync_to_async(site.delete)("/layers/squares")
         assert (await socket.hear("layer.status"))["layer"]["status"] == "deleted"
+
+
+async def test_a_worker_imports_and_everybody_sees_its_progress(site, other, connect, tmp_path):
+    celery_app.conf.task_always_eager = False
+    lines = b"".join(json.dumps(changed(f"p{n}", shapely.Point(n % 90, 1))).encode() + b"\n" for n in range(60_000))
+
+    def work():
+        with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=20):
+            assert upload(site, lines, filename="points.geojsonl").json()["layer"]["status"] == "importing"
+            done.wait(30)
+        connections.close_all()
+
+    done, heard = threading.Event(), []
+    async with connect(other) as socket:
+        await socket.hear("hello")
+        working = asyncio.create_task(asyncio.to_thread(work))
+        try:
+            while not heard or heard[-1]["status"] == "importing":
+                heard.append((await socket.hear("layer.status", timeout=30))["layer"])
+        finally:
+            done.set()
+            await working
+    shares = [layer["progress"] for layer in heard]
+    assert shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares)
+    assert (heard[-1]["status"], heard[-1]["features"]) == ("ready", 60_000)
 
 
 def test_layers_are_imported_cancelled_and_dropped_in_the_admin(client, staff, folder, monkeypatch):

@@ -1,0 +1,79 @@
+"""The process in which a file is read: ``python -m streaming.layers``, with a job as JSON on standard input.
+
+It answers with JSON lines: ``{"share": 0.5}`` now and then, at last ``{"imported": ...}`` or ``{"error": ...}``. A file
+comes from anybody, and GDAL is large: so it reads in a process of its own, with a bound on memory, with drivers for
+files alone, and can be ended at any moment.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+# Every driver of GDAL 3.12 for vectors but those of `reading.DRIVERS`; GDAL looks at this when it is loaded.
+SKIPPED = (
+    "MEM,PCIDSK,PDS4,VICAR,PDF,MBTiles,EEDA,OGCAPI,GDALG,MapInfo File,LVBAG,S57,DGN,OGR_VRT,CSV,GML,ESRIJSON,OGR_GMT,"
+    "SQLite,WAsP,OpenFileGDB,DXF,GeoRSS,VFK,PGDUMP,OSM,GPSBabel,OGR_PDS,WFS,OAPIF,EDIGEO,Idrisi,ODS,XLSX,Elasticsearch,"
+    "Carto,AmigoCloud,SXF,Selafin,JML,PLSCENES,CSW,VDV,MVT,NGW,MapML,GTFS,PMTiles,JSONFG,MiraMonVector,ADBC,AVCBin,"
+    "AVCE00,AIVector,HTTP"
+)
+
+# linux/prctl.h
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Do the job."""
+    _end_with_who_asked()
+    os.environ["GDAL_SKIP"] = SKIPPED
+    words = orjson.loads(sys.stdin.buffer.read())
+    # What is not backed by a file: of addresses Arrow and GDAL reserve more than they use.
+    memory_bytes = words["limits"]["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+
+    from streaming.layers.features import InvalidLayer
+    from streaming.layers.importing import import_file
+
+    try:
+        imported = import_file(_job(words), lambda share: _say(share=share))
+    except InvalidLayer as error:
+        _say(error=str(error))
+    except MemoryError:
+        _say(error=f"an import must do with {memory_bytes:,} bytes of memory; this one needs more")
+    else:
+        _say(imported=asdict(imported) | {"part": str(imported.part)})
+
+
+def _job(words):
+    """Return the job that JSON describes; the inverse of ``dataclasses.asdict``."""
+    from streaming.layers.job import Job, Limits, Wanted
+    from streaming.spaces import Dimension, Space
+
+    dimensions = tuple(Dimension(**axis) for axis in words["space"]["dimensions"])
+    return Job(
+        Path(words["path"]),
+        Path(words["folder"]),
+        Space(**words["space"] | {"dimensions": dimensions}),
+        Wanted(**words["wanted"]),
+        Limits(**words["limits"]),
+    )
+
+
+def _end_with_who_asked():
+    """Have the kernel end this process with its parent, where it can: Linux does."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _say(**words):
+    sys.stdout.buffer.write(orjson.dumps(words) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

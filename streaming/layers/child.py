@@ -1,0 +1,111 @@
+"""Imports in a process of their own, from the side of who asks for them."""
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from streaming.layers.features import InvalidLayer
+from streaming.layers.job import Imported, Job
+from streaming.layers.parts import Summary, bounds_from_json
+
+# Whoever asks is given a turn at least this often, to say that the import is not wanted any more.
+TURN_S = 0.25
+STDERR = "stderr.txt"
+
+
+def import_in_child(job: Job) -> Iterator[float | Imported]:
+    """Import a file (see `importing.import_file`) in a process of its own.
+
+    Closing the iterator ends the process at once; nothing of it is left but what it wrote into the job's folder.
+
+    Parameters
+    ----------
+    job : Job
+
+    Yields
+    ------
+    float
+        The share that is done, several times a second, whether it has changed or not.
+    Imported
+        At the end.
+
+    Raises
+    ------
+    InvalidLayer
+        When the file cannot be imported.
+    """
+    with (job.folder / STDERR).open("wb") as stderr:
+        # In a session of its own: Ctrl-C is for whoever asks, who ends the process in turn.
+        child = subprocess.Popen(
+            [sys.executable, "-m", "streaming.layers"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=Path(__file__).parents[2],
+            start_new_session=True,
+        )
+    try:
+        yield from _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR)
+    finally:
+        _end(child)
+
+
+def _followed(child, job, stderr):
+    child.stdin.write(job)
+    child.stdin.close()
+    share = 0.0
+    for line in _lines(child.stdout):
+        words = orjson.loads(line) if line else {"share": share}
+        if "error" in words:
+            raise InvalidLayer(words["error"])
+        if "imported" in words:
+            yield _imported(words["imported"])
+            return
+        share = words["share"]
+        yield share
+    raise InvalidLayer(f"an import must come to its end; this one {_how_it_ended(child.wait(), stderr)}")
+
+
+def _lines(pipe):
+    """Return the lines that come out of a pipe, and an empty one where none has come for a while."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        rest = b""
+        while True:
+            if not selector.select(TURN_S):
+                yield b""
+                continue
+            chunk = os.read(pipe.fileno(), 1 << 16)
+            if not chunk:
+                return
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+
+
+def _imported(words):
+    summary = words["summary"]
+    return Imported(
+        Path(words["part"]),
+        Summary(summary["features"], bounds_from_json(summary["bounds"]), tuple(summary["geometry_types"])),
+        [(row, reason) for row, reason in words["problems"]],
+        words["problem_count"],
+    )
+
+
+def _how_it_ended(code, stderr):
+    words = stderr.read_text(errors="replace").strip().splitlines()[-1:]
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return ": ".join([how, *words])[:500]
+
+
+def _end(child):
+    child.stdout.close()
+    child.kill()  # it has nothing to put in order: all that it writes is in the folder
+    child.wait()

@@ -1,0 +1,216 @@
+"""Features: what a layer is a table of. A feature is an element without a time."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import shapely
+
+from streaming.elements import bounds_array, key_hashes, wrapped
+from streaming.errors import LookoutError
+from streaming.spaces import EARTH, Space
+
+# The bits of a Hilbert curve's cell on each axis; two axes of 16 fill the 32 bits of its number.
+HILBERT_BITS = 16
+MAX_KEY_CHARACTERS = 200
+LAYER_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+class InvalidLayer(LookoutError):
+    """A layer, its name or its features break a rule."""
+
+
+def check_name(name: Any) -> str:
+    """Return a layer's name, which is the name of its folder too.
+
+    Raises
+    ------
+    InvalidLayer
+        When it is none.
+    """
+    if not isinstance(name, str) or not LAYER_NAME.fullmatch(name):
+        rule = "the name of a layer must be 1 to 40 lower case letters, digits, - and _, a letter first"
+        raise InvalidLayer(f"{rule}; got {name!r:.80}")
+    return name
+
+
+def feature_schema(space: Space) -> pa.Schema:
+    """Return the columns of a feature.
+
+    Returns
+    -------
+    pyarrow.Schema
+        key : string, unique within a version of a layer;
+        key_hash : int64, ``elements.key_hashes(layer, keys)``;
+        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, infinite in dimensions the feature lacks;
+        geometry : binary, WKB or null, where the box is all there is;
+        properties : string, a JSON object.
+    """
+    return pa.schema(
+        [
+            pa.field("key", pa.string(), nullable=False),
+            pa.field("key_hash", pa.int64(), nullable=False),
+            pa.field("bounds", pa.list_(pa.float64(), 2 * space.n), nullable=False),
+            pa.field("geometry", pa.binary()),
+            pa.field("properties", pa.string()),
+        ]
+    )
+
+
+def feature_table(
+    layer: str,
+    keys: Sequence[str],
+    geometries: Sequence,
+    properties: Sequence[Mapping | None],
+    bounds: np.ndarray | None = None,
+    space: Space = EARTH,
+) -> pa.Table:
+    """Build features.
+
+    Parameters
+    ----------
+    layer : str
+    keys : sequence of str, length N
+        All different.
+    geometries : sequence of shapely.Geometry or None, length N
+        In the first two dimensions of the space. Nothing is repaired here; see `streaming.layers.importing`.
+    properties : sequence of mapping or None, length N
+    bounds : ndarray of float64, shape (N, 2n), optional
+        The features' boxes; where they are left out they are those of the geometries, unbounded in further dimensions.
+    space : Space
+
+    Returns
+    -------
+    pyarrow.Table
+        With `feature_schema(space)`, in the order given.
+
+    Raises
+    ------
+    InvalidLayer
+        When keys repeat, or a feature has neither geometry nor box.
+    """
+    shapes = np.asarray(geometries, dtype=object).reshape(len(keys))
+    boxes = geometry_bounds(shapes, space) if bounds is None else np.array(bounds, dtype=np.float64)
+    columns = [
+        pa.array(keys, pa.string()),
+        bounds_array(wrapped(boxes, space)),
+        pa.array(shapely.to_wkb(shapes), pa.binary()),
+        pa.array([orjson.dumps(p or {}).decode() for p in properties], pa.string()),
+    ]
+    return with_hashes(layer, pa.table(columns, names=["key", "bounds", "geometry", "properties"]), space)
+
+
+def with_hashes(layer: str, table: pa.Table, space: Space) -> pa.Table:
+    """Return features with the hashes of their keys: a table with `feature_schema(space)`.
+
+    Raises
+    ------
+    InvalidLayer
+        When keys repeat, or a bound is not a number.
+    """
+    keys = table["key"].to_numpy()
+    hashes = key_hashes(layer, keys)
+    if len(np.unique(hashes)) < len(hashes):
+        raise InvalidLayer(f"the keys of a layer must differ; got {_repeated(keys)!r} twice")
+    columns = {name: table[name] for name in table.column_names} | {"key_hash": pa.array(hashes)}
+    schema = feature_schema(space)
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _repeated(keys):
+    different, counts = np.unique(keys.astype(str), return_counts=True)
+    return str(different[np.argmax(counts)])
+
+
+def geometry_bounds(geometries: np.ndarray, space: Space) -> np.ndarray:
+    """Return the boxes of geometries in a space, unbounded in the dimensions that they lack.
+
+    Parameters
+    ----------
+    geometries : ndarray of shapely.Geometry, shape (N,)
+        In the first two dimensions, of a space that has two at least. Heights are not read: a layer is flat.
+    space : Space
+
+    Returns
+    -------
+    ndarray of float64, shape (N, 2n)
+
+    Raises
+    ------
+    InvalidLayer
+        When a geometry is missing or empty, or the space has one dimension.
+    """
+    if space.n < 2:
+        raise InvalidLayer(f"geometries need a space of two dimensions or more; got {space.name!r} with {space.n}")
+    flat = shapely.bounds(geometries).reshape(-1, 4)
+    if np.isnan(flat).any():
+        row = int(np.argmax(np.isnan(flat).any(axis=1)))
+        raise InvalidLayer(f"a feature must have a geometry that is not empty, or a box; got none in row {row}")
+    bounds = np.tile(space.whole(), (len(flat), 1))
+    bounds[:, :2], bounds[:, space.n : space.n + 2] = flat[:, :2], flat[:, 2:]
+    return bounds
+
+
+def hilbert_order(bounds: np.ndarray, space: Space) -> np.ndarray:
+    """Return the order of boxes along a Hilbert curve, int64 of shape (N,): neighbours in it are neighbours in space.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (N, 2n)
+        The centres of their first two dimensions count; of their one where the space has one.
+    """
+    if not len(bounds):
+        return np.zeros(0, dtype=np.int64)
+    axes = [_cells(bounds[:, axis], bounds[:, space.n + axis]) for axis in range(min(2, space.n))]
+    return np.argsort(axes[0] if len(axes) == 1 else hilbert_distance(*axes), kind="stable")
+
+
+def _cells(low, high):
+    """Return the number of the cell of each interval's middle; unbounded intervals lie in the first."""
+    middle = np.where(np.isfinite(low) & np.isfinite(high), low + (high - low) / 2, -np.inf)
+    known = np.isfinite(middle)
+    if not known.any():
+        return np.zeros(len(middle), dtype=np.uint32)
+    start, stop = middle[known].min(), middle[known].max()
+    scale = (2**HILBERT_BITS - 1) / (stop - start) if stop > start else 0.0
+    return np.where(known, (np.where(known, middle, start) - start) * scale, 0).astype(np.uint32)
+
+
+def hilbert_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return how far along a Hilbert curve cells lie.
+
+    Parameters
+    ----------
+    x, y : ndarray of uint32, shape (N,)
+        Below ``2 ** HILBERT_BITS``.
+
+    Returns
+    -------
+    ndarray of uint32, shape (N,)
+
+    References
+    ----------
+    J. K. Lawder, "Calculation of Mappings Between One and n-dimensional Values Using the Hilbert Space-filling Curve",
+    Birkbeck College, 2000; in two dimensions a step is a quadrant, and a turn of what is left.
+
+    Examples
+    --------
+    >>> corners = np.array([0, 0, 2**15, 2**15]), np.array([0, 2**15, 2**15, 0])
+    >>> (hilbert_distance(*(axis.astype(np.uint32) for axis in corners)) >> 30).tolist()
+    [0, 1, 2, 3]
+    """
+    x, y = x.copy(), y.copy()
+    distance = np.zeros(len(x), dtype=np.uint32)
+    for bit in range(HILBERT_BITS - 1, -1, -1):
+        side = np.uint32(1 << bit)
+        right, upper = (x & side) > 0, (y & side) > 0
+        distance = (distance << np.uint32(2)) | ((3 * right) ^ upper).astype(np.uint32)
+        x, y = x & (side - np.uint32(1)), y & (side - np.uint32(1))
+        mirrored = right & ~upper
+        x[mirrored], y[mirrored] = side - 1 - x[mirrored], side - 1 - y[mirrored]
+        turned = ~upper
+        x[turned], y[turned] = y[turned], x[turned]
+    return distance

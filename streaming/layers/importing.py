@@ -1,0 +1,151 @@
+"""From a file to a part of a layer: read in batches, put in place, named, sorted, written."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+
+from streaming.elements import bounds_array, wrapped
+from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
+from streaming.layers.job import Imported, Job
+from streaming.layers.parts import write_part
+from streaming.layers.placing import placed, transform_to
+from streaming.layers.reading import Rows, check_sequence, opened
+from streaming.layers.unpack import SEQUENCE, unpacked
+from streaming.spaces import Space
+
+# So many problems are told one by one; the others are counted.
+PROBLEMS_TOLD = 100
+# Arrow's offsets of binary columns have 31 bits, and a version's features are one table.
+MAX_COLUMN_BYTES = 2**31 - 1
+# Reading takes this share of an import, sorting and writing the rest.
+READING_SHARE = 0.8
+PART = "part.parquet"
+
+
+@dataclass
+class _Gathered:
+    """The batches so far."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    problem_count: int = 0
+    rows: int = 0
+    column_bytes: dict[str, int] = field(default_factory=dict)
+
+
+def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) -> Imported:
+    """Read a file that GDAL knows, or an archive of one, and write its features as a part.
+
+    Parameters
+    ----------
+    job : Job
+    tell : function of float
+        Called with the share that is done, now and then. What it raises ends the import.
+
+    Returns
+    -------
+    Imported
+
+    Raises
+    ------
+    InvalidLayer
+        When the file cannot be read, or none of its features can be used.
+    """
+    if job.space.n < 2:
+        raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {job.space.name!r}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's; what matters of them fails or is counted
+        gathered = _gather(unpacked(job.path, job.folder, job.limits), job, tell)
+    table = _named(gathered)
+    tell(READING_SHARE + (1 - READING_SHARE) / 4)
+    part = job.folder / PART
+    summary = write_part(part, table, job.space)
+    tell(1.0)
+    return Imported(part, summary, gathered.problems, gathered.problem_count)
+
+
+def _gather(source, job, tell):
+    """Return all of a file's features, in their place."""
+    gathered = _Gathered()
+    with opened(source, job.wanted) as file:
+        transform = transform_to(job.space, file.crs)
+        for rows in file.batches:
+            _add(gathered, rows, job.space, transform)
+            if gathered.rows > job.limits.features:
+                raise InvalidLayer(f"a layer may have at most {job.limits.features:,} features; got more")
+            tell(READING_SHARE * min(1.0, gathered.rows / file.total) if file.total else 0.0)
+    if source.suffix == SEQUENCE:
+        check_sequence(source, gathered.rows)
+    if not gathered.tables:
+        reasons = f", the first because {gathered.problems[0][1]}" if gathered.problems else ""
+        raise InvalidLayer(f"a layer needs a feature with a geometry; got none of {gathered.rows:,}{reasons}")
+    return gathered
+
+
+def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
+    """Put a batch in its place and add it."""
+    read = placed(shapely.from_wkb(rows.geometry.to_numpy(zero_copy_only=False), on_invalid="ignore"), space, transform)
+    for row, note in sorted(read.notes.items()):
+        if len(gathered.problems) < PROBLEMS_TOLD:
+            gathered.problems.append((gathered.rows + row + 1, note))
+    gathered.problem_count += len(read.notes)
+    gathered.rows += len(rows.keys)
+    kept = ~shapely.is_missing(read.geometries)
+    if not kept.any():
+        return
+    shapes = read.geometries[kept]
+    table = pa.table(
+        {
+            "key": _texts(rows.keys).filter(pa.array(kept)),
+            "bounds": bounds_array(wrapped(geometry_bounds(shapes, space), space)),
+            "geometry": pa.array(shapely.to_wkb(shapes), pa.binary()),
+            "properties": _texts(rows.properties).filter(pa.array(kept)),
+        }
+    )
+    for name in table.column_names:
+        size = gathered.column_bytes.get(name, 0) + table[name].nbytes
+        gathered.column_bytes[name] = size
+        if size > MAX_COLUMN_BYTES:
+            raise InvalidLayer(f"the {name} of a layer must take at most {MAX_COLUMN_BYTES:,} bytes; got more")
+    gathered.tables.append(table)
+
+
+def _texts(texts: Iterable[str]) -> pa.Array:
+    return pa.array(texts, pa.string())
+
+
+def _named(gathered: _Gathered) -> pa.Table:
+    """Return one table of all batches, each feature with a key of its own."""
+    table = pa.concat_tables(gathered.tables)
+    gathered.tables.clear()
+    keys = pa.array(unique_keys(table["key"].to_numpy()), pa.string())
+    lengths = pc.utf8_length(keys).to_numpy()
+    if lengths.max() > MAX_KEY_CHARACTERS:
+        longest = keys[int(lengths.argmax())].as_py()
+        raise InvalidLayer(f"a key must have at most {MAX_KEY_CHARACTERS} characters; got {longest!r:.80}")
+    return table.set_column(0, "key", keys)
+
+
+def unique_keys(keys: np.ndarray) -> np.ndarray:
+    """Return keys that all differ: the second of a key has ``#2`` at its end, the third ``#3``.
+
+    Parameters
+    ----------
+    keys : ndarray of str, shape (N,)
+
+    Examples
+    --------
+    >>> unique_keys(np.array(["a", "b", "a", "a#2"], dtype=object)).tolist()
+    ['a', 'b', 'a#2', 'a#2#2']
+    """
+    different = pd.Series(keys, dtype=object)
+    while (repeated := different.duplicated()).any():
+        turn = different.groupby(different, sort=False).cumcount()[repeated] + 1
+        different[repeated] = different[repeated] + "#" + turn.astype(str)
+    return different.to_numpy()

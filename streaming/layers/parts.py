@@ -1,0 +1,186 @@
+"""Parts: the immutable GeoParquet files that versions of layers are made of.
+
+References
+----------
+GeoParquet 1.1.0, https://geoparquet.org/releases/v1.1.0/: the metadata key ``geo``, and the column ``bbox``, by which
+readers skip row groups.
+"""
+
+import math
+import os
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import shapely
+
+from streaming.elements import bounds_of
+from streaming.layers.features import feature_schema, hilbert_order, with_hashes
+from streaming.spaces import Space
+
+ROWS_PER_GROUP = 32_768
+# By shapely's numbers of types; GeoParquet names them so, and rings are not stored as such.
+TYPE_NAMES = (
+    "Point",
+    "LineString",
+    "LinearRing",
+    "Polygon",
+    "MultiPoint",
+    "MultiLineString",
+    "MultiPolygon",
+    "GeometryCollection",
+)
+STORED = ("key", "bounds", "geometry", "properties")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is told of features without reading them.
+
+    Parameters
+    ----------
+    features : int
+    bounds : tuple of float, length 2n
+        Of all of them; ``(inf.., -inf..)`` where there are none.
+    geometry_types : tuple of str
+        In alphabetical order; features that are boxes have none.
+    """
+
+    features: int
+    bounds: tuple[float, ...]
+    geometry_types: tuple[str, ...]
+
+
+def summarize(table: pa.Table, space: Space) -> Summary:
+    """Return the summary of features."""
+    types: set[int] = set()
+    for start in range(0, table.num_rows, ROWS_PER_GROUP):
+        geometries = shapely.from_wkb(table["geometry"].slice(start, ROWS_PER_GROUP).to_numpy())
+        types |= set(np.unique(shapely.get_type_id(geometries)).tolist())
+    bounds = bounds_of(table["bounds"])
+    names = tuple(sorted(TYPE_NAMES[number] for number in types - {-1}))
+    return Summary(table.num_rows, around(bounds, space), names)
+
+
+def around(bounds: np.ndarray, space: Space) -> tuple[float, ...]:
+    """Return the box around boxes of shape (N, 2n)."""
+    low = bounds[:, : space.n].min(axis=0, initial=math.inf)
+    high = bounds[:, space.n :].max(axis=0, initial=-math.inf)
+    return (*low.tolist(), *high.tolist())
+
+
+def bounds_from_json(bounds: Sequence[float | None], empty: bool = False) -> tuple[float, ...]:
+    """Return a box of which JSON has null for infinite bounds; an empty one starts at inf and ends at -inf."""
+    half, low = len(bounds) // 2, math.inf if empty else -math.inf
+    return tuple((low if n < half else -low) if b is None else b for n, b in enumerate(bounds))
+
+
+def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
+    """Write features as GeoParquet, sorted along a Hilbert curve; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    table : pyarrow.Table
+        With the columns of `features.feature_schema(space)`. `key_hash` may be missing: it depends on the layer's name
+        and is not written.
+    space : Space
+
+    Returns
+    -------
+    Summary
+    """
+    summary = summarize(table, space)
+    order = hilbert_order(bounds_of(table["bounds"]), space)
+    stored = table.select(STORED).cast(pa.schema([feature_schema(space).field(name) for name in STORED]))
+    temporary = path.with_name(f"{path.name}.tmp")
+    schema = _part_schema(stored.schema, summary, space)
+    try:
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+            for start in range(0, len(order), ROWS_PER_GROUP):
+                rows = stored.take(pa.array(order[start : start + ROWS_PER_GROUP]))
+                writer.write_table(_with_bbox(rows, schema, space), row_group_size=ROWS_PER_GROUP)
+        settle(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return summary
+
+
+def settle(temporary: Path, path: Path) -> None:
+    """Give a finished file its name, once its bytes are on the disk."""
+    with temporary.open("rb") as written:
+        os.fsync(written.fileno())
+    os.replace(temporary, path)
+
+
+def new_part_name() -> str:
+    """Return the name of a new part."""
+    return f"{uuid.uuid4().hex}.parquet"
+
+
+def read_keys(path: Path) -> np.ndarray:
+    """Return the keys of a part, object array of shape (N,)."""
+    return pq.read_table(path, columns=["key"])["key"].to_numpy()
+
+
+def read_bounds(path: Path) -> np.ndarray:
+    """Return the boxes of a part, float64 of shape (N, 2n)."""
+    return bounds_of(pq.read_table(path, columns=["bounds"])["bounds"])
+
+
+def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | None], space: Space) -> pa.Table:
+    """Return the features of parts that are still in force.
+
+    Parameters
+    ----------
+    layer : str
+    paths : iterable of Path
+    masks : iterable of ndarray of bool or None
+        For each part, which of its rows are in force; None for all.
+    space : Space
+
+    Returns
+    -------
+    pyarrow.Table
+        With `features.feature_schema(space)`, part after part.
+    """
+    tables = []
+    for path, mask in zip(paths, masks, strict=True):
+        table = pq.read_table(path, columns=list(STORED))
+        tables.append(table if mask is None or mask.all() else table.filter(pa.array(mask)))
+    return with_hashes(layer, pa.concat_tables(tables).replace_schema_metadata(None), space)
+
+
+def _part_schema(schema, summary, space):
+    if space.n < 2:
+        return schema
+    box = pa.struct([pa.field(side, pa.float64(), nullable=False) for side in ("xmin", "ymin", "xmax", "ymax")])
+    geometry = {
+        "encoding": "WKB",
+        "geometry_types": list(summary.geometry_types),
+        "covering": {"bbox": {side.name: ["bbox", side.name] for side in box}},
+    }
+    if not space.geographic:  # where it is left out, it is longitude and latitude of WGS 84
+        geometry["crs"] = None
+    if summary.features and all(map(math.isfinite, flat := _flat(summary.bounds, space))):
+        geometry["bbox"] = flat
+    head = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": geometry}}
+    return schema.append(pa.field("bbox", box, nullable=False)).with_metadata({"geo": orjson.dumps(head)})
+
+
+def _with_bbox(rows, schema, space):
+    if space.n < 2:
+        return rows
+    sides = bounds_of(rows["bounds"])[:, [0, 1, space.n, space.n + 1]]
+    field = schema.field("bbox")
+    box = pa.StructArray.from_arrays([pa.array(side) for side in sides.T], fields=list(field.type))
+    return rows.append_column(field, box).cast(schema)
+
+
+def _flat(bounds, space):
+    return [bounds[0], bounds[1], bounds[space.n], bounds[space.n + 1]]

@@ -1,0 +1,156 @@
+"""Geometries into their place: into the coordinates of the space, repaired, and cut at the antimeridian."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyproj
+import shapely
+
+from streaming.layers.features import InvalidLayer
+from streaming.spaces import Space
+
+# Reprojected coordinates miss the edge of the world by less than this, in units of the space; they are moved onto it.
+EDGE = 1e-6
+NOTHING = "it has no geometry, an empty one, or one that cannot be read"
+LONGITUDE_LATITUDE = pyproj.CRS.from_user_input("OGC:CRS84")
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Geometries, and what happened to some of them.
+
+    Parameters
+    ----------
+    geometries : ndarray of shapely.Geometry or None, shape (N,)
+        None where one is left out.
+    notes : dict of int to str
+        By row: "left out: ...", "repaired: ..." or "cut: ...", with the reason.
+    """
+
+    geometries: np.ndarray
+    notes: dict[int, str]
+
+
+def transform_to(space: Space, crs: str | None) -> Transform | None:
+    """Return what brings coordinates of shape (N, 2) into a space, None where they are in it already.
+
+    Raises
+    ------
+    InvalidLayer
+        When the space is on earth and the reference system is missing, unknown or not of the earth.
+    """
+    if not space.geographic:
+        return None
+    if not crs:
+        rule = "a layer needs a coordinate reference system, in its file or given, such as EPSG:4326"
+        raise InvalidLayer(f"{rule}; got none")
+    try:
+        known = pyproj.CRS.from_user_input(crs)
+        if known.equals(LONGITUDE_LATITUDE, ignore_axis_order=True):
+            return None
+        transformer = pyproj.Transformer.from_crs(known, LONGITUDE_LATITUDE, always_xy=True)
+    except pyproj.exceptions.ProjError as error:
+        raise InvalidLayer(
+            f"a coordinate reference system must be one that PROJ knows; got {crs!r:.100}: {error}"
+        ) from None
+    return lambda coordinates: np.column_stack(transformer.transform(coordinates[:, 0], coordinates[:, 1]))
+
+
+def placed(geometries: Any, space: Space, transform: Transform | None = None) -> Placed:
+    """Return valid, flat geometries that lie in the space.
+
+    Parameters
+    ----------
+    geometries : array_like of shapely.Geometry or None, shape (N,)
+    space : Space
+        Of two dimensions at least.
+    transform : function, optional
+        See `transform_to`.
+
+    Returns
+    -------
+    Placed
+    """
+    # In this order: a geometry must be there to be moved, finite to be judged, and in its place to be cut.
+    shapes = shapely.force_2d(np.asarray(geometries, dtype=object))
+    notes: dict[int, str] = {}
+    _leave_out(shapes, notes, shapely.is_empty(shapes) | shapely.is_missing(shapes), NOTHING)
+    if transform is not None:
+        shapes = shapely.transform(shapes, transform)
+    _leave_out(
+        shapes, notes, _not_finite(shapes), "its coordinates must be finite, once they are longitude and latitude"
+    )
+    _repair(shapes, notes)
+    if space.geographic:
+        _cut(shapes, notes, space)
+    _check_inside(shapes, notes, space)
+    return Placed(shapes, notes)
+
+
+def _leave_out(shapes, notes, mask, reason):
+    for row in np.flatnonzero(mask):
+        notes[int(row)] = f"left out: {reason}"
+    shapes[mask] = None
+
+
+def _not_finite(shapes):
+    present = ~shapely.is_missing(shapes)
+    bad = np.zeros(len(shapes), dtype=bool)
+    coordinates, owner = shapely.get_coordinates(shapes[present], return_index=True)
+    wrong = np.unique(owner[~np.isfinite(coordinates).all(axis=1)])
+    bad[np.flatnonzero(present)[wrong]] = True
+    return bad
+
+
+def _repair(shapes, notes):
+    """Make geometries valid in place; what collapses to less than it was is left out."""
+    for row in np.flatnonzero(~shapely.is_valid(shapes) & ~shapely.is_missing(shapes)):
+        reason = shapely.is_valid_reason(shapes[row])
+        valid = shapely.make_valid(shapes[row], method="structure", keep_collapsed=False)
+        lost = valid.is_empty or not valid.is_valid
+        shapes[row] = None if lost else valid
+        notes[int(row)] = f"{'left out' if lost else 'repaired'}: {reason}"
+
+
+def _cut(shapes, notes, space):
+    """Cut in place what reaches over the edge of a longitude that wraps; its parts beyond come in on the other side."""
+    axis = space.dimensions[0]
+    bounds = shapely.bounds(shapes)
+    with np.errstate(invalid="ignore"):
+        over = (bounds[:, 0] < axis.lo - EDGE) | (bounds[:, 2] > axis.hi + EDGE)
+        near = (bounds[:, 0] >= axis.lo - axis.extent) & (bounds[:, 2] <= axis.hi + axis.extent)
+    for row in np.flatnonzero(over & near):
+        shapes[row] = shapely.union_all(_pieces(shapes[row], space))
+        notes.setdefault(int(row), "cut: it reaches over the antimeridian")
+
+
+def _pieces(shape, space):
+    """Return what of a geometry lies in the space once it is moved by a turn back, by none, and by one on."""
+    axis, latitude = space.dimensions[:2]
+    # Far beyond the poles: latitudes are judged later.
+    world = shapely.box(axis.lo, latitude.lo - axis.extent, axis.hi, latitude.hi + axis.extent)
+    turns = [np.array([turn * axis.extent, 0.0]) for turn in (-1, 0, 1)]
+    moved = [shapely.transform(shape, lambda coordinates, turn=turn: coordinates + turn) for turn in turns]
+    pieces = shapely.get_parts(shapely.intersection(moved, world))
+    # What only touches the edge leaves a line or a point there.
+    return pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(shape)]
+
+
+def _check_inside(shapes, notes, space):
+    """Move onto the edge what misses it by a rounding, and leave out what lies beyond."""
+    low = np.array([dimension.lo for dimension in space.dimensions[:2]])
+    high = np.array([dimension.hi for dimension in space.dimensions[:2]])
+    bounds = shapely.bounds(shapes)
+    with np.errstate(invalid="ignore"):
+        beyond = (bounds[:, :2] < low).any(axis=1) | (bounds[:, 2:] > high).any(axis=1)
+        outside = (bounds[:, :2] < low - EDGE).any(axis=1) | (bounds[:, 2:] > high + EDGE).any(axis=1)
+    names = " and ".join(f"{d.name} in [{d.lo:g}, {d.hi:g}]" for d in space.dimensions[:2])
+    for row in np.flatnonzero(outside):
+        box = ", ".join(f"{side:.6g}" for side in bounds[row])
+        notes[int(row)] = f"left out: it must lie in {names}; got {box}"
+    shapes[outside] = None
+    for row in np.flatnonzero(beyond & ~outside):
+        shapes[row] = shapely.transform(shapes[row], lambda c: np.clip(c, low, high))

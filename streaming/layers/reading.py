@@ -1,0 +1,212 @@
+"""What GDAL reads: a file's features in Arrow batches, with their keys and properties."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyogrio
+
+from streaming.layers.features import InvalidLayer
+from streaming.layers.job import Wanted
+from streaming.layers.unpack import SEQUENCE, count_in
+
+# Of what GDAL can open, these are files and nothing else; others read addresses, folders or programs that a file names.
+DRIVERS = ("GeoJSON", "GeoJSONSeq", "TopoJSON", "GPKG", "ESRI Shapefile", "KML", "LIBKML", "FlatGeobuf", "GPX")
+# RFC 7946 section 4: the coordinates of GeoJSON are longitude and latitude of WGS 84.
+GEOJSON_SUFFIXES = (".geojson", ".json", ".topojson", SEQUENCE)
+# To ask these for their tables is to read them whole.
+SINGLE = (".geojson", ".json", SEQUENCE, ".fgb")
+BATCH_ROWS = 16_384
+# What has to do with how a file is drawn in Google Earth, with GDAL's defaults.
+KML_STYLE = ("altitudeMode", "tessellate", "extrude", "visibility", "drawOrder", "icon")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch of a file's features.
+
+    Parameters
+    ----------
+    keys : list of str, length N
+    geometry : pyarrow.Array of binary, length N
+        WKB or null.
+    properties : list of str, length N
+        JSON objects.
+    """
+
+    keys: list[str]
+    geometry: pa.Array
+    properties: list[str]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An opened file.
+
+    Parameters
+    ----------
+    crs : str or None
+    total : int or None
+        How many features it has, about, where that is known.
+    batches : iterator of Rows
+    """
+
+    crs: str | None
+    total: int | None
+    batches: Iterator[Rows]
+
+
+@contextmanager
+def opened(path: Path, wanted: Wanted):
+    """Open a file for reading; yield a `Source`.
+
+    Raises
+    ------
+    InvalidLayer
+        When GDAL cannot read the file, it has no table with geometry or several, or `wanted` does not suit it.
+    """
+    with said_clearly(path):
+        table = _table(path, wanted.table)
+        options = {"layer": table, "use_pyarrow": True, "batch_size": BATCH_ROWS, "return_fids": True}
+        with pyogrio.open_arrow(path, datetime_as_string=True, **options) as (meta, reader):
+            geometry = meta["geometry_name"] or "wkb_geometry"
+            if geometry not in reader.schema.names:
+                raise InvalidLayer(f"a layer needs geometries; got the columns {', '.join(map(str, meta['fields']))}")
+            read = _reader_of(reader.schema, meta["fid_column"] or "OGC_FID", geometry, wanted.key, path.suffix)
+            crs = wanted.crs or meta["crs"] or ("OGC:CRS84" if path.suffix in GEOJSON_SUFFIXES else None)
+            yield Source(crs, _total(path, table), map(read, reader))
+
+
+@contextmanager
+def said_clearly(path: Path):
+    """Turn the errors of GDAL into ours, with its own words."""
+    try:
+        yield
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
+        words = str(error).replace(str(path), "the file").split("; It might help")[0]
+        raise InvalidLayer(f"a layer's file must be whole and of a known kind; got: {words}") from None
+    except (pyogrio.errors.FeatureError, pyogrio.errors.GeometryError, pyogrio.errors.FieldError) as error:
+        raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidLayer(f"the texts of a layer's file must be UTF-8, or what the file says; got: {error}") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None
+
+
+def _table(path, wanted):
+    """Return the name of the table to be read, or None for the only one of a format that has no more."""
+    if path.suffix in SINGLE and not wanted:
+        return None
+    tables = pyogrio.list_layers(path)
+    names = [str(name) for name, kind in tables if kind is not None]
+    if wanted:
+        if wanted not in names:
+            raise InvalidLayer(f"table must be one of {', '.join(names)[:300]}; got {wanted!r}")
+        return wanted
+    if not names:
+        rule = "a layer needs geometries"
+        raise InvalidLayer(f"{rule}; got the tables {', '.join(str(name) for name, _ in tables)[:300] or '(none)'}")
+    if len(names) > 1:
+        raise InvalidLayer(f"the table must be named where a file has several; got {', '.join(names)[:300]}")
+    return names[0]
+
+
+def _total(path, table):
+    if path.suffix == SEQUENCE:
+        return count_in(path, b"\n") or None
+    if path.suffix in GEOJSON_SUFFIXES:
+        return count_in(path, b'"geometry"') or None
+    count = pyogrio.read_info(path, layer=table)["features"]
+    return count if count >= 0 else None
+
+
+def _reader_of(schema, fid, geometry, key, suffix) -> Callable[[pa.RecordBatch], Rows]:
+    """Return what makes rows of a record batch."""
+    dropped = {fid, geometry, *(KML_STYLE if suffix == ".kml" else ())}
+    columns = [name for name in schema.names if name not in dropped]
+    if key and key not in columns:
+        raise InvalidLayer(
+            f"key must be a property of the features: {', '.join(columns)[:300] or '(none)'}; got {key!r}"
+        )
+    # GDAL tells a GeoJSON feature's id, where it is a text, as a column of this name, and as the number otherwise.
+    named = key or ("id" if "id" in columns else "")
+
+    def read(batch):
+        values = {name: _values(batch.column(schema.get_field_index(name))) for name in columns}
+        numbers = batch.column(schema.get_field_index(fid)).to_pylist()
+        keys = (
+            numbers if not named else [n if k in (None, "") else k for k, n in zip(values[named], numbers, strict=True)]
+        )
+        return Rows(
+            [_text(k) for k in keys], _binary(batch.column(schema.get_field_index(geometry))), _json(values, batch)
+        )
+
+    return read
+
+
+def _values(column):
+    """Return the values of a column as JSON knows them."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        return [None if text is None else _nested(text) for text in column.cast(pa.string()).to_pylist()]
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        return [None] * len(column)
+    return column.to_pylist()
+
+
+def _nested(text):
+    """Return a value that GDAL hands on as JSON, or the text that it may be as well."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _text(key: Any) -> str:
+    if isinstance(key, float) and key.is_integer():
+        return str(int(key))
+    return key if isinstance(key, str) else orjson.dumps(key).decode()
+
+
+def _json(values, batch):
+    """Return each row's properties but for nulls, as JSON text."""
+    if not values:
+        return ["{}"] * batch.num_rows
+    rows = zip(*values.values(), strict=True)
+    objects = ({name: value for name, value in zip(values, row, strict=True) if value is not None} for row in rows)
+    return [orjson.dumps(it).decode() for it in objects]
+
+
+def _binary(column):
+    storage = column.storage if isinstance(column.type, pa.BaseExtensionType) else column
+    return storage.cast(pa.binary())
+
+
+def check_sequence(path: Path, features: int) -> None:
+    """Check that no line of a GeoJSON text sequence was passed over, as GDAL does with what it cannot read.
+
+    Raises
+    ------
+    InvalidLayer
+        With the number of the first line that is not JSON.
+    """
+    if sum(1 for _ in _texts_of(path)) == features:
+        return
+    for number, text in _texts_of(path):
+        try:
+            orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            rule = f"line {number} must be a GeoJSON feature"
+            raise InvalidLayer(f"{rule}; got {text[:80].decode(errors='replace')!r}: {error}") from None
+    raise InvalidLayer(f"every line must be a GeoJSON feature; got {features:,} features in more lines")
+
+
+def _texts_of(path):
+    """Return the lines that are not blank, with their numbers."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if text := line.strip(b"\x1e \t\r\n"):  # RFC 8142 section 2: a record separator before each text
+                yield number, text

@@ -1,0 +1,371 @@
+"""Layers on disk: immutable parts, and a manifest a version that says which of their features are in force.
+
+``{root}/{layer}/parts/{uuid}.parquet`` are the parts, ``{root}/{layer}/{version}.json`` the manifests. A feature
+replaces those of its key in earlier parts, and what a manifest names as removed is left out, so an edit writes a small
+part and a manifest. A version exists once its manifest does; whatever reads meets whole versions only.
+"""
+
+import contextlib
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+
+from streaming.layers.features import InvalidLayer, check_name
+from streaming.layers.parts import (
+    Summary,
+    around,
+    bounds_from_json,
+    new_part_name,
+    read_bounds,
+    read_keys,
+    read_parts,
+    summarize,
+    write_part,
+)
+from streaming.spaces import EARTH, Space
+
+# A version of more parts, or of more replaced and removed features than this share, has one fresh part.
+MAX_PARTS = 16
+MAX_STALE_SHARE, MIN_STALE = 0.25, 1_000
+# A part that no manifest names is one about to be named, or what a crash has left; this tells which.
+ORPHAN_AGE_S = 3600.0
+
+
+class Conflict(InvalidLayer):
+    """An edit of a version that is not the newest."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One version of a layer.
+
+    Parameters
+    ----------
+    layer : str
+    version : int
+        From 1 on.
+    space : str
+    parts : tuple of str
+        Names of files; a later part's features replace those of the same key in earlier ones.
+    removed : tuple of str
+        Keys left out.
+    features : int
+    bounds : tuple of float, length 2n
+        Of all features; JSON null stands for an infinite one.
+    geometry_types : tuple of str
+        Those that occur, or did when the oldest part was written.
+    title : str
+    """
+
+    layer: str
+    version: int
+    space: str
+    parts: tuple[str, ...]
+    removed: tuple[str, ...]
+    features: int
+    bounds: tuple[float, ...]
+    geometry_types: tuple[str, ...]
+    title: str = ""
+
+    @property
+    def summary(self) -> Summary:
+        """The summary of all features."""
+        return Summary(self.features, self.bounds, self.geometry_types)
+
+    def to_json(self) -> bytes:
+        """Return the manifest as it is stored."""
+        return orjson.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: bytes) -> "Manifest":
+        """Return a stored manifest; the inverse of `to_json`."""
+        document = orjson.loads(text)
+        document["bounds"] = bounds_from_json(document["bounds"], empty=document["features"] == 0)
+        content: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in document.items()}
+        return cls(**content)
+
+
+class LayerStore:
+    """The layers of a folder.
+
+    Parameters
+    ----------
+    root : Path
+        Made when the first layer is written.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(root)
+
+    def versions(self, layer: str) -> list[int]:
+        """Return the numbers of the versions of a layer, in order; none of a layer that is not there."""
+        with contextlib.suppress(FileNotFoundError):
+            names = (entry.name for entry in os.scandir(self.root / check_name(layer)))
+            return sorted(int(stem) for name in names if (stem := name.removesuffix(".json")) != name)
+        return []
+
+    def newest(self, layer: str) -> int | None:
+        """Return the number of a layer's newest version, None of a layer that is not there."""
+        return max(self.versions(layer), default=None)
+
+    def manifest(self, layer: str, version: int) -> Manifest:
+        """Return the manifest of a version.
+
+        Raises
+        ------
+        InvalidLayer
+            When there is no such version (any more).
+        """
+        try:
+            return Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
+        except FileNotFoundError:
+            kept = ", ".join(map(str, self.versions(layer))) or "none"
+            raise InvalidLayer(f"the version of layer {layer!r} must be one of {kept}; got {version!r}") from None
+
+    def read(self, layer: str, version: int, space: Space = EARTH) -> pa.Table:
+        """Return the features of a version.
+
+        Returns
+        -------
+        pyarrow.Table
+            With `features.feature_schema(space)`; neighbours in it are mostly neighbours in space.
+
+        Raises
+        ------
+        InvalidLayer
+            When there is no such version (any more), or it is of another space.
+        """
+        manifest = self._manifest_in(layer, version, space)
+        paths = self._paths(manifest)
+        try:
+            edited = len(paths) > 1 or manifest.removed
+            masks = _in_force(map(read_keys, paths), manifest.removed) if edited else [None]
+            return read_parts(layer, paths, masks, space)
+        except FileNotFoundError:  # discarded or dropped since the manifest was read
+            raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
+
+    def write(self, layer: str, table: pa.Table, space: Space = EARTH, title: str = "") -> int:
+        """Store features as a new version of a layer, which replaces all of the last one.
+
+        Parameters
+        ----------
+        layer : str
+        table : pyarrow.Table
+            With `features.feature_schema(space)`.
+        space : Space
+        title : str
+
+        Returns
+        -------
+        int
+            The version.
+        """
+        path = self._new_part(layer)
+        with _removed_on_error(path):
+            summary = write_part(path, table, space)
+            return self._publish(layer, [path.name], summary, space.name, title)
+
+    def adopt(self, layer: str, part: Path, summary: Summary, space: Space = EARTH, title: str = "") -> int:
+        """Make a part, which was written elsewhere on the same disk, the new version of a layer; the file moves."""
+        path = self._new_part(layer)
+        with _removed_on_error(path):
+            os.replace(part, path)
+            return self._publish(layer, [path.name], summary, space.name, title)
+
+    def edit(
+        self,
+        layer: str,
+        base_version: int,
+        upserts: pa.Table,
+        removed_keys: Iterable[str] = (),
+        space: Space = EARTH,
+    ) -> int:
+        """Store a new version that differs from the newest by some features.
+
+        Parameters
+        ----------
+        layer : str
+        base_version : int
+            The version that the editor saw.
+        upserts : pyarrow.Table
+            Features, with `features.feature_schema(space)`, that are new or replace those of their keys.
+        removed_keys : iterable of str
+            Of features of the base version that are left out.
+        space : Space
+
+        Returns
+        -------
+        int
+            The version.
+
+        Raises
+        ------
+        Conflict
+            When the base is not the newest version, or another edit came first.
+        InvalidLayer
+            When a key to be removed is not there, or is among the upserts, or the layer is of another space.
+        """
+        if base_version != (newest := self.newest(layer)):
+            raise Conflict(
+                f"an edit of layer {layer!r} must be based on its newest version {newest}; got {base_version}"
+            )
+        base = self._manifest_in(layer, base_version, space)
+        removed, added = set(removed_keys), set(upserts["key"].to_pylist())
+        paths = self._paths(base)
+        masks = _in_force(keys := [read_keys(path) for path in paths], base.removed)
+        present = np.concatenate([k[mask] for k, mask in zip(keys, masks, strict=True)])
+        _check_removed(removed, added, present)
+        left_out = (set(base.removed) | removed) - added
+        stale = sum(map(len, keys)) + upserts.num_rows - len(present)
+        if len(paths) >= MAX_PARTS or stale > max(MIN_STALE, MAX_STALE_SHARE * len(present)):
+            return self._compact(base, upserts, removed, space)
+        path = self._new_part(layer) if upserts.num_rows else None
+        with _removed_on_error(path):
+            summary = _edited(base, paths, _in_force([*keys, upserts["key"].to_numpy()], left_out), upserts, space)
+            if path is not None:
+                write_part(path, upserts, space)
+            parts = [*base.parts, *([path.name] if path else [])]
+            return self._publish(layer, parts, summary, base.space, base.title, left_out, base_version + 1)
+
+    def discard(self, layer: str, keep_versions: int, min_age_s: float = 0.0) -> None:
+        """Remove old versions, and the parts that only they had.
+
+        Parameters
+        ----------
+        layer : str
+        keep_versions : int
+            So many of the newest stay.
+        min_age_s : float
+            Younger ones stay, too: an engine may be about to read them.
+        """
+        folder, now_s = self.root / check_name(layer), time.time()
+        freed: set[str] = set()
+        for version in self.versions(layer)[: -max(1, keep_versions)]:
+            path = folder / f"{version}.json"
+            if now_s - path.stat().st_mtime >= min_age_s:
+                freed |= set(self.manifest(layer, version).parts)
+                path.unlink()
+        used = {name for version in self.versions(layer) for name in self.manifest(layer, version).parts}
+        for path in (folder / "parts").glob("*.parquet*"):
+            orphan = path.name not in used and now_s - path.stat().st_mtime >= ORPHAN_AGE_S
+            if orphan or path.name in freed - used:
+                path.unlink(missing_ok=True)
+
+    def drop(self, layer: str) -> None:
+        """Remove a layer with all its versions; one of the same name made later goes on with its numbers."""
+        newest = self.newest(layer)
+        if newest is None:
+            return
+        last = self._last_dropped(layer)
+        last.parent.mkdir(exist_ok=True)
+        last.write_text(str(newest))
+        grave = last.with_name(f"{layer}.{uuid.uuid4().hex}")
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(self.root / layer, grave)
+        shutil.rmtree(grave, ignore_errors=True)
+
+    def _last_dropped(self, layer):
+        """Return the file that holds the last version's number of a dropped layer: no number names two contents."""
+        return self.root / ".dropped" / layer
+
+    def _compact(self, base, upserts, removed, space):
+        """Write the edited version with one fresh part."""
+        table = self.read(base.layer, base.version, space)
+        gone = pd.Index([*removed, *upserts["key"].to_pylist()])
+        kept = table.filter(pa.array(~pd.Index(table["key"].to_numpy()).isin(gone)))
+        path = self._new_part(base.layer)
+        with _removed_on_error(path):
+            summary = write_part(path, pa.concat_tables([kept, upserts]), space)
+            return self._publish(base.layer, [path.name], summary, base.space, base.title, (), base.version + 1)
+
+    def _publish(self, layer, parts, summary, space, title, removed=(), version=None):
+        """Write the manifest of a version, the next one where its number is left out; return the number."""
+        number = version or self._next(layer)
+        content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
+        manifest = Manifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
+        path = self.root / layer / f"{number}.json"
+        temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+        try:
+            with temporary.open("wb") as written:
+                written.write(manifest.to_json())
+                written.flush()
+                os.fsync(written.fileno())
+            os.link(temporary, path)  # of two writers at once one finds the number taken
+        except FileExistsError:
+            if version is None:
+                return self._publish(layer, parts, summary, space, title, removed)
+            raise Conflict(
+                f"an edit of layer {layer!r} must be based on its newest version; got {version - 1}"
+            ) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+        return number
+
+    def _next(self, layer):
+        newest = self.newest(layer)
+        if newest is None:
+            dropped = self._last_dropped(layer)
+            newest = int(dropped.read_text()) if dropped.exists() else 0
+        return newest + 1
+
+    def _manifest_in(self, layer, version, space):
+        """Return the manifest of a version that is of a space."""
+        manifest = self.manifest(layer, version)
+        if manifest.space != space.name:
+            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
+        return manifest
+
+    def _new_part(self, layer):
+        folder = self.root / check_name(layer) / "parts"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / new_part_name()
+
+    def _paths(self, manifest):
+        return [self.root / manifest.layer / "parts" / name for name in manifest.parts]
+
+
+def _in_force(keys: Iterable[np.ndarray], removed: Collection[str]) -> list[np.ndarray]:
+    """Tell which rows of parts are in force: the last of each key, but for removed ones."""
+    keys = list(keys)
+    together = pd.Index(np.concatenate(keys)) if keys else pd.Index([], dtype=object)
+    mask = ~together.duplicated(keep="last")
+    if removed:
+        mask &= ~together.isin(list(removed))
+    return np.split(mask, np.cumsum([len(k) for k in keys])[:-1])
+
+
+def _check_removed(removed, added, present):
+    if both := removed & added:
+        raise InvalidLayer(f"an edit must either change or remove a feature; got both of {min(both)!r}")
+    if unknown := removed - set(present[pd.Index(present).isin(list(removed))]):
+        raise InvalidLayer(f"an edit must remove features of its base version; got {min(unknown)!r}")
+
+
+def _edited(base, paths, masks, upserts, space):
+    """Return the summary of a base's parts and upserts, of which the masked rows are in force."""
+    boxes = [read_bounds(path)[mask] for path, mask in zip(paths, masks[:-1], strict=True)]
+    new = summarize(upserts, space)
+    boxes.append(np.array([new.bounds]))
+    types = tuple(sorted({*base.geometry_types, *new.geometry_types}))
+    return Summary(sum(int(mask.sum()) for mask in masks), around(np.concatenate(boxes), space), types)
+
+
+@contextlib.contextmanager
+def _removed_on_error(path: Path | None):
+    """Leave no part behind of a version that does not come about."""
+    try:
+        yield
+    except BaseException:
+        if path is not None:
+            path.unlink(missing_ok=True)
+        raise

@@ -30,6 +30,8 @@ class EngineSettings:
         Regions that the space is cut into (``LOOKOUT_REGIONS``, 4); fixed for the life of the state.
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
+    layers_dir : Path
+        The stored layers (``LOOKOUT_LAYERS_DIR``, ``layers`` in `home`); the web application writes them.
     master : str
         Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2]``).
     max_blocks : int
@@ -48,6 +50,7 @@ class EngineSettings:
     partitions: int = 2
     regions: int = 4
     state_dir: Path = Path("var/engine/earth")
+    layers_dir: Path = Path("var/layers")
     master: str = "local[2]"
     max_blocks: int = 64
     driver_memory: str = "1g"
@@ -83,12 +86,18 @@ class EngineSettings:
             partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
+            layers_dir=layers_dir(given, home),
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
             shuffle_partitions=_count(given, "LOOKOUT_SHUFFLE_PARTITIONS", cls.shuffle_partitions),
             java_home=given.get("JAVA_HOME", cls.java_home),
         )
+
+
+def layers_dir(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the folder of the stored layers: what the environment says, else ``layers`` in the state folder."""
+    return Path(environ.get("LOOKOUT_LAYERS_DIR") or home / "layers").expanduser().absolute()
 
 
 def redis_url(environ: Mapping[str, str], home: Path) -> str:

@@ -12,4 +12,4 @@ class WebappConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the admin, and connect the signals that tell gateway and engine of what it changes."""
-        from webapp import admin, control, definitions  # noqa: F401
+        from webapp import admin, control, definitions, layers  # noqa: F401

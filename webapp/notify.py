@@ -1,4 +1,4 @@
-"""What web processes are told of queries, through the channel layer."""
+"""What web processes are told of queries and layers, through the channel layer."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,6 +14,8 @@ SHARED_GROUP = "queries.shared"
 SPACES_GROUP = "spaces"
 # A message tells of at most so many queries: a plan may be long, and Redis drops readers that 32 MB wait for.
 QUERIES_PER_MESSAGE = 250
+# Everybody may see every layer.
+LAYERS_GROUP = "layers"
 
 
 def user_group(user_id: int) -> str:

@@ -35,7 +35,7 @@ def checked_plan(document: Any) -> dict:
     Raises
     ------
     Refused
-        Where the plan breaks a rule, its stream is unknown, or a filter cannot be used.
+        Where the plan breaks a rule, its stream or layer is unknown, or a filter cannot be used.
     """
     return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
 
@@ -64,20 +64,22 @@ def _checked(document, stream):
         raise Refused("plan", str(error)) from None
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
-    if isinstance(plan, JoinPlan) and plan.partners.source == "stream":
-        _check_partner(plan.partners.name, stream.space)
+    if isinstance(plan, JoinPlan):
+        _check_partners(plan.partners, stream.space)
     check_filters(plan, space)
     return plan_document(plan, space)
 
 
-def _check_partner(name, space):
-    """Raise Refused where a stream to join with does not lie in a space."""
-    if not space.streams.filter(name=name).exists():
-        raise Refused("stream", _must_be_one_of(f"join: stream, in {space.name},", space.streams, name))
+def _check_partners(partners, space):
+    """Raise Refused where the layer or stream to join with does not lie in a space."""
+    there = {"layer": space.layers, "stream": space.streams}[partners.source]
+    if not there.filter(name=partners.name).exists():
+        what = f"join: in {space.name}, {partners.source}"
+        raise Refused(partners.source, _must_be_one_of(what, there, partners.name))
 
 
-def _must_be_one_of(what, streams, name):
-    known = ", ".join(sorted(streams.values_list("name", flat=True)))
+def _must_be_one_of(what, there, name):
+    known = ", ".join(sorted(there.values_list("name", flat=True)))
     return f"{what} must be one of {known or '(none yet)'}; got {name!r}"
 
 

@@ -12,6 +12,7 @@ variable                  default                         what
 ``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
+``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import environ
 
-from streaming.settings import redis_url
+from streaming.settings import layers_dir, redis_url
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -33,6 +34,7 @@ HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
+LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")
@@ -121,6 +123,7 @@ CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "webapp.tasks.reconcile", "schedule": 30.0, "options": {"expires": 30}},
     "settle-late": {"task": "webapp.tasks.settle_late", "schedule": 2.0, "options": {"expires": 2}},
     "record-events": {"task": "webapp.tasks.record_events", "schedule": 2.0, "options": {"expires": 2}},
+    "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 
@@ -181,6 +184,19 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# Limits of layers; see `streaming.layers.Limits`.
+LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
+LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)
+LAYER_MAX_FEATURES = env.int("LOOKOUT_LAYER_MAX_FEATURES", 5_000_000)
+LAYER_IMPORT_MEMORY_BYTES = env.int("LOOKOUT_LAYER_MEMORY_BYTES", 4 << 30)
+MAX_LAYERS_PER_USER = 100
+LAYER_IMPORTS_AT_ONCE = 2
+LAYER_EDIT_FEATURES = 1_000
+# Versions that are neither among the last few nor young are removed; the engine may be some batches behind.
+LAYER_VERSIONS_KEPT = 3
+LAYER_VERSION_LIFE_S = 600.0
+# Of features that a web process keeps in memory to draw them.
+LAYER_CACHE_BYTES = 512 << 20
 # How long a task waits for the engine to acknowledge a query, and how long a web process may be silent.
 ACK_TIMEOUT_S = 10.0
 WEB_PROCESS_TTL_S = 15

@@ -5,6 +5,7 @@ from django.contrib.auth import views as auth
 from django.urls import path
 
 from webapp import views
+from webapp.layers import views as layers
 
 urlpatterns = [
     path("", views.map_page, name="map"),
@@ -14,5 +15,9 @@ urlpatterns = [
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("login/once/<str:secret>/", views.login_once, name="login-once"),
     path("password/", auth.PasswordChangeView.as_view(success_url="/"), name="password"),
+    path("layers/", layers.layers, name="layers"),
+    path("layers/<slug:name>", layers.layer, name="layer"),
+    path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
+    path("layers/<slug:name>/features", layers.features, name="layer-features"),
     path("admin/", admin.site.urls),
 ]

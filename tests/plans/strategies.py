@@ -5,6 +5,19 @@ from hypothesis import strategies as st
 from streaming.plans import EMITS, PREDICATES, REPORTS
 from tests.strategies import corners, steps
 
+
+@st.composite
+def open_corners(draw):
+    """Return a box that lacks some bounds: both of longitude, which wraps, and any of the others."""
+    box = draw(corners())
+    for lo, hi in draw(st.lists(st.sampled_from([(0, 0), (1, None), (None, 1), (1, 1)]), max_size=3)):
+        for side, axis in (("lo", lo), ("hi", hi)):
+            if axis is not None:
+                box[side][axis] = None
+    return box
+
+
+boxes = st.one_of(corners(), open_corners())
 texts = st.text(min_size=1, max_size=8)
 wheres = st.sampled_from(["", " ", "kind = 'cargo'", "speed_mps > 3"])
 udfs = st.one_of(
@@ -12,7 +25,7 @@ udfs = st.one_of(
     st.fixed_dictionaries({"argument": st.text(max_size=8), "udf": texts}),
 )
 filters = st.one_of(
-    st.fixed_dictionaries({"key": texts}), st.fixed_dictionaries({"box": corners()}), udfs
+    st.fixed_dictionaries({"key": texts}), st.fixed_dictionaries({"box": boxes}), udfs
 )  # in the order of their forms
 amounts = st.one_of(st.integers(0, 50), st.floats(0, 1e9))
 common = {
@@ -21,7 +34,7 @@ common = {
     "filters": st.lists(filters, max_size=3),
     "emit": st.sampled_from(EMITS),
 }
-boxes_or_null = st.one_of(st.none(), corners())
+boxes_or_null = st.one_of(st.none(), boxes)
 
 
 @st.composite
@@ -46,7 +59,7 @@ def range_documents(draw):
     """Return the document of a range query."""
     needed, other = draw(st.permutations(["area", "compare"]))
     optional = common | {"kind": st.just("range"), "report": st.sampled_from(REPORTS), other: boxes_or_null}
-    return draw(st.fixed_dictionaries({"stream": texts, needed: corners()}, optional=optional))
+    return draw(st.fixed_dictionaries({"stream": texts, needed: boxes}, optional=optional))
 
 
 @st.composite

@@ -5,11 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+from channels.db import database_sync_to_async
 
 from tests.webapp.conftest import INSIDE, PLAN
 from webapp import queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
+from webapp.layers import announce
+from webapp.models import Layer
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]
@@ -56,9 +59,12 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["error"] = await socket.hear("error")
         heard["engine.status"] = await socket.hear("engine.status")
         heard["stream.status"] = await socket.hear("stream.status")
+        await database_sync_to_async(announce)(Layer(name="squares", space_id="earth"))
+        heard["layer.status"] = await socket.hear("layer.status")
     assert set(heard) == set(REPLIES)
     for kind, message in heard.items():
         assert set(message) == set(REPLIES[kind]), kind
     (row,) = heard["answer.change"]["rows"]
     assert set(row) == set(REPLIES["answer.change"]["rows"][0])
+    assert set(heard["layer.status"]["layer"]) == set(REPLIES["layer.status"]["layer"])
     assert heard["hello"]["dimensions"] == REPLIES["hello"]["dimensions"]

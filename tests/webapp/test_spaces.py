@@ -10,10 +10,10 @@ from django.urls import reverse
 from streaming.logs import LogNames
 from streaming.spaces import EARTH, parse_space, space_document
 from tests.webapp.conftest import INSIDE, PLAN, Rig
-from webapp import queries, tasks
+from webapp import layers, queries, tasks
 from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
-from webapp.models import Event, Query, Space, Stream
+from webapp.models import Event, Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.queries import Refused
 
@@ -157,8 +157,41 @@ def test_a_query_does_not_leave_its_space(prices, streams, user, project):
 
 def test_streams_are_joined_within_a_space(prices, streams):
     plan = {"stream": "ships", "kind": "join", "join": {"stream": "shares"}}
-    with pytest.raises(Refused, match="join: stream, in earth, must be one of buses, ships; got 'shares'"):
+    with pytest.raises(Refused, match="join: in earth, stream must be one of buses, ships; got 'shares'"):
         queries.checked_plan(plan)
+
+
+def test_streams_are_joined_with_the_layers_of_their_space(prices, streams):
+    plan = {"stream": "ships", "kind": "join", "join": {"layer": "ports"}}
+    with pytest.raises(Refused, match=r"join: in earth, layer must be one of \(none yet\); got 'ports'"):
+        queries.checked_plan(plan)
+    layer = Layer.objects.create(name="ports", space=prices)
+    Layer.objects.create(name="roads", space_id="earth")
+    with pytest.raises(Refused, match="join: in earth, layer must be one of roads; got 'ports'"):
+        queries.checked_plan(plan)
+    layer.space_id = "earth"
+    layer.save()
+    assert queries.checked_plan(plan)["join"]["layer"] == "ports"
+
+
+def test_the_engine_of_a_layers_space_hears_of_it(prices, redis_client):
+    layer = Layer.objects.create(name="bands", space=prices, version=1)
+    assert layers.tell_engine() == 1
+    layer.delete()
+    told = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    assert told[-2:] == [
+        {"op": "layer", "layer": "bands", "version": 1},
+        {"op": "drop_layer", "layer": "bands"},
+    ]
+    assert not redis_client.exists(LogNames("earth").control)
+
+
+def test_a_space_with_layers_neither_changes_nor_goes(prices):
+    Stream.objects.all().delete()
+    Layer.objects.create(name="bands", space=prices)
+    assert prices.users() == "1 layers"
+    with pytest.raises(ProtectedError):
+        prices.delete()
 
 
 def test_a_space_that_is_in_use_neither_changes_nor_goes(prices, site):

@@ -20,7 +20,7 @@ from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
 from webapp.hub import Subscription
 from webapp.models import Query, Space, Stream
-from webapp.notify import SHARED_GROUP, SPACES_GROUP, user_group
+from webapp.notify import LAYERS_GROUP, SHARED_GROUP, SPACES_GROUP, user_group
 from webapp.queries import Refused
 
 logger = logging.getLogger(__name__)
@@ -113,6 +113,11 @@ class Monitor(AsyncWebsocketConsumer):
         """Listen to the spaces that there are now."""
         await self.hubs.follow()
 
+    async def layer_status(self, event: dict[str, Any]) -> None:
+        """Pass on how a layer stands; of several that wait, the last."""
+        layer = event["document"]
+        self.broadcast(f"layer.{layer['name']}", orjson.dumps({"type": "layer.status", "layer": layer}).decode())
+
     # One method for each type of message.
 
     async def on_query_register(self, reference, name, plan, shared=False):
@@ -163,7 +168,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.outbox.reply(orjson.dumps(message).decode())
 
     def _groups(self):
-        return user_group(self.user.pk), SHARED_GROUP, SPACES_GROUP
+        return user_group(self.user.pk), SHARED_GROUP, SPACES_GROUP, LAYERS_GROUP
 
     def _say_status(self, reference, query):
         mine = query.owner_id == self.user.pk

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('webapp', '0002_query_epoch'),
+        ('webapp', '0003_layers'),
     ]
 
     operations = [

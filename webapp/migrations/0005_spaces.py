@@ -50,6 +50,11 @@ class Migration(migrations.Migration):
             name="space",
             field=models.ForeignKey(default="earth", editable=False, on_delete=django.db.models.deletion.PROTECT, related_name="queries", to="webapp.space", verbose_name="space"),
         ),
+        migrations.AlterField(
+            model_name="layer",
+            name="space",
+            field=models.ForeignKey(editable=False, on_delete=django.db.models.deletion.PROTECT, related_name="layers", to="webapp.space", verbose_name="space"),
+        ),
         migrations.AddField(
             model_name="event",
             name="bounds",

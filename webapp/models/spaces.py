@@ -60,8 +60,12 @@ class Space(models.Model):
             raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
 
     def users(self) -> str:
-        """Return how many streams and queries lie in this space, in words; empty where there are none."""
-        counts = {"streams": self.streams.count(), "queries, cancelled ones too": self.queries.count()}
+        """Return how many streams, layers and queries lie in this space, in words; empty where there are none."""
+        counts = {
+            "streams": self.streams.count(),
+            "layers": self.layers.count(),
+            "queries, cancelled ones too": self.queries.count(),
+        }
         return " and ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 

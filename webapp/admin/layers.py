@@ -1,0 +1,121 @@
+"""Layers in the admin: importing, how it went, and what is stored."""
+
+from django import forms
+from django.contrib import admin, messages
+from django.utils.html import format_html_join
+
+from streaming.layers import Wanted
+from webapp.layers.imports import Label, begin_upload, cancel_import
+from webapp.layers.versions import layer_store
+from webapp.models import Layer
+from webapp.queries import Refused
+
+
+class LayerForm(forms.ModelForm):
+    """A layer's form: a file makes a version, and none leaves the layer as it is."""
+
+    file = forms.FileField(required=False, help_text="GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...")
+    crs = forms.CharField(
+        label="CRS", required=False, max_length=200, help_text="Such as EPSG:3067, where it is not the file's own."
+    )
+    key = forms.CharField(required=False, max_length=200, help_text="The property that names a feature.")
+    table = forms.CharField(required=False, max_length=200, help_text="Which of the file's tables, if several.")
+
+    class Meta:
+        model = Layer
+        fields = ("name", "title")
+
+    def clean(self):
+        """Ask for a file where there is no layer yet."""
+        cleaned = super().clean()
+        if self.instance.pk is None and not cleaned.get("file"):
+            self.add_error("file", "a new layer needs a file")
+        return cleaned
+
+
+@admin.register(Layer)
+class LayerAdmin(admin.ModelAdmin):
+    """Layers; imports go the way of the site."""
+
+    form = LayerForm
+    list_display = ("name", "title", "status", "percent", "version", "features", "problem_count", "owner", "updated")
+    list_filter = ("status", "space", ("owner", admin.RelatedOnlyFieldListFilter))
+    list_select_related = ("owner",)
+    search_fields = ("name", "title", "error")
+    actions = ("cancel",)
+    readonly_fields = (
+        "space",
+        "owner",
+        "status",
+        "percent",
+        "error",
+        "version",
+        "features",
+        "geometry_types",
+        "bounds",
+        "versions",
+        "problem_list",
+        "created",
+        "updated",
+    )
+    fieldsets = (
+        (None, {"fields": ("name", "title")}),
+        ("Import", {"fields": ("file", "crs", "key", "table")}),
+        ("State", {"fields": readonly_fields}),
+    )
+
+    def get_readonly_fields(self, request, obj=None):
+        """Fix the name once it is saved."""
+        return (*self.readonly_fields, "name") if obj else self.readonly_fields
+
+    def save_model(self, request, obj, form, change):
+        """Begin the import of a file; change the title where there is none."""
+        upload = form.cleaned_data.get("file")
+        if not upload:
+            obj.save(update_fields=["title"])
+            return
+        wanted = Wanted(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
+        try:
+            made = begin_upload(request.user, upload, Label(obj.name, obj.title), wanted)
+        except Refused as refused:
+            self.message_user(request, refused.message, messages.ERROR)
+        else:
+            obj.__dict__.update(made.__dict__)
+
+    def log_addition(self, request, obj, message):
+        """Log what was made; a refused import made nothing."""
+        return super().log_addition(request, obj, message) if obj.pk else None
+
+    def response_add(self, request, obj, post_url_continue=None):
+        """Go to the layer, or stay at the list where there is none."""
+        if obj.pk is None:
+            return self.response_post_save_add(request, obj)
+        return super().response_add(request, obj, post_url_continue)
+
+    @admin.action(description="Cancel the imports of selected layers")
+    def cancel(self, request, queryset):
+        """End imports."""
+        for layer in queryset:
+            cancel_import(request.user, layer.name)
+        self.message_user(request, f"the imports of {len(queryset)} layers are not on their way", messages.SUCCESS)
+
+    @admin.display(description="progress")
+    def percent(self, layer):
+        """How far the import is."""
+        return f"{layer.progress:.0%}"
+
+    @admin.display(description="stored versions")
+    def versions(self, layer):
+        """Versions whose files are there."""
+        store = layer_store()
+        manifests = [store.manifest(layer.name, number) for number in reversed(store.versions(layer.name))]
+        rows = [(m.version, f"{m.features:,}", len(m.parts)) for m in manifests]
+        return format_html_join("", "<p>{}: {} features in {} parts</p>", rows) or "none"
+
+    @admin.display(description="problems")
+    def problem_list(self, layer):
+        """The first features that were left out, repaired or cut."""
+        rows = [(problem["row"], problem["reason"]) for problem in layer.problems]
+        if (more := layer.problem_count - len(rows)) > 0:
+            rows.append((f"{more:,} more", "not listed"))
+        return format_html_join("", "<p>{}: {}</p>", rows) or "none"

@@ -1,0 +1,29 @@
+"""What people do with layers: one function each, used by the site, the admin, the command and the worker alike."""
+
+from webapp.layers.imports import (
+    Label,
+    begin_import,
+    begin_upload,
+    cancel_import,
+    forget_upload,
+    retire_imports,
+    run_import,
+    running_imports,
+)
+from webapp.layers.versions import announce, catch_up, edit_features, layer_store, tell_engine
+
+__all__ = [
+    "Label",
+    "announce",
+    "begin_import",
+    "begin_upload",
+    "cancel_import",
+    "catch_up",
+    "edit_features",
+    "forget_upload",
+    "layer_store",
+    "retire_imports",
+    "run_import",
+    "running_imports",
+    "tell_engine",
+]

@@ -1,0 +1,196 @@
+"""Features as GeoJSON: what of a layer lies in a box, as fine as a zoom shows it."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+from django.conf import settings
+
+from streaming.elements import bounds_of
+from streaming.layers import InvalidLayer
+from webapp.layers.versions import layer_store, space_of
+from webapp.models import Layer
+from webapp.queries import Refused
+
+MAX_FEATURES = 5_000
+MAX_ZOOM = 24
+TILE_PIXELS = 256
+FULL_TURN_DEG = 360.0
+# A geometry of more vertices than this is cut to the box and as much again on every side.
+WHOLE_VERTICES = 2_000
+
+
+@dataclass(frozen=True)
+class Box:
+    """Longitudes and latitudes; `east` may lie beyond 180."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+
+class Tables:
+    """The features of versions read last, within a bound on memory; safe to share among threads.
+
+    Parameters
+    ----------
+    max_bytes : int
+        The last one is kept whatever its size.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._lock = max_bytes, threading.Lock()
+        self._tables: OrderedDict[tuple, tuple[pa.Table, np.ndarray]] = OrderedDict()
+
+    def get(self, store, layer: str, version: int, space) -> tuple[pa.Table, np.ndarray]:
+        """Return the features of a version, and their boxes."""
+        name = (store.root, layer, version)
+        # One at a time: two who ask for the same large layer should not read it twice.
+        with self._lock:
+            if name not in self._tables:
+                table = store.read(layer, version, space)
+                self._tables[name] = table, bounds_of(table["bounds"])
+            self._tables.move_to_end(name)
+            while len(self._tables) > 1 and sum(t.nbytes for t, _ in self._tables.values()) > self._max_bytes:
+                self._tables.popitem(last=False)
+            return self._tables[name]
+
+
+TABLES = Tables(settings.LAYER_CACHE_BYTES)
+
+
+def parse_box(text: str) -> Box:
+    """Return the box of a text ``w,s,e,n``; one whose east is less than its west crosses the antimeridian.
+
+    Raises
+    ------
+    Refused
+        When it is none.
+
+    Examples
+    --------
+    >>> parse_box("170,-10,-170,10")
+    Box(west=170.0, south=-10.0, east=190.0, north=10.0)
+    """
+    try:
+        west, south, east, north = (float(number) for number in text.split(","))
+    except ValueError:
+        west = south = east = north = float("nan")
+    if not (np.isfinite([west, south, east, north]).all() and south <= north):
+        raise Refused("bbox", f"bbox must be west,south,east,north in degrees; got {text!r:.100}")
+    return Box(west, south, east + FULL_TURN_DEG if east < west else east, north)
+
+
+def parse_zoom(text: str) -> int:
+    """Return the zoom of a text, or raise Refused."""
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_ZOOM):
+        raise Refused("zoom", f"zoom must be a whole number from 0 to {MAX_ZOOM}; got {text!r:.20}")
+    return int(text)
+
+
+def draw(
+    layer: Layer, version: int, box: Box | None = None, zoom: int | None = None, keys: list[str] | None = None
+) -> bytes:
+    """Return features as a GeoJSON FeatureCollection, at most `MAX_FEATURES` of them: the largest.
+
+    Parameters
+    ----------
+    layer : Layer
+    version : int
+    box : Box, optional
+        Features whose boxes meet it.
+    zoom : int, optional
+        Geometries are simplified by half a pixel of it; whole where it is left out.
+    keys : list of str, optional
+        Features of these keys.
+
+    Raises
+    ------
+    Refused
+        When there is no such version.
+    """
+    space = space_of(layer)
+    if space.n < 2:
+        raise Refused(
+            "layer", f"features are drawn in spaces of two dimensions or more; {layer.name!r} is in {space.name!r}"
+        )
+    try:
+        table, bounds = TABLES.get(layer_store(), layer.name, version, space)
+    except InvalidLayer as error:
+        raise Refused("version", str(error)) from None
+    flat = bounds[:, [0, 1, space.n, space.n + 1]]
+    rows = np.flatnonzero(_asked(table, flat, box, keys))
+    drawn = _largest(rows, flat)
+    features = table.take(pa.array(drawn))
+    shapes = shapely.from_wkb(features["geometry"].to_numpy())
+    boxed = shapely.is_missing(shapes)
+    shapes[boxed] = shapely.box(*flat[drawn[boxed]].T)
+    collection: dict[str, Any] = {"type": "FeatureCollection", "layer": layer.name, "version": version}
+    collection |= {"truncated": len(rows) > len(drawn)}
+    return orjson.dumps(collection | {"features": _features(features, _for_zoom(shapes, box, zoom))})
+
+
+def _asked(table, flat, box, keys):
+    asked = np.ones(len(flat), dtype=bool)
+    if keys is not None:
+        asked &= pc.is_in(table["key"], pa.array(keys, pa.string())).to_numpy(zero_copy_only=False)
+    if box is not None:
+        asked &= (flat[:, 1] <= box.north) & (flat[:, 3] >= box.south)
+        turns = [(flat[:, 0] <= box.east + turn) & (flat[:, 2] >= box.west + turn) for turn in (-360.0, 0.0, 360.0)]
+        asked &= np.any(turns, axis=0)
+    return asked
+
+
+def _largest(rows, flat):
+    """Return the rows of the largest boxes, in the order of the table."""
+    if len(rows) <= MAX_FEATURES:
+        return rows
+    size = np.maximum(flat[rows, 2] - flat[rows, 0], flat[rows, 3] - flat[rows, 1])
+    return np.sort(rows[np.argpartition(-size, MAX_FEATURES)[:MAX_FEATURES]])
+
+
+def _for_zoom(shapes, box, zoom):
+    """Return geometries with no more detail than a zoom shows; some may be empty."""
+    if zoom is None:
+        return shapes
+    pixel = FULL_TURN_DEG / (TILE_PIXELS * 2**zoom)
+    simple = shapely.simplify(shapes, pixel / 2)
+    if box is not None:
+        large = shapely.get_num_coordinates(simple) > WHOLE_VERTICES
+        simple[large] = [_clipped(shape, box) for shape in simple[large]]
+    digits = max(0, int(np.ceil(-np.log10(pixel))) + 1)
+    return shapely.transform(simple, lambda coordinates: np.round(coordinates, digits))
+
+
+def _clipped(shape, box):
+    """Return what of a geometry lies in the box or as far around it; boxes over the antimeridian cut nothing."""
+    width, height = box.east - box.west, box.north - box.south
+    if box.west < -FULL_TURN_DEG / 2 or box.east > FULL_TURN_DEG / 2:
+        return shape
+    return shapely.clip_by_rect(shape, box.west - width, box.south - height, box.east + width, box.north + height)
+
+
+def _features(features, shapes):
+    there = ~shapely.is_empty(shapes)
+    texts = zip(
+        features["key"].filter(pa.array(there)).to_pylist(),
+        shapely.to_geojson(shapes[there]),
+        features["properties"].filter(pa.array(there)).to_pylist(),
+        strict=True,
+    )
+    return [
+        {
+            "type": "Feature",
+            "id": key,
+            "geometry": orjson.Fragment(geometry),
+            "properties": orjson.Fragment(properties or "{}"),
+        }
+        for key, geometry, properties in texts
+    ]

@@ -1,0 +1,202 @@
+"""Versions of layers: edits, and who is told of them."""
+
+import logging
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import redis
+import shapely
+from asgiref.sync import async_to_sync
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.db import transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, feature_table
+from streaming.layers.features import MAX_KEY_CHARACTERS
+from streaming.layers.placing import placed
+from streaming.spaces import Space
+from webapp.models import Layer
+from webapp.notify import LAYERS_GROUP
+from webapp.queries import Refused
+from webapp.redis import log
+
+logger = logging.getLogger(__name__)
+
+
+def layer_store() -> LayerStore:
+    """Return the stored layers."""
+    return LayerStore(settings.LAYERS_DIR)
+
+
+def space_of(layer: Layer) -> Space:
+    """Return the space of a layer."""
+    return layer.space.parsed
+
+
+def tell_engine() -> int:
+    """Tell the engines the version of every layer, which changes nothing where it knows; return their number."""
+    layers = list(Layer.objects.filter(version__isnull=False))
+    for layer in layers:
+        _send(layer, "layer", version=layer.version)
+    return len(layers)
+
+
+def _send(layer, op, **entry):
+    """Tell the engine of a layer's space about it."""
+    log(layer.space_id).send(op, layer=layer.name, **entry)
+
+
+def catch_up() -> int:
+    """Take the newest stored versions where a process ended between storing one and saving that; return how many."""
+    return sum(_catch_up(number) for number in Layer.objects.values_list("pk", flat=True))
+
+
+def _catch_up(number):
+    store = layer_store()
+    with transaction.atomic():
+        # Who stores a version holds the row until it is saved.
+        layer = Layer.objects.select_for_update().filter(pk=number).first()
+        newest = store.newest(layer.name) if layer else None
+        if newest is None or newest == layer.version or layer.status == Layer.IMPORTING:
+            return False
+        adopted(layer, newest, store.manifest(layer.name, newest).summary)
+    return True
+
+
+def announce(layer: Layer, **changes: Any) -> None:
+    """Tell every connection how a layer stands."""
+    message = {"type": "layer.status", "document": layer.document() | changes}
+    _without_redis(layer.name, lambda: async_to_sync(get_channel_layer().group_send)(LAYERS_GROUP, message))
+
+
+def adopted(layer: Layer, version: int, summary: Summary) -> None:
+    """Save a layer with a version whose files are there, and tell engine and connections once that is certain."""
+    layer.take(version, summary)
+    layer.save()
+    transaction.on_commit(lambda: _put_in_use(layer))
+
+
+def edit_features(user, name: str, base_version: int, upserts: list[dict], removed: list[str]) -> int:
+    """Store a new version of a layer with some features changed, added or removed; return its number.
+
+    Parameters
+    ----------
+    user : User
+    name : str
+    base_version : int
+        The version that the user saw.
+    upserts : list of dict
+        GeoJSON features with an ``id``, the key.
+    removed : list of str
+        Keys.
+
+    Raises
+    ------
+    Refused
+        ``conflict`` where the base is not the newest version or the layer is being imported, ``features`` where a
+        feature is none, ``owner`` where the user may not change the layer.
+    """
+    with transaction.atomic():
+        layer = changeable(user, name)
+        if layer.status == Layer.IMPORTING or layer.version is None:
+            raise Refused("conflict", f"a layer can be edited once it is imported; {name!r} is {layer.status}")
+        store, space = layer_store(), space_of(layer)
+        table = features_of(name, upserts, space)
+        try:
+            version = store.edit(name, base_version, table, removed, space)
+        except Conflict as conflict:
+            raise Refused("conflict", str(conflict)) from None
+        except InvalidLayer as error:
+            raise Refused("features", str(error)) from None
+        adopted(layer, version, store.manifest(name, version).summary)
+    return version
+
+
+def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
+    """Return GeoJSON features as features of a layer, repaired like those of a file.
+
+    Raises
+    ------
+    Refused
+        When one is no feature, or has no place in the space.
+    """
+    keys = [_key(document) for document in documents]
+    read = placed([_geometry(document, key) for document, key in zip(documents, keys, strict=True)], space)
+    for row, note in read.notes.items():
+        if read.geometries[row] is None:
+            raise Refused("features", f"feature {keys[row]!r} must have a geometry in the space; {note}")
+    try:
+        return feature_table(layer, keys, read.geometries, [d.get("properties") for d in documents], space=space)
+    except InvalidLayer as error:
+        raise Refused("features", str(error)) from None
+
+
+def changeable(user, name: str) -> Layer:
+    """Return a layer that a user may change, locked until the transaction ends.
+
+    Raises
+    ------
+    Refused
+        ``layer`` where there is none of this name, ``owner`` where it is not the user's.
+    """
+    layer = Layer.objects.select_for_update().filter(name=name).first()
+    if layer is None:
+        raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
+    check_editable(user, layer)
+    return layer
+
+
+def check_editable(user, layer: Layer) -> None:
+    """Raise Refused unless a user may change a layer."""
+    if not layer.editable_by(user):
+        raise Refused("owner", f"only its owner, or staff, may change a layer; {layer.name!r} is somebody else's")
+
+
+def _put_in_use(layer):
+    """Have the engine use a layer's version, and let go of those that nothing reads any more."""
+    _without_redis(layer.name, lambda: _send(layer, "layer", version=layer.version))
+    layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
+    announce(layer)
+
+
+@receiver(post_delete, sender=Layer)
+def _deleted(instance, **_):
+    transaction.on_commit(lambda: _drop(instance))
+
+
+def _drop(layer):
+    _without_redis(layer.name, lambda: _send(layer, "drop_layer"))
+    layer_store().drop(layer.name)
+    announce(layer, status="deleted")
+
+
+def _without_redis(name, tell):
+    # The database is the truth: without Redis (a command run before the start) the next reconciliation tells.
+    try:
+        tell()
+    except (redis.ConnectionError, ConnectionError) as error:
+        logger.warning("the change of layer %s is told at the next start: %s", name, error)
+
+
+def _key(document):
+    key = document.get("id") if isinstance(document, dict) and document.get("type") == "Feature" else None
+    if isinstance(key, int) and not isinstance(key, bool):
+        key = str(key)
+    if not isinstance(key, str) or not 0 < len(key) <= MAX_KEY_CHARACTERS:
+        rule = f"upsert must hold GeoJSON features with an id of 1 to {MAX_KEY_CHARACTERS} characters"
+        raise Refused("features", f"{rule}; got {document!r:.120}")
+    if not isinstance(document.get("properties") or {}, dict):
+        raise Refused(
+            "features", f"the properties of feature {key!r} must be an object; got {document['properties']!r:.80}"
+        )
+    return key
+
+
+def _geometry(document, key):
+    try:
+        return shapely.from_geojson(orjson.dumps(document.get("geometry")))
+    except shapely.errors.GEOSException as error:
+        raise Refused("features", f"the geometry of feature {key!r} must be one of GeoJSON; got: {error}") from None

@@ -1,0 +1,125 @@
+"""``/layers/``: layers over HTTP, for whoever has logged in. Answers are JSON; an error says the rule and the value."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.views.decorators.cache import never_cache
+
+from streaming.layers import Wanted
+from webapp.layers.drawing import draw, parse_box, parse_zoom
+from webapp.layers.imports import Label, begin_upload, cancel_import
+from webapp.layers.versions import changeable, edit_features
+from webapp.models import Layer
+from webapp.queries import Refused
+
+STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413}
+MAX_KEYS = 1_000
+
+
+def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Return a view of functions by HTTP method; what they refuse becomes an answer with a fitting status."""
+
+    @never_cache
+    def view(request: HttpRequest, *arguments, **named):
+        if not request.user.is_authenticated:
+            return _error(401, "log in first")
+        if request.method not in methods:
+            return _error(405, f"method must be one of {', '.join(methods)}; got {request.method}")
+        try:
+            return methods[request.method](request, *arguments, **named)
+        except Refused as refused:
+            return _error(STATUSES.get(refused.code, 400), refused.message)
+        except MultiPartParserError as error:
+            return _error(400, f"a file must arrive as a whole; got: {error}")
+
+    return wraps(next(iter(methods.values())))(view)
+
+
+def _error(status, message):
+    return JsonResponse({"error": message}, status=status)
+
+
+def _layers(request):
+    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.all()]})
+
+
+def _upload(request):
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if length.isdigit() and int(length) > settings.LAYER_UPLOAD_BYTES:
+        raise Refused("size", f"a file may have at most {settings.LAYER_UPLOAD_BYTES:,} bytes; got {int(length):,}")
+    upload = request.FILES.get("file")
+    if upload is None:
+        raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
+    form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
+    wanted = Wanted(form["crs"], form["key"], form["table"])
+    layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"]), wanted)
+    return JsonResponse({"layer": layer.document()}, status=202)
+
+
+def _cancel(request, name):
+    return JsonResponse({"layer": cancel_import(request.user, name).document()})
+
+
+def _one(request, name):
+    return JsonResponse({"layer": _known(name).document()})
+
+
+def _drop(request, name):
+    with transaction.atomic():
+        changeable(request.user, name).delete()
+    return HttpResponse(status=204)
+
+
+def _features(request, name):
+    layer, asked = _known(name), request.GET
+    version = asked.get("version") or str(layer.version or "")
+    if not (version.isascii() and version.isdigit()):
+        raise Refused("fields", f"version must be the number of a version of layer {name!r}; got {version!r:.20}")
+    box = parse_box(asked["bbox"]) if asked.get("bbox") else None
+    zoom = parse_zoom(asked["zoom"]) if asked.get("zoom") else None
+    keys = asked.getlist("key")[:MAX_KEYS] or None
+    return HttpResponse(draw(layer, int(version), box, zoom, keys), content_type="application/geo+json")
+
+
+def _edit(request, name):
+    document = _document(request)
+    version, upserts, removed = document.get("version"), document.get("upsert", []), document.get("remove", [])
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise Refused("fields", f"version must be the number of the version that is edited; got {version!r:.80}")
+    for field, value in (("upsert", upserts), ("remove", removed)):
+        if not isinstance(value, list) or len(value) > settings.LAYER_EDIT_FEATURES:
+            raise Refused(
+                "fields", f"{field} must be a list of at most {settings.LAYER_EDIT_FEATURES}; got {value!r:.80}"
+            )
+    if not all(isinstance(key, str) for key in removed):
+        raise Refused("fields", f"remove must be a list of keys; got {removed!r:.80}")
+    return JsonResponse({"version": edit_features(request.user, name, version, upserts, removed)})
+
+
+def _document(request) -> dict[str, Any]:
+    try:
+        document = orjson.loads(request.body)
+    except orjson.JSONDecodeError as error:
+        raise Refused("json", f"an edit must be a JSON object; {error}") from None
+    if not isinstance(document, dict) or set(document) - {"version", "upsert", "remove"}:
+        raise Refused("json", f"an edit must be an object with version, upsert and remove; got {document!r:.80}")
+    return document
+
+
+def _known(name) -> Layer:
+    layer = Layer.objects.filter(name=name).first()
+    if layer is None:
+        raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
+    return layer
+
+
+layers = answering(GET=_layers, POST=_upload)
+layer = answering(GET=_one, DELETE=_drop)
+cancel = answering(POST=_cancel)
+features = answering(GET=_features, PATCH=_edit)

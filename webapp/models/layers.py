@@ -1,0 +1,77 @@
+"""Layers: what people know of the stored tables that streams are joined with."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+
+from streaming.layers import Summary
+from webapp.models.spaces import Space
+from webapp.models.streams import NAME_RULE
+
+
+class Layer(models.Model):
+    """A layer; its features are in the files of its newest version (`streaming.layers.store`).
+
+    `version` is the one in use, whatever has become of the last import. `run` names the import that may change this
+    row: one that is cancelled, or overtaken, is not it any more. `heartbeat` is when the import last gave a sign of
+    life, empty while it waits for its turn.
+    """
+
+    IMPORTING, READY, FAILED, CANCELLED = "importing", "ready", "failed", "cancelled"
+    STATUSES = [(status, status) for status in (IMPORTING, READY, FAILED, CANCELLED)]
+
+    name = models.SlugField("name", max_length=40, unique=True, validators=[NAME_RULE], help_text="Fixed once saved.")
+    title = models.CharField("title", max_length=80, blank=True)
+    space = models.ForeignKey(Space, models.PROTECT, related_name="layers", verbose_name="space", editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="layers", verbose_name="owner"
+    )
+    version = models.PositiveBigIntegerField("version", null=True, editable=False)
+    features = models.PositiveBigIntegerField("features", default=0, editable=False)
+    bounds = models.JSONField("bounds", null=True, editable=False)
+    geometry_types = models.JSONField("geometry types", default=list, editable=False)
+    status = models.CharField("status", max_length=10, choices=STATUSES, default=IMPORTING, db_index=True)
+    progress = models.FloatField("progress", default=0.0, editable=False)
+    error = models.TextField("error", blank=True)
+    problems = models.JSONField("problems", default=list, editable=False)
+    problem_count = models.PositiveBigIntegerField("problems", default=0, editable=False)
+    run = models.UUIDField(default=uuid.uuid4, editable=False)
+    heartbeat = models.DateTimeField(null=True, editable=False)
+    created = models.DateTimeField("created", auto_now_add=True)
+    updated = models.DateTimeField("updated", auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    def editable_by(self, user) -> bool:
+        """Tell whether a user may change or drop this layer."""
+        return user.is_staff or (self.owner_id is not None and self.owner_id == user.pk)
+
+    def take(self, version: int, summary: Summary) -> None:
+        """Become another version."""
+        self.version, self.features = version, summary.features
+        self.geometry_types = list(summary.geometry_types)
+        n = len(summary.bounds) // 2
+        sides = (0, min(1, n - 1), n, n + min(1, n - 1))
+        self.bounds = [summary.bounds[side] for side in sides] if summary.features else None
+
+    def document(self) -> dict:
+        """Return what clients are told of this layer."""
+        return {
+            "name": self.name,
+            "title": str(self),
+            "version": self.version,
+            "status": self.status,
+            "progress": round(self.progress, 3),
+            "error": self.error or None,
+            "problems": self.problems,
+            "problem_count": self.problem_count,
+            "features": self.features,
+            "bounds": self.bounds,
+            "geometry_types": self.geometry_types,
+            "stream_space": self.space_id,
+        }

@@ -80,7 +80,7 @@ class Features:
     def shapes(self, rows: np.ndarray) -> np.ndarray:
         """Return the geometries of features, prepared; of one without geometry, its box in the plane."""
         wanted = np.unique(rows)
-        wanted = wanted[np.equal(self._shapes[wanted], None)]
+        wanted = wanted[shapely.is_missing(self._shapes[wanted])]
         if len(wanted):
             made = shapes_of(_one_batch(self.table.select(["bounds", "geometry"]).take(pa.array(wanted))))
             shapely.prepare(made)

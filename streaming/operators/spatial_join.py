@@ -188,7 +188,8 @@ class Comparison:
         at, feature = meeting.pairs(elements, rows)
         together = np.zeros((len(rows), len(self.features)), dtype=bool)
         together[at, feature] = True
-        return np.nonzero(~together)
+        at, feature = np.nonzero(~together)
+        return at, feature
 
     def distances(self, elements: Elements, rows: np.ndarray, feature: np.ndarray) -> np.ndarray:
         """Return the distances of pairs (row, feature) where the predicate is one of distance; otherwise NaN."""
@@ -297,7 +298,7 @@ class _Shapes:
     def of(self, at):
         """Return the shapes at positions."""
         wanted = np.unique(at)
-        wanted = wanted[np.equal(self._made[wanted], None)]
+        wanted = wanted[shapely.is_missing(self._made[wanted])]
         if len(wanted):
             self._made[wanted] = self._make(wanted)
         return self._made[at]

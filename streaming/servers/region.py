@@ -122,15 +122,10 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     writer = _Writer(known, cold, inbox.departures, before, after)
     rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer)]
     position = np.searchsorted(region.pair_key[rest], new.key)
-    pairs = (
-        np.insert(kept[rest], position, fresh)
-        for kept, fresh in (
-            (region.pair_key, new.key),
-            (region.pair_query, new.query),
-            (region.pair_partner, new.partner),
-        )
-    )
-    state = Region(objects, cold, *pairs, now_us)
+    pair_key = np.insert(region.pair_key[rest], position, new.key)
+    pair_query = np.insert(region.pair_query[rest], position, new.query)
+    pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
+    state = Region(objects, cold, pair_key, pair_query, pair_partner, now_us)
     snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
     counters = {"objects": len(objects), "results": sum(table.num_rows for table in rows)}

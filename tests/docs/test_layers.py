@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from streaming.layers.unpack import ARCHIVES, SUFFIXES, ZIPPED_ONLY
+from tests.webapp.conftest import earth as earth
 from tests.webapp.conftest import project as project
 from tests.webapp.conftest import user as user
 from tests.webapp.test_layers import changed, edit, folder, site, squares, upload  # noqa: F401

@@ -53,7 +53,7 @@ def random_feature(rng, key):
 
 
 def random_plan(rng):
-    predicate = rng.choice(PREDICATES)
+    predicate = rng.choice([*PREDICATES, "dwithin", "dwithin"])
     join = {"layer": rng.choice(LAYERS), "predicate": predicate, "where": rng.choice(["", "", "kind = 'port'"])}
     if predicate == "dwithin":
         join["distance"] = rng.choice([0.0, 30_000.0, 80_000.0])

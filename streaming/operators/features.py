@@ -44,6 +44,7 @@ class Features:
         self.key_hash = self.table["key_hash"].to_numpy()
         self.bounds = bounds_of(self.table["bounds"])
         self._shapes = np.full(len(self), None, dtype=object)
+        self._spans = np.empty((len(self), 2))
         self._masks: dict[tuple[str, tuple[Filter, ...]], np.ndarray] = {}
 
     @classmethod
@@ -79,13 +80,26 @@ class Features:
 
     def shapes(self, rows: np.ndarray) -> np.ndarray:
         """Return the geometries of features, prepared; of one without geometry, its box in the plane."""
+        self._read(rows)
+        return self._shapes[rows]
+
+    def spans(self, rows: np.ndarray) -> np.ndarray:
+        """Return from where to where the geometries of features reach in the first dimension, float64 of (K, 2).
+
+        Boxes are kept within one turn of a circle, geometries as they were drawn.
+        """
+        self._read(rows)
+        return self._spans[rows]
+
+    def _read(self, rows):
+        """Read and prepare the geometries that nobody has asked for before."""
         wanted = np.unique(rows)
         wanted = wanted[shapely.is_missing(self._shapes[wanted])]
         if len(wanted):
             made = shapes_of(_one_batch(self.table.select(["bounds", "geometry"]).take(pa.array(wanted))))
             shapely.prepare(made)
             self._shapes[wanted] = made
-        return self._shapes[rows]
+            self._spans[wanted] = shapely.bounds(made)[:, [0, 2]]
 
     def passing(self, where: str, filters: tuple[Filter, ...]) -> np.ndarray:
         """Tell which features pass a filter over properties and others besides (lambda), bool of shape (M,)."""

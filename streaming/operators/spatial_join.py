@@ -271,12 +271,13 @@ class Comparison:
                 return closer_than(shapes.of(at), partners, np.nextafter(self.limit, np.inf))
             return shapely.dwithin(partners, shapes.of(at), self.limit)
         points = shapes.points(at) if self.predicate in OF_POINTS else None
-        places = shapely.bounds(partners)[:, [0, 2]] if len(self._turns()) > 1 else None
+        spans = self.features.spans(feature)
         holds = np.zeros(len(at), dtype=bool)
         for turn in self._turns():
-            # Boxes are kept within one turn, geometries as they were drawn.
             low, high = shapes.plane[at, 0] + turn, shapes.plane[at, 2] + turn
-            wanted = slice(None) if places is None else (low <= places[:, 1]) & (places[:, 0] <= high)
+            wanted = np.flatnonzero((low <= spans[:, 1]) & (spans[:, 0] <= high))
+            if not len(wanted):
+                continue
             if points is not None:
                 x, y = points[wanted].T
                 holds[wanted] |= OF_POINTS[self.predicate](partners[wanted], x + turn, y)

@@ -1,11 +1,13 @@
 """Commands to the database of a running Lookout: JSON ``[name, argument, ...]`` a line, a JSON answer a line."""
 
+import io
 import json
 import sys
 
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 
-from webapp.models import ApiToken, Event, LoginLink, Query, Space, Stream
+from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
 
 
 def token(name: str, staff: bool) -> str:
@@ -45,6 +47,16 @@ def remove_stream(name: str) -> None:
     Stream.objects.get(name=name).delete()
 
 
+def import_layer(path: str, name: str, key: str) -> None:
+    """Import a file as the command does."""
+    call_command("import_layer", path, name=name, key=key, stdout=io.StringIO(), stderr=io.StringIO())
+
+
+def drop_layer(name: str) -> None:
+    """Delete a layer as the admin does."""
+    Layer.objects.get(name=name).delete()
+
+
 def add_space(name: str, definition: dict) -> None:
     """Save a space as the admin does."""
     space = Space(name=name, definition=definition)
@@ -78,6 +90,8 @@ COMMANDS = {
     "add_stream": add_stream,
     "enable_stream": enable_stream,
     "remove_stream": remove_stream,
+    "import_layer": import_layer,
+    "drop_layer": drop_layer,
     "add_space": add_space,
     "remove_space": remove_space,
     "forget_query": forget_query,

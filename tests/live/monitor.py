@@ -42,7 +42,8 @@ class Monitor:
     Attributes
     ----------
     answers : dict
-        By query, the rows of its answer by key; without the query where it is not known.
+        By query, the rows of its answer by key, those of a join by (key, partner's key); without the query where it is
+        not known.
     subscribed : set of int
         The queries that it subscribes to; views are not among them.
     statuses, streams : dict
@@ -59,7 +60,7 @@ class Monitor:
 
     def __init__(self, url: str, token: str, form: str = "json") -> None:
         self.url, self.token, self.form = url, token, form
-        self.answers: dict[int, dict[str, dict]] = {}
+        self.answers: dict[int, dict[str | tuple[str, str], dict]] = {}
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
         self.engines: dict[str, dict] = {}
@@ -233,7 +234,7 @@ class Monitor:
             self.errors.append(message)
 
     def _take_snapshot(self, message, rows):
-        query, answer = message["query"], {row["key"]: _kept(row) for row in rows}
+        query, answer = message["query"], {_member(row): _kept(row) for row in rows}
         self.snapshots += 1
         self._snapshot_counts[query] = self.snapshots_of(query) + 1
         self.resyncs += message["resync"]
@@ -256,12 +257,12 @@ class Monitor:
         self._batches[query] = batch
         answer = self.answers[query]
         for row in rows:
-            if (row["sign"] == "+") == (row["key"] in answer):
+            if (row["sign"] == "+") == (_member(row) in answer):
                 self.faults.append(f"query {query}: {row['sign']} of {row['key']} in batch {batch}")
             if row["sign"] == "-":
-                answer.pop(row["key"], None)
+                answer.pop(_member(row), None)
             else:
-                answer[row["key"]] = _kept(row)
+                answer[_member(row)] = _kept(row)
 
     _TAKES = {
         "hello": _take_hello,
@@ -272,6 +273,10 @@ class Monitor:
         "answer.snapshot": _take_snapshot,
         "answer.change": _take_change,
     }
+
+
+def _member(row):
+    return (row["key"], row["partner"]["key"]) if "partner" in row else row["key"]
 
 
 def _kept(row):

@@ -73,10 +73,11 @@ class Features:
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return features for user-defined filters; each geometry once, however often its row comes."""
         unique, place = np.unique(rows, return_inverse=True)
-        table = self.table.select(COLUMNS).take(pa.array(rows))
+        index = pa.array(place.astype(np.int32))
+        columns = {name: self.table[name].take(pa.array(rows)) for name in COLUMNS if name != "geometry"}
         geometry = self.table["geometry"].take(pa.array(unique)).combine_chunks()
-        column = pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32)), geometry)
-        return _one_batch(table.set_column(2, "geometry", column))
+        columns["geometry"] = pa.DictionaryArray.from_arrays(index, geometry)
+        return _one_batch(pa.table(columns).select(COLUMNS))
 
     def shapes(self, rows: np.ndarray) -> np.ndarray:
         """Return the geometries of features, prepared; of one without geometry, its box in the plane."""

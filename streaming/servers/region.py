@@ -332,7 +332,8 @@ class _Writer:
                 features = registry.partners(query)
                 place, present = features.find(answers.partner[mine])
                 found.append(mine[present])
-                wanted = features.table.take(pa.array(place[present]))
+                # Never whole features: one may be a continent, and stand in thousands of rows.
+                wanted = features.table.select(["key", "properties"]).take(pa.array(place[present]))
                 taken["partner"].append(wanted["key"])
                 taken["partner_properties"].append(wanted["properties"])
                 mine = mine[~present]

@@ -107,6 +107,12 @@ def visible(user, number: int) -> Query:
     return query
 
 
+def visible_among(user, numbers: list[int]) -> list[int]:
+    """Return which of some queries a user may see the answer of, as numbers in their order."""
+    known = Query.objects.alive().select_related("owner").filter(pk__in=numbers).order_by("pk")
+    return [query.pk for query in known if query.visible_to(user)]
+
+
 def _editable(user, number):
     query = Query.objects.select_for_update().select_related("owner").filter(pk=number).first()
     if query is None or not query.visible_to(user):

@@ -15,6 +15,7 @@ import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
+import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
@@ -57,11 +58,14 @@ const socket = new Socket(page.websocket, {
   onState: (state) => store.setLink(state, now()),
   onOpen: () => {
     subscribed.clear();
+    subscriptions.clear();
     lastView = null;
   },
   onMessage: receive,
 });
 const subscribed = new Set();
+// One message for many queries: the server carries out a limited number of messages a second.
+const subscriptions = new Gathered((queries) => socket.send({ type: "query.subscribe", queries, format: "arrow" }));
 let lastView = null;
 
 const form = new QueryForm({
@@ -170,7 +174,7 @@ function subscribeQuery({ query, status }) {
   if (status === "cancelled") subscribed.delete(query);
   else if (!subscribed.has(query) && status !== "failed") {
     subscribed.add(query);
-    socket.send({ type: "query.subscribe", query, format: "arrow" });
+    subscriptions.add(query);
   }
 }
 

@@ -19,7 +19,7 @@ from webapp.consumers.viewports import Viewport
 from webapp.hub import Subscription, current_hub
 from webapp.models import Query, Stream
 from webapp.notify import LAYERS_GROUP, SHARED_GROUP, user_group
-from webapp.queries import Refused
+from webapp.queries import Refused, visible, visible_among
 
 UNAUTHENTICATED, FLOODED, TOO_BIG = 4401, 1008, 1009
 # So many refused messages at once, and one a second in the long run, before a flood ends the connection.
@@ -59,7 +59,7 @@ class Monitor(AsyncWebsocketConsumer):
         for group in self._groups():
             await self.channel_layer.group_add(group, self.channel_name)
         for message in await database_sync_to_async(self._greeting)():
-            self.say(message)
+            await self._transmit(orjson.dumps(message).decode())  # past the outbox, whose replies are bounded
         await self.hub.attach(self)
 
     async def receive(self, text_data=None, bytes_data=None):
@@ -126,10 +126,16 @@ class Monitor(AsyncWebsocketConsumer):
         """End a query."""
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
 
-    async def on_query_subscribe(self, reference, query, format):
-        """Send a query's answer from now on."""
-        await database_sync_to_async(queries.visible)(self.user, query)
-        await self.subscribe(query, format)
+    async def on_query_subscribe(self, reference, format, query=None, queries=None):
+        """Send a query's answer from now on, or those of several, without those that are not visible."""
+        if (query is None) == (queries is None):
+            raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
+        if queries is None:
+            await database_sync_to_async(visible)(self.user, query)
+            queries = [query]
+        else:
+            queries = await database_sync_to_async(visible_among)(self.user, queries)
+        self.subscriptions |= await self.hub.subscribe_all(self, queries, format)
 
     async def on_query_unsubscribe(self, reference, query):
         """Send a query's answer no more."""

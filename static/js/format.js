@@ -121,6 +121,31 @@ export function title(key, object) {
   return name ? object[name].trim() : key;
 }
 
+// Endings of files that layers come in, as docs/layers.md lists them.
+const LAYER_SUFFIX = /(\.(geojson|json|geojsonl|geojsons|ndjson|topojson|gpkg|shp|kml|fgb|gpx))?(\.gz|\.zip)?$|\.kmz$/i;
+
+/** A title for a layer from a file's name: "city_parks.geojson.gz" is "City parks". */
+export function layerTitle(fileName) {
+  const words = fileName.replace(LAYER_SUFFIX, "").replace(/[_\s-]+/g, " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A name for a layer from a file's name: lower case letters, digits, - and _, a letter first, 40 at most. */
+export function layerName(fileName) {
+  const plain = fileName.replace(LAYER_SUFFIX, "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const name = plain.replace(/[^a-z0-9-]+/g, "_").replace(/^[^a-z]+|[^a-z0-9]+$/g, "").slice(0, 40);
+  return name || "layer";
+}
+
+const TYPE_WORDS = { Point: ["point", "points"], LineString: ["line", "lines"], Polygon: ["polygon", "polygons"] };
+
+/** What a layer's features are called: "polygons", or "features" where they are mixed. */
+export function geometryTypes(types, features) {
+  const kinds = new Set((types ?? []).map((type) => type.replace("Multi", "")));
+  const words = kinds.size === 1 ? TYPE_WORDS[[...kinds][0]] : undefined;
+  return (words ?? ["feature", "features"])[features === 1 ? 0 : 1];
+}
+
 // The engine's reasons in words, by sign.
 const REASON_TEXT = {
   moved: ["moved out", "moved", "moved in"],

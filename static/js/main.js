@@ -1,6 +1,8 @@
 // Puts the page together: store, socket, map and panels.
 
 import { $, debounced } from "./dom.js";
+import { confirmed } from "./confirm.js";
+import { createLayerList, LayerForm } from "./layer-list.js";
 import { createLayers } from "./layers.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
@@ -10,6 +12,7 @@ import { createStore } from "./store.js";
 import { colour, createTheme } from "./theme.js";
 import { EventList } from "./event-list.js";
 import { formatHash, parseHash } from "./url-state.js";
+import { LayersApi } from "./layers-api.js";
 import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
@@ -63,6 +66,8 @@ const socket = new Socket(page.websocket, {
   },
   onMessage: receive,
 });
+const api = new LayersApi(page.csrf);
+const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const subscribed = new Set();
 // One message for many queries: the server carries out a limited number of messages a second.
 const subscriptions = new Gathered((queries) => socket.send({ type: "query.subscribe", queries, format: "arrow" }));
@@ -121,6 +126,24 @@ createQueryList(store, {
     events.filterBy(query.query);
   },
 });
+createLayerList(store, {
+  show: (layer) => store.showLayer(layer.name, !layer.shown),
+  zoom: zoomToLayer,
+  cancel: (layer) => tried(api.cancel(layer.name)),
+  remove: async (layer) => {
+    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
+    if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
+  },
+});
+const layerForm = new LayerForm({
+  upload: (fields, onProgress) => api.upload(fields, onProgress),
+  names: () => [...store.layers.keys()],
+  onOpen: () => tabs.show("layers"),
+  onDone: (layer) => {
+    if (!store.layers.has(layer.name)) store.apply({ type: "layer.status", layer }, now());
+    arriving.add(layer.name);
+  },
+});
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
 createStatusBar(store, now);
 createSearch(store, (slot) => {
@@ -149,6 +172,7 @@ for (const button of document.querySelectorAll("[data-new-query]")) button.addEv
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
 store.on("streams", subscribeView);
+store.on("layers", showArrived);
 setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
@@ -166,7 +190,10 @@ socket.connect();
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   store.apply(message, now());
-  if (message.type === "hello") subscribeView();
+  if (message.type === "hello") {
+    subscribeView();
+    listLayers();
+  }
   if (message.type === "query.status") subscribeQuery(message);
 }
 
@@ -199,6 +226,43 @@ async function ask(message, done) {
   } catch (error) {
     toast(error.message, "error");
   }
+}
+
+/** Wait for a change of a layer; an error becomes a toast. */
+async function tried(promise, done) {
+  try {
+    await promise;
+    if (done) toast(done);
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}
+
+async function listLayers() {
+  try {
+    store.apply({ type: "layers.listed", layers: await api.list() }, now());
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}
+
+/** Draw what this page uploaded once it is there, and fly to it. */
+function showArrived() {
+  for (const name of arriving) {
+    const layer = store.layers.get(name);
+    if (layer?.status === "importing") continue;
+    arriving.delete(name);
+    if (layer?.status !== "ready") continue;
+    store.showLayer(name, true);
+    zoomToLayer(layer);
+  }
+}
+
+function zoomToLayer({ name, bounds }) {
+  store.showLayer(name, true);
+  if (!bounds) return;
+  const [west, south, east, north] = bounds;
+  map.fitBox({ lo: [west, south], hi: [east, north] });
 }
 
 function showQueries() {
@@ -236,6 +300,7 @@ function writeHash() {
 
 function escape() {
   if (form.open) return form.close();
+  if (layerForm.open) return layerForm.close();
   tooltip.hide();
   store.select(null);
   document.activeElement?.blur();

@@ -3,6 +3,7 @@
 import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
 
 export const COLOURS = 8;
+export const LAYER_COLOURS = 6;
 export const EVENTS_KEPT = 2000;
 export const LIVE_STATUSES = ["pending", "running", "paused", "failed"];
 
@@ -20,6 +21,8 @@ class Store {
     this.objects = new Objects();
     this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
+    this.layers = new Map(); // name -> the last layer.status, with {colour, shown, truncated}
+    this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Set of slots, of views and queries alike
     this.events = []; // newest last
@@ -37,7 +40,7 @@ class Store {
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, streams, events, status, selection. */
+  /** Call `listener` after every change of a topic: objects, queries, streams, layers, events, status, selection. */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -75,6 +78,22 @@ class Store {
     this.queries.get(query).shown = shown;
     for (const slot of this.answers.get(query) ?? []) recolour(this, slot);
     this.emit("queries", "objects");
+  }
+
+  /** Draw a layer on the map, or not. */
+  showLayer(name, shown) {
+    const layer = this.layers.get(name);
+    if (!layer || layer.shown === shown) return;
+    this.layers.set(name, { ...layer, shown });
+    this.emit("layers");
+  }
+
+  /** Keep whether more of a layer is in view than is drawn. */
+  truncateLayer(name, truncated) {
+    const layer = this.layers.get(name);
+    if (!layer || layer.truncated === truncated) return;
+    this.layers.set(name, { ...layer, truncated });
+    this.emit("layers");
   }
 
   readEvents() {
@@ -130,6 +149,7 @@ const REDUCERS = {
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
     store.restated = new Set();
+    store.toldLayers = new Set();
     store.streams = new Map(
       message.streams.map((s) => [
         s.name,
@@ -153,6 +173,21 @@ const REDUCERS = {
       store.queries.set(message.query, { shown: true, ...known, ...status, colour });
     }
     return topics;
+  },
+
+  "layer.status"(store, { layer }) {
+    store.toldLayers.add(layer.name);
+    if (layer.status === "deleted") store.layers.delete(layer.name);
+    else keepLayer(store, layer);
+    return ["layers"];
+  },
+
+  /** The answer of `GET /layers/`, asked for after a greeting. */
+  "layers.listed"(store, { layers }) {
+    const listed = new Set(layers.map(({ name }) => name));
+    for (const name of store.layers.keys()) if (!listed.has(name) && !store.toldLayers.has(name)) store.layers.delete(name);
+    for (const layer of layers) if (!store.toldLayers.has(layer.name)) keepLayer(store, layer);
+    return ["layers"];
   },
 
   "view.status"(store, message) {
@@ -301,9 +336,20 @@ function dropAnswer(store, query) {
 }
 
 function freeColour(store, query) {
-  const used = new Set([...store.queries.values()].map((q) => q.colour));
-  for (let colour = 0; colour < COLOURS; colour++) if (!used.has(colour)) return colour;
-  return query % COLOURS;
+  return freeOf(COLOURS, store.queries, query);
+}
+
+function keepLayer(store, layer) {
+  const known = store.layers.get(layer.name);
+  const colour = known?.colour ?? freeOf(LAYER_COLOURS, store.layers, store.layers.size);
+  store.layers.set(layer.name, { shown: false, truncated: false, ...known, ...layer, colour });
+}
+
+/** The first colour that nothing has yet; where all are taken, one by a number. */
+function freeOf(colours, things, number) {
+  const used = new Set([...things.values()].map((thing) => thing.colour));
+  for (let colour = 0; colour < colours; colour++) if (!used.has(colour)) return colour;
+  return number % colours;
 }
 
 /** Record an event of a user's query; views have none. */

@@ -42,6 +42,7 @@ function createRow(store, name, actions) {
     progress: h("div", { class: "progress-row", hidden: true }),
     bar: h("progress", { max: "1", "aria-label": "Import" }),
     error: h("p", { class: "field-error", role: "alert", hidden: true }),
+    truncated: h("p", { class: "query-note hint", hidden: true }),
     problems: h("details", { class: "problems", hidden: true }),
   };
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
@@ -54,7 +55,7 @@ function createRow(store, name, actions) {
     open.setAttribute("aria-expanded", String(!menu.hidden));
   });
   const element = h("li", { class: "query layer", "data-layer": name },
-    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.error, parts.problems, menu);
+    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.truncated, parts.error, parts.problems, menu);
   return { element, update: (layer) => update(layer, element, parts, needsVersion) };
 }
 
@@ -76,6 +77,8 @@ function update(layer, element, parts, needsVersion) {
   parts.bar.value = layer.progress;
   parts.error.hidden = !layer.error;
   setText(parts.error, layer.error ?? "");
+  parts.truncated.hidden = !layer.shown || !layer.truncated;
+  setText(parts.truncated, "Only the largest 5,000 features in view are drawn. Zoom in for all.");
   showProblems(parts.problems, layer);
 }
 

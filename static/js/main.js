@@ -10,8 +10,10 @@ import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore } from "./store.js";
 import { colour, createTheme } from "./theme.js";
+import { createFeaturePanel } from "./feature-panel.js";
 import { EventList } from "./event-list.js";
 import { formatHash, parseHash } from "./url-state.js";
+import { FeatureLayers } from "./feature-layers.js";
 import { LayersApi } from "./layers-api.js";
 import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
 import { MonitorMap } from "./map.js";
@@ -24,7 +26,7 @@ import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
 import { toast } from "./toasts.js";
 import { KINDS } from "./objects.js";
-import { COLOURS } from "./store.js";
+import { COLOURS, LAYER_COLOURS } from "./store.js";
 
 const { L, topojson, Arrow } = window;
 const VIEW_MARGIN = 0.2; // of the viewport, on every side
@@ -50,6 +52,8 @@ const map = new MonitorMap($("map"), {
   worldUrl: document.body.dataset.world,
   start: opened,
 });
+const api = new LayersApi(page.csrf);
+const features = new FeatureLayers(L, map.leaflet, { store, api, palette: palette.read, onError: (text) => toast(text, "error") });
 const editor = new RectangleEditor(L, map.leaflet, {
   onChange: (rectangle) => form.showNumbers(rectangle),
   colour: () => palette.read().accent,
@@ -66,7 +70,6 @@ const socket = new Socket(page.websocket, {
   },
   onMessage: receive,
 });
-const api = new LayersApi(page.csrf);
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const subscribed = new Set();
 // One message for many queries: the server carries out a limited number of messages a second.
@@ -107,9 +110,12 @@ const tooltip = new Tooltip({
   now,
   map: map.leaflet,
   layer: map.objects,
+  features,
   disabled: () => editor.active,
   onPick: (slot) => pick(slot),
+  onPickFeature: (found) => store.selectFeature(found),
 });
+createFeaturePanel(store);
 
 createQueryList(store, {
   zoom: (query) => map.fitBox(query.plan.compare),
@@ -153,6 +159,7 @@ createSearch(store, (slot) => {
 const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
+  features.restyle();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
@@ -313,6 +320,7 @@ function createPalette() {
     colours ??= {
       kinds: KINDS.map(colour),
       queries: Array.from({ length: COLOURS }, (_, i) => colour(`q${i}`)),
+      layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
       sea: colour("map-sea"),

@@ -37,6 +37,7 @@ class Store {
     this.clockOffsetMs = 0; // server minus this computer
     this.restated = null; // after a greeting: the queries that the server told of
     this.selected = null; // {stream, key}
+    this.selectedFeature = null; // {layer, key, properties}
     this.listeners = new Map();
   }
 
@@ -66,6 +67,14 @@ class Store {
 
   select(stream, key) {
     this.selected = stream === null ? null : { stream, key };
+    this.selectedFeature = null;
+    this.emit("selection");
+  }
+
+  /** Select a feature `{layer, key, properties}` of a layer, in place of an object. */
+  selectFeature(feature) {
+    this.selected = null;
+    this.selectedFeature = feature;
     this.emit("selection");
   }
 

@@ -10,7 +10,8 @@ import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore } from "./store.js";
 import { colour, createTheme } from "./theme.js";
-import { createFeaturePanel } from "./feature-panel.js";
+import { FeatureEditor } from "./feature-editor.js";
+import { FeaturePanel } from "./feature-panel.js";
 import { EventList } from "./event-list.js";
 import { formatHash, parseHash } from "./url-state.js";
 import { FeatureLayers } from "./feature-layers.js";
@@ -111,11 +112,15 @@ const tooltip = new Tooltip({
   map: map.leaflet,
   layer: map.objects,
   features,
-  disabled: () => editor.active,
+  disabled: () => editor.active || featureEditor.active,
   onPick: (slot) => pick(slot),
   onPickFeature: (found) => store.selectFeature(found),
 });
-createFeaturePanel(store);
+const featureEditor = new FeatureEditor(L, map.leaflet, {
+  colour: () => palette.read().accent,
+  onChange: () => featurePanel.refresh(),
+});
+const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
 createQueryList(store, {
   zoom: (query) => map.fitBox(query.plan.compare),
@@ -135,6 +140,9 @@ createQueryList(store, {
 createLayerList(store, {
   show: (layer) => store.showLayer(layer.name, !layer.shown),
   zoom: zoomToLayer,
+  drawPoint: (layer) => drawFeature(layer, "Point"),
+  drawLine: (layer) => drawFeature(layer, "LineString"),
+  drawPolygon: (layer) => drawFeature(layer, "Polygon"),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
     const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
@@ -160,6 +168,7 @@ const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
   features.restyle();
+  featureEditor.recolour();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
@@ -272,6 +281,11 @@ function zoomToLayer({ name, bounds }) {
   map.fitBox({ lo: [west, south], hi: [east, north] });
 }
 
+function drawFeature(layer, kind) {
+  store.showLayer(layer.name, true);
+  featurePanel.draw(layer, kind);
+}
+
 function showQueries() {
   map.showQueries(store.listed(), form.open ? form.query?.query : undefined);
 }
@@ -307,6 +321,7 @@ function writeHash() {
 
 function escape() {
   if (form.open) return form.close();
+  if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
   tooltip.hide();
   store.select(null);

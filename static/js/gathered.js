@@ -5,7 +5,7 @@ const MOST = 1000; // of one message, as the server allows
 
 export class Gathered {
   /** @param {function} passOn called with a list of at most `MOST`, soon after the first of them was added */
-  constructor(passOn, { later = setTimeout } = {}) {
+  constructor(passOn, { later = (run, ms) => setTimeout(run, ms) } = {}) {
     Object.assign(this, { passOn, later, waiting: new Set(), due: false });
   }
 

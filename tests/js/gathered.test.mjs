@@ -38,3 +38,15 @@ test("what comes after a list was passed on is in the next one", () => {
   pass();
   assert.deepEqual(lists, [[1], [2]]);
 });
+
+test("the page's own timer is called as browsers want it: not as a method of something else", async (t) => {
+  const owners = [];
+  t.mock.method(globalThis, "setTimeout", function (run) {
+    owners.push(this);
+    run();
+  });
+  const lists = [];
+  new Gathered((list) => lists.push(list)).add(1);
+  assert.deepEqual(lists, [[1]]);
+  assert.ok(owners.every((owner) => owner === undefined || owner === globalThis));
+});

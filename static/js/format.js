@@ -146,6 +146,31 @@ export function geometryTypes(types, features) {
   return (words ?? ["feature", "features"])[features === 1 ? 0 : 1];
 }
 
+/** The predicates of joins: name, as a verb between an object and its partner, in words for a choice. */
+export const PREDICATES = [
+  ["intersects", "in or touching", "intersects: meets it anywhere"],
+  ["within", "within", "within: lies in it"],
+  ["dwithin", "near", "within a distance of it"],
+  ["covered_by", "covered by", "covered by: lies in it or on its border"],
+  ["contains", "containing", "contains: has it inside"],
+  ["covers", "covering", "covers: has it inside or on the border"],
+  ["touches", "touching", "touches: meets its border alone"],
+  ["crosses", "crossing", "crosses: passes through it"],
+  ["overlaps", "overlapping", "overlaps: shares a part of it"],
+  ["equals", "equal to", "equals: is the same shape"],
+  ["disjoint", "apart from", "disjoint: does not meet it"],
+  ["boxes", "with its box meeting", "boxes: their boxes meet"],
+];
+
+/** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
+export function planText(plan, titleOf) {
+  if (plan?.kind !== "join") return plan?.report ?? "inside";
+  const { layer, stream, predicate, distance } = plan.join;
+  const partner = titleOf(layer ? "layer" : "stream", layer ?? stream);
+  if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
+  return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
+}
+
 // The engine's reasons in words, by sign.
 const REASON_TEXT = {
   moved: ["moved out", "moved", "moved in"],
@@ -166,6 +191,9 @@ export function reason(name, sign) {
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
+  if (/\bjoin: where/.test(text)) return "partnerWhere";
+  if (/\bdistance\b/.test(text)) return "distance";
+  if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
   if (/\bwhere\b|filter|cql/.test(text)) return "where";
   if (/longitude|latitude|\barea\b|\bcompare\b|\blo\b|\bhi\b|rectangle/.test(text)) return "box";
   if (/\bname\b/.test(text) && !/stream/.test(text)) return "name";

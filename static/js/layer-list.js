@@ -6,7 +6,7 @@ import { count, geometryTypes, layerName, layerTitle } from "./format.js";
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
 
-/** @param {object} actions `show`, `zoom`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
+/** @param {object} actions `show`, `zoom`, `join`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
 export function createLayerList(store, actions) {
   const rows = new Map();
   const list = $("layer-list");
@@ -46,7 +46,7 @@ function createRow(store, name, actions) {
     problems: h("details", { class: "problems", hidden: true }),
   };
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
-  const needsVersion = [button("zoom", "zoom", "Zoom to"),
+  const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"),
     button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
   const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Remove", "danger"));
   const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },

@@ -19,6 +19,7 @@ import { LayersApi } from "./layers-api.js";
 import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
+import { boxOf } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
 import { Gathered } from "./gathered.js";
@@ -123,10 +124,10 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
 const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
 createQueryList(store, {
-  zoom: (query) => map.fitBox(query.plan.compare),
+  zoom: zoomToQuery,
   show: (query) => store.show(query.query, !query.shown),
   edit: (query) => {
-    map.fitBox(query.plan.compare);
+    zoomToQuery(query);
     form.start(query);
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
@@ -143,6 +144,10 @@ createLayerList(store, {
   drawPoint: (layer) => drawFeature(layer, "Point"),
   drawLine: (layer) => drawFeature(layer, "LineString"),
   drawPolygon: (layer) => drawFeature(layer, "Polygon"),
+  join: (layer) => {
+    store.showLayer(layer.name, true);
+    form.start(null, layer.name);
+  },
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
     const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
@@ -279,6 +284,14 @@ function zoomToLayer({ name, bounds }) {
   if (!bounds) return;
   const [west, south, east, north] = bounds;
   map.fitBox({ lo: [west, south], hi: [east, north] });
+}
+
+/** Fly to a query's rectangle, or to the layer that it joins. */
+function zoomToQuery({ plan }) {
+  const box = boxOf(plan);
+  const layer = store.layers.get(plan.join?.layer);
+  if (box) map.fitBox(box);
+  else if (layer) zoomToLayer(layer);
 }
 
 function drawFeature(layer, kind) {

@@ -1,7 +1,7 @@
 // The list of queries: how each stands, how many objects it holds, and what can be done with it.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
-import { count } from "./format.js";
+import { count, planText } from "./format.js";
 
 const REFRESH_MS = 200;
 
@@ -28,7 +28,7 @@ export function createQueryList(store, actions) {
     $("queries-empty").hidden = queries.length > 0;
     setText($("query-count"), queries.length > 0 ? String(queries.length) : "");
   };
-  store.on("queries objects streams", coalesced(render, REFRESH_MS));
+  store.on("queries objects streams layers", coalesced(render, REFRESH_MS));
   render();
 }
 
@@ -73,7 +73,8 @@ function update(store, query, element, parts) {
   const where = query.plan?.where ? " \u00b7 filtered" : "";
   const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
-  setText(parts.about, `${stream}, ${query.plan?.report ?? "inside"}${where}${owner}`);
+  const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
+  setText(parts.about, `${stream}, ${planText(query.plan, titleOf)}${where}${owner}`);
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
   setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");

@@ -1,8 +1,10 @@
 // The shown layers' features on one canvas below the objects: fetched for the view, as fine as its zoom shows them.
 
-import { featureRank, featureStyle, turnOf, viewOf } from "./features.js";
+import { coalesced } from "./dom.js";
+import { countStyle, featureRank, featureStyle, pairedCounts, turnOf, viewOf } from "./features.js";
 
 const HIT_PX = 5;
+const RESTYLE_MS = 250;
 const POINT_PX = 5;
 
 export class FeatureLayers {
@@ -21,6 +23,7 @@ export class FeatureLayers {
     map.on("moveend", () => this.refresh());
     this.store.on("layers", () => this.refresh());
     this.store.on("selection", () => this.restyle());
+    this.store.on("pairs", coalesced(() => this.restyle(), RESTYLE_MS));
   }
 
   /** Fetch what the view and the layers' versions ask for, and remove what is not shown any more. */
@@ -67,9 +70,10 @@ export class FeatureLayers {
   }
 
   #restyle(name, key) {
+    const paired = this.#paired(name);
     for (const item of this.drawn.get(name)?.items ?? []) {
       if (key !== undefined && item.key !== key) continue;
-      const style = this.#style(name, item);
+      const style = this.#style(name, item, paired);
       const text = JSON.stringify(style);
       if (text === item.style) continue;
       item.style = text;
@@ -77,18 +81,28 @@ export class FeatureLayers {
     }
   }
 
-  #style(name, { key, rank }) {
+  #paired(name) {
+    const joins = this.store.joinsOf(name);
+    return { joins, ...pairedCounts(joins) };
+  }
+
+  #style(name, { key, rank }, paired) {
     const layer = this.store.layers.get(name);
     const is = (one) => one?.layer === name && one.key === key;
     const colours = this.palette();
-    return featureStyle({
+    const partOf = paired.joins.find(({ counts }) => counts.has(key));
+    const style = featureStyle({
       rank,
       colour: colours.layers[layer?.colour ?? 0],
       accent: colours.accent,
       hovered: is(this.hovered),
       selected: is(this.store.selectedFeature),
       hidden: is(this.edited),
+      paired: partOf ? colours.queries[partOf.query.colour] : null,
     });
+    const plain = !is(this.hovered) && !is(this.store.selectedFeature);
+    if (!layer?.byCount || !plain) return style;
+    return { ...style, ...countStyle(rank, paired.most > 0 ? paired.of(key) / paired.most : 0, colours.count) };
   }
 
   async #update(layer) {
@@ -117,18 +131,19 @@ export class FeatureLayers {
 
   #draw(name, entry, features) {
     const center = this.map.getCenter().lng;
+    const paired = this.#paired(name);
     for (const { paths } of entry.items) for (const path of paths) path.remove();
     entry.items = features
       .filter(({ geometry }) => geometry)
       .map((feature) => ({ key: feature.id, properties: feature.properties ?? {}, rank: featureRank(feature.geometry), feature }))
       .sort((a, b) => a.rank - b.rank)
-      .map(({ feature, ...item }) => this.#item(name, item, feature, center));
+      .map(({ feature, ...item }) => this.#item(name, item, feature, { center, paired }));
   }
 
-  #item(name, item, feature, center) {
+  #item(name, item, feature, { center, paired }) {
     const { L } = this;
     const turn = turnOf(feature.geometry, center);
-    const style = this.#style(name, item);
+    const style = this.#style(name, item, paired);
     const options = { ...style, renderer: this.renderer, pane: "features", interactive: false };
     const shape = L.GeoJSON.geometryToLayer(feature, {
       ...options,

@@ -1,10 +1,11 @@
 // What is known of the selected feature of a layer; changing, deleting and drawing features, each a new version.
 
 import { confirmed } from "./confirm.js";
-import { $, setText } from "./dom.js";
+import { $, coalesced, setText } from "./dom.js";
 import { properties, title } from "./format.js";
-import { fill } from "./object-panel.js";
+import { countRows, fill } from "./object-panel.js";
 
+const REFRESH_MS = 250;
 const HINTS = {
   Point: "Click on the map to place the point.",
   LineString: "Click from place to place; a double click, or Finish, ends the line.",
@@ -31,7 +32,7 @@ export class FeaturePanel {
       this.#save();
     });
     this.store.on("selection", () => this.#selected());
-    this.store.on("layers", () => this.refresh());
+    this.store.on("layers pairs", coalesced(() => this.refresh(), REFRESH_MS));
   }
 
   /** Draw a new feature of a layer: a "Point", "LineString" or "Polygon". */
@@ -61,7 +62,7 @@ export class FeaturePanel {
     const layer = this.store.layers.get(feature.layer);
     setText($("feature-title"), editing?.fresh ? "New feature" : title(feature.key, feature.properties));
     setText($("feature-kind"), [layer?.title ?? feature.layer, ...(editing?.fresh ? [] : [feature.key])].join(" \u00b7 "));
-    fill($("feature-properties"), editing ? [] : properties(feature.properties));
+    fill($("feature-properties"), editing ? [] : [...countRows(this.store, feature.layer, feature.key), ...properties(feature.properties)]);
     $("feature-actions").hidden = Boolean(editing);
     this.form.hidden = !editing;
     if (!editing) return;

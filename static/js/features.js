@@ -36,9 +36,34 @@ export function viewOf(sides, zoom, version) {
   return view;
 }
 
-/** The look of a feature, as Leaflet's path options. */
-export function featureStyle({ rank, colour, accent, hovered, selected, hidden }) {
-  const lit = hovered || selected;
+/**
+ * How the features of a layer are paired: `{of(key), most}`, the number of objects with each and the largest of all.
+ *
+ * @param {object[]} joins as `store.joinsOf(layer)` returns them
+ */
+export function pairedCounts(joins) {
+  const of = (key) => joins.reduce((sum, { counts }) => sum + (counts.get(key) ?? 0), 0);
+  let most = 0;
+  for (const { counts } of joins) for (const key of counts.keys()) most = Math.max(most, of(key));
+  return { of, most };
+}
+
+/** The look of a feature by its live count, from faint to full; `share` is the count as a share of the largest one. */
+export function countStyle(rank, share, colour) {
+  const strength = Math.sqrt(share); // areas and lines are seen by their size: small counts must not vanish
+  return {
+    color: colour,
+    fillColor: colour,
+    weight: rank === 1 ? 1.2 + 4.8 * strength : 1 + strength,
+    opacity: 0.3 + 0.7 * strength,
+    fillOpacity: rank === 0 ? 0.05 + 0.7 * strength : 0.25 + 0.75 * strength,
+  };
+}
+
+/** The look of a feature, as Leaflet's path options; `paired` is the colour of a query in a pair of which it is. */
+export function featureStyle({ rank, colour: own, accent, hovered, selected, hidden, paired = null }) {
+  const colour = paired ?? own;
+  const lit = hovered || selected || paired !== null;
   const area = rank === 0;
   return {
     stroke: !hidden,

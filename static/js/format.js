@@ -162,6 +162,23 @@ export const PREDICATES = [
   ["boxes", "with its box meeting", "boxes: their boxes meet"],
 ];
 
+// How a pair began and ended, by predicate.
+const PAIR_VERBS = {
+  dwithin: ["went away from", "came near"],
+  disjoint: ["met", "parted from"],
+  contains: ["no longer contains", "contains"],
+  covers: ["no longer covers", "covers"],
+  equals: ["no longer equals", "equals"],
+  touches: ["no longer touches", "touches"],
+};
+
+/** What happened to an object, in words: "Bus 12 entered Nuuksio"; the name alone where it has no partner. */
+export function happened(name, { partner, predicate, sign }) {
+  if (!partner) return name;
+  const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
+  return `${name} ${sign > 0 ? entered : left} ${partner}`;
+}
+
 /** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
 export function planText(plan, titleOf) {
   if (plan?.kind !== "join") return plan?.report ?? "inside";

@@ -6,7 +6,7 @@ import { count, geometryTypes, layerName, layerTitle } from "./format.js";
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
 
-/** @param {object} actions `show`, `zoom`, `join`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
+/** @param {object} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
 export function createLayerList(store, actions) {
   const rows = new Map();
   const list = $("layer-list");
@@ -46,7 +46,7 @@ function createRow(store, name, actions) {
     problems: h("details", { class: "problems", hidden: true }),
   };
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
-  const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"),
+  const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"), button("count", "count", "Colour by count"),
     button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
   const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Remove", "danger"));
   const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
@@ -69,6 +69,8 @@ function update(layer, element, parts, needsVersion) {
   parts.swatch.setAttribute("aria-pressed", String(layer.shown));
   parts.swatch.disabled = version === null;
   for (const button of needsVersion) button.hidden = version === null;
+  const byCount = element.querySelector("[data-action=count]");
+  byCount.setAttribute("aria-pressed", String(Boolean(layer.byCount)));
   setText(parts.title, layer.title);
   setText(parts.about, describe(layer));
   setText(parts.status, status);

@@ -144,6 +144,10 @@ createLayerList(store, {
   drawPoint: (layer) => drawFeature(layer, "Point"),
   drawLine: (layer) => drawFeature(layer, "LineString"),
   drawPolygon: (layer) => drawFeature(layer, "Polygon"),
+  count: (layer) => {
+    store.showLayer(layer.name, true);
+    store.colourByCount(layer.name, !layer.byCount);
+  },
   join: (layer) => {
     store.showLayer(layer.name, true);
     form.start(null, layer.name);
@@ -351,6 +355,7 @@ function createPalette() {
       layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
+      count: colour("count"),
       sea: colour("map-sea"),
       land: colour("map-land"),
       coast: colour("map-coast"),

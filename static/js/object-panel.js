@@ -1,10 +1,11 @@
 // What is known of the selected object, with follow; and the tooltip of the one under the pointer.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { age, altitude, place, properties, title, utcTime } from "./format.js";
+import { age, altitude, count, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
+const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
@@ -58,9 +59,18 @@ export class ObjectPanel {
       ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
       ["Heard", utcTime(objects.timeMs[slot])],
       ["Age", age(this.store.ageMs(slot, this.now()))],
+      ...this.#partners(slot),
       ...properties(known),
     ]);
     if (this.following) this.onFollow(slot);
+  }
+
+  #partners(slot) {
+    const names = this.store.partnersOf(slot).map((partner) => title(partner.key, parsed(partner.properties)));
+    const shown = [...new Set(names)];
+    if (shown.length === 0) return [];
+    const more = shown.length > MOST_PARTNERS ? ` and ${count(shown.length - MOST_PARTNERS)} more` : "";
+    return [["With", shown.slice(0, MOST_PARTNERS).join(", ") + more]];
   }
 
   #answers(slot) {
@@ -73,6 +83,19 @@ export class ObjectPanel {
       chip.style.setProperty("--colour", `var(--q${query.colour})`);
       return chip;
     }));
+  }
+}
+
+/** How many objects a feature is paired with, by query, as rows. */
+export function countRows(store, layer, key) {
+  return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
   }
 }
 
@@ -147,7 +170,8 @@ export class Tooltip {
   #feature({ layer, key, properties: known }) {
     setText(this.box.querySelector("h3"), title(key, known));
     setText(this.box.querySelector("p"), [this.store.layers.get(layer)?.title ?? layer, key].join(" \u00b7 "));
-    fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
+    const counts = countRows(this.store, layer, key);
+    fill(this.box.querySelector("dl"), [...counts, ...properties(known)].slice(0, MOST_ROWS));
   }
 
   #place() {

@@ -122,8 +122,8 @@ export class QueryForm {
 
   /** The fields changed: what was written as JSON by hand is what they change. */
   #changed() {
-    const joined = this.joins && $("join-fields").hidden;
-    if (joined && !this.rectangle) this.form.elements.extent.value = "whole";
+    const turnsToJoin = this.joins && $("join-fields").hidden;
+    if (turnsToJoin && !this.rectangle) this.form.elements.extent.value = "whole";
     this.#arrange();
     if (this.bounded && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
     this.written = null;

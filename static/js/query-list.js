@@ -78,7 +78,8 @@ function update(store, query, element, parts) {
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
   setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");
-  parts.count.title = "objects in the answer";
+  const pairs = store.pairCount(query.query);
+  parts.count.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
   parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0;
   setText(parts.note, `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;

@@ -1,5 +1,7 @@
 // All that the page knows, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
+import { Answer } from "./answers.js";
+import { title } from "./format.js";
 import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
 
 export const COLOURS = 8;
@@ -24,7 +26,7 @@ class Store {
     this.layers = new Map(); // name -> the last layer.status, with {colour, shown, truncated}
     this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
-    this.answers = new Map(); // number -> Set of slots, of views and queries alike
+    this.answers = new Map(); // number -> Answer, of views and queries alike
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
@@ -41,7 +43,7 @@ class Store {
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, streams, layers, events, status, selection. */
+  /** Call `listener` after every change of a topic: objects, queries, pairs, streams, layers, events, status, selection. */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -85,8 +87,8 @@ class Store {
   /** Show or hide a query's rectangle and its colour on the map. */
   show(query, shown) {
     this.queries.get(query).shown = shown;
-    for (const slot of this.answers.get(query) ?? []) recolour(this, slot);
-    this.emit("queries", "objects");
+    for (const slot of this.answers.get(query)?.slots.keys() ?? []) recolour(this, slot);
+    this.emit("queries", "objects", "pairs");
   }
 
   /** Draw a layer on the map, or not. */
@@ -113,6 +115,31 @@ class Store {
 
   count(query) {
     return this.answers.get(query)?.size ?? 0;
+  }
+
+  /** How many pairs a join's answer holds. */
+  pairCount(query) {
+    return this.answers.get(query)?.pairs ?? 0;
+  }
+
+  /** The shown queries that join a layer, each as `{query, counts}`: how many objects each feature's key is paired with. */
+  joinsOf(layer) {
+    return [...this.queries.values()]
+      .filter((query) => query.shown && query.plan?.join?.layer === layer && this.answers.has(query.query))
+      .map((query) => ({ query, counts: this.answers.get(query.query).counts }));
+  }
+
+  /** What an object is paired with, in all answers that it is in. */
+  partnersOf(slot) {
+    const queries = this.objects.queries[slot].filter((number) => this.queries.has(number));
+    return queries.flatMap((number) => this.answers.get(number)?.partners(slot) ?? []).filter(Boolean);
+  }
+
+  /** Colour a layer by how many objects its features are paired with, or not. */
+  colourByCount(name, byCount) {
+    const layer = this.layers.get(name);
+    if (layer) this.layers.set(name, { ...layer, byCount });
+    this.emit("layers", "pairs");
   }
 
   /** Queries to list, in the order of their making. */
@@ -175,7 +202,7 @@ const REDUCERS = {
     if (message.status === "cancelled") {
       dropAnswer(store, message.query);
       store.queries.delete(message.query);
-      topics.push("objects");
+      topics.push("objects", "pairs");
     } else {
       const { type, id, ...status } = message;
       const colour = known?.colour ?? freeColour(store, message.query);
@@ -218,24 +245,25 @@ const REDUCERS = {
     if (stream === undefined) return [];
     heard(store, stream, message, nowMs);
     if (message.resync) store.resyncMs = nowMs;
-    const before = store.answers.get(message.query) ?? new Set();
+    const before = store.answers.get(message.query) ?? new Answer();
     const first = !store.answers.has(message.query);
-    const after = new Set();
+    const after = new Answer();
     store.answers.set(message.query, after);
     const { rows } = message;
     for (let row = 0; row < rows.length; row++) {
       const slot = take(store, stream, rows, row);
-      after.add(slot);
-      if (before.has(slot)) continue;
-      join(store, slot, message.query);
-      if (!first) record(store, message.query, 1, "snapshot", slot, nowMs);
+      const partner = rows.partners?.[row] ?? null;
+      const { object } = after.add(slot, partner);
+      if (object && !before.hasObject(slot)) join(store, slot, message.query);
+      if (!first && !before.has(slot, partner)) record(store, message.query, 1, "snapshot", slot, partner, nowMs);
     }
-    for (const slot of before) {
-      if (after.has(slot)) continue;
-      record(store, message.query, -1, "snapshot", slot, nowMs);
-      leave(store, slot, message.query);
+    for (const slot of before.slots.keys()) {
+      for (const partner of before.partners(slot)) {
+        if (!after.has(slot, partner)) record(store, message.query, -1, "snapshot", slot, partner, nowMs);
+      }
+      if (!after.hasObject(slot)) leave(store, slot, message.query);
     }
-    return ["objects", "queries", "events", "status"];
+    return ["objects", "queries", "pairs", "events", "status"];
   },
 
   "answer.change"(store, message, nowMs) {
@@ -244,8 +272,8 @@ const REDUCERS = {
     heard(store, stream, message, nowMs);
     const seenBefore = store.eventsSeen;
     let answer = store.answers.get(message.query);
-    if (!answer) store.answers.set(message.query, (answer = new Set()));
-    const sizeBefore = answer.size;
+    if (!answer) store.answers.set(message.query, (answer = new Answer()));
+    const { size: sizeBefore, pairs: pairsBefore, changes: changesBefore } = answer;
     const kept = store.queries.get(message.query)?.plan?.emit !== "all";
     const { rows } = message;
     for (let row = 0; row < rows.length; row++) {
@@ -254,7 +282,8 @@ const REDUCERS = {
       else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
     }
     const topics = ["objects"];
-    if (answer.size !== sizeBefore) topics.push("queries");
+    if (answer.size !== sizeBefore || answer.pairs !== pairsBefore) topics.push("queries");
+    if (rows.partners && answer.changes !== changesBefore) topics.push("pairs");
     if (store.eventsSeen !== seenBefore) topics.push("events");
     return topics;
   },
@@ -276,22 +305,22 @@ const REDUCERS = {
 const change = {
   left(store, query, stream, answer, rows, row, nowMs) {
     const slot = store.objects.slot(stream, rows.keys[row]);
-    if (slot === undefined || !answer.delete(slot)) return;
+    const partner = rows.partners?.[row] ?? null;
+    if (slot === undefined) return;
+    const { gone, object } = answer.delete(slot, partner);
+    if (!gone) return;
     store.objects.update(slot, rows, row);
-    record(store, query, -1, rows.reason[row], slot, nowMs);
-    leave(store, slot, query);
+    record(store, query, -1, rows.reason[row], slot, partner, nowMs);
+    if (object) leave(store, slot, query);
   },
 
   matched(store, query, stream, answer, rows, row, nowMs) {
     if (!answer && store.objects.slot(stream, rows.keys[row]) === undefined) return; // of a query that keeps no answer
     const slot = take(store, stream, rows, row);
-    if (!answer) {
-      record(store, query, 1, rows.reason[row], slot, nowMs);
-    } else if (!answer.has(slot)) {
-      answer.add(slot);
-      join(store, slot, query);
-      record(store, query, 1, rows.reason[row], slot, nowMs);
-    }
+    const partner = rows.partners?.[row] ?? null;
+    const { fresh, object } = answer ? answer.add(slot, partner) : { fresh: true, object: false };
+    if (object) join(store, slot, query);
+    if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs);
   },
 };
 
@@ -336,12 +365,14 @@ function leave(store, slot, query) {
 
 function recolour(store, slot) {
   const shown = store.objects.queries[slot].filter((number) => store.queries.get(number)?.shown);
+  store.objects.paired[slot] = shown.some((number) => store.queries.get(number).plan?.kind === "join") ? 1 : 0;
   store.objects.colour[slot] = shown.length > 0 ? store.queries.get(shown.at(-1)).colour : NO_COLOUR;
 }
 
 function dropAnswer(store, query) {
-  for (const slot of store.answers.get(query) ?? []) leave(store, slot, query);
+  const answer = store.answers.get(query);
   store.answers.delete(query);
+  for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
 }
 
 function freeColour(store, query) {
@@ -362,7 +393,7 @@ function freeOf(colours, things, number) {
 }
 
 /** Record an event of a user's query; views have none. */
-function record(store, query, sign, reason, slot, nowMs) {
+function record(store, query, sign, reason, slot, partner, nowMs) {
   const status = store.queries.get(query);
   if (!status) return;
   const { objects } = store;
@@ -376,6 +407,8 @@ function record(store, query, sign, reason, slot, nowMs) {
     stream: objects.streams[slot],
     key: objects.keys[slot],
     text: objects.texts[slot],
+    partner: partner && title(partner.key, parsed(partner.properties)),
+    predicate: status.plan?.join?.predicate,
     timeMs: objects.timeMs[slot],
     heardMs: nowMs,
     lon: objects.lon[slot],
@@ -383,4 +416,12 @@ function record(store, query, sign, reason, slot, nowMs) {
   });
   if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
   store.unread++;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
+  }
 }

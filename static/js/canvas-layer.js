@@ -10,6 +10,7 @@ const TRAILS_UP_TO = 500;
 const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
+const OUTLINE_PX = 3; // of objects in a pair, from their edge
 
 /** Diameter of a sprite by zoom: small ones leave a crowded map readable. */
 function spriteSize(zoom) {
@@ -210,13 +211,43 @@ const METHODS = {
   drawLines() {
     const selected = this.store.selectedSlot();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
-    const empty = !all && selected === undefined;
+    const outlined = this.outlined();
+    const empty = !all && selected === undefined && outlined.size === 0;
     this.below.hidden = empty; // an empty canvas need not be composed
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     if (this.trails) this.drawTrails(all, selected);
+    this.drawOutlines(outlined);
     this.drawSelection(selected);
+  },
+
+  /** Visible objects that are in a pair, by the colour of their query. */
+  outlined() {
+    const { paired, colour } = this.store.objects;
+    const byColour = new Map();
+    for (let i = 0; i < this.visible.n; i++) {
+      const slot = this.visible.slots[i];
+      if (!paired[slot]) continue;
+      if (!byColour.has(colour[slot])) byColour.set(colour[slot], []);
+      byColour.get(colour[slot]).push(i);
+    }
+    return byColour;
+  },
+
+  drawOutlines(outlined) {
+    const { queries } = this.palette();
+    const radius = spriteSize(this.zoom) / 2 + OUTLINE_PX;
+    this.lines.lineWidth = 2;
+    for (const [colour, list] of outlined) {
+      this.lines.beginPath();
+      for (const i of list) {
+        this.lines.moveTo(this.visible.x[i] + radius, this.visible.y[i]);
+        this.lines.arc(this.visible.x[i], this.visible.y[i], radius, 0, 2 * Math.PI);
+      }
+      this.lines.strokeStyle = queries[colour];
+      this.lines.stroke();
+    }
   },
 
   drawTrails(all, selected) {

@@ -1,7 +1,7 @@
 // The list of events, newest first: who entered or left which answer, when, and why.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { count, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { count, happened, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
 
 const SHOWN = 300;
 const REFRESH_MS = 250;
@@ -48,7 +48,7 @@ export class EventList {
     const name = title(event.key, parsed(event.text));
     const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": event.sign > 0 ? "entered" : "left" }, SIGNS[event.sign]);
     const text = h("span", { class: "event-text" },
-      h("span", { class: "event-name" }, name),
+      h("span", { class: "event-name" }, happened(name, event)),
       h("span", { class: "event-about" }, `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const button = h("button", { type: "button", class: "event quiet", title: `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}` },

@@ -121,6 +121,73 @@ export function title(key, object) {
   return name ? object[name].trim() : key;
 }
 
+// Endings of files that layers come in, as docs/layers.md lists them.
+const LAYER_SUFFIX = /(\.(geojson|json|geojsonl|geojsons|ndjson|topojson|gpkg|shp|kml|fgb|gpx))?(\.gz|\.zip)?$|\.kmz$/i;
+
+/** A title for a layer from a file's name: "city_parks.geojson.gz" is "City parks". */
+export function layerTitle(fileName) {
+  const words = fileName.replace(LAYER_SUFFIX, "").replace(/[_\s-]+/g, " ").trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A name for a layer from a file's name: lower case letters, digits, - and _, a letter first, 40 at most. */
+export function layerName(fileName) {
+  const plain = fileName.replace(LAYER_SUFFIX, "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const name = plain.replace(/[^a-z0-9-]+/g, "_").replace(/^[^a-z]+|[^a-z0-9]+$/g, "").slice(0, 40);
+  return name || "layer";
+}
+
+const TYPE_WORDS = { Point: ["point", "points"], LineString: ["line", "lines"], Polygon: ["polygon", "polygons"] };
+
+/** What a layer's features are called: "polygons", or "features" where they are mixed. */
+export function geometryTypes(types, features) {
+  const kinds = new Set((types ?? []).map((type) => type.replace("Multi", "")));
+  const words = kinds.size === 1 ? TYPE_WORDS[[...kinds][0]] : undefined;
+  return (words ?? ["feature", "features"])[features === 1 ? 0 : 1];
+}
+
+/** The predicates of joins: name, as a verb between an object and its partner, in words for a choice. */
+export const PREDICATES = [
+  ["intersects", "in or touching", "intersects: meets it anywhere"],
+  ["within", "within", "within: lies in it"],
+  ["dwithin", "near", "within a distance of it"],
+  ["covered_by", "covered by", "covered by: lies in it or on its border"],
+  ["contains", "containing", "contains: has it inside"],
+  ["covers", "covering", "covers: has it inside or on the border"],
+  ["touches", "touching", "touches: meets its border alone"],
+  ["crosses", "crossing", "crosses: passes through it"],
+  ["overlaps", "overlapping", "overlaps: shares a part of it"],
+  ["equals", "equal to", "equals: is the same shape"],
+  ["disjoint", "apart from", "disjoint: does not meet it"],
+  ["boxes", "with its box meeting", "boxes: their boxes meet"],
+];
+
+// How a pair began and ended, by predicate.
+const PAIR_VERBS = {
+  dwithin: ["went away from", "came near"],
+  disjoint: ["met", "parted from"],
+  contains: ["no longer contains", "contains"],
+  covers: ["no longer covers", "covers"],
+  equals: ["no longer equals", "equals"],
+  touches: ["no longer touches", "touches"],
+};
+
+/** What happened to an object, in words: "Bus 12 entered Nuuksio"; the name alone where it has no partner. */
+export function happened(name, { partner, predicate, sign }) {
+  if (!partner) return name;
+  const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
+  return `${name} ${sign > 0 ? entered : left} ${partner}`;
+}
+
+/** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
+export function planText(plan, titleOf) {
+  if (plan?.kind !== "join") return plan?.report ?? "inside";
+  const { layer, stream, predicate, distance } = plan.join;
+  const partner = titleOf(layer ? "layer" : "stream", layer ?? stream);
+  if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
+  return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
+}
+
 // The engine's reasons in words, by sign.
 const REASON_TEXT = {
   moved: ["moved out", "moved", "moved in"],
@@ -141,6 +208,9 @@ export function reason(name, sign) {
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
+  if (/\bjoin: where/.test(text)) return "partnerWhere";
+  if (/\bdistance\b/.test(text)) return "distance";
+  if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
   if (/\bwhere\b|filter|cql/.test(text)) return "where";
   if (/longitude|latitude|\barea\b|\bcompare\b|\blo\b|\bhi\b|rectangle/.test(text)) return "box";
   if (/\bname\b/.test(text) && !/stream/.test(text)) return "name";

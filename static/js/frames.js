@@ -11,7 +11,8 @@ const SIGN_OF = { "-": -1, "~": 0, "+": 1 };
 
 /**
  * Read a binary frame: `{type, query, ..., rows}`, where rows are the columns
- * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties}`.
+ * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners}`; partners is null where no row has one, else
+ * holds `{key, properties, distance}` or null of each row.
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
@@ -33,6 +34,7 @@ export function columnsOf(rows) {
     lat: column((row) => row.lat ?? NaN),
     alt: column((row) => middle(row.bounds?.[2] ?? -Infinity, row.bounds?.[5] ?? Infinity)),
     properties: rows.map((row) => JSON.stringify(row.properties ?? {})),
+    partners: rows.some((row) => row.partner) ? rows.map((row) => jsonPartner(row.partner)) : null,
   };
 }
 
@@ -58,7 +60,24 @@ function batchColumns(batch) {
     lat: column(1),
     alt: n > 2 ? column(2) : new Float64Array(batch.numRows).fill(NaN),
     properties: strings(batch.getChild("properties")),
+    partners: partnersOf(batch),
   };
+}
+
+function jsonPartner(partner) {
+  if (!partner) return null;
+  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN };
+}
+
+/** The partners of a join's rows; null for a range query, whose rows have none. */
+function partnersOf(batch) {
+  const keys = batch.getChild("partner");
+  if (!keys || keys.nullCount === batch.numRows) return null;
+  const [properties, distance] = [batch.getChild("partner_properties"), batch.getChild("distance")];
+  return Array.from({ length: batch.numRows }, (_, row) => {
+    const key = keys.get(row);
+    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN };
+  });
 }
 
 /** The strings of a column; one decoding of all its bytes where they are ASCII, since then bytes and characters agree. */
@@ -92,5 +111,8 @@ function joined(parts) {
     lat: numbers("lat", Float64Array),
     alt: numbers("alt", Float64Array),
     properties: parts.flatMap((part) => part.properties),
+    partners: parts.some((part) => part.partners)
+      ? parts.flatMap((part) => part.partners ?? new Array(part.length).fill(null))
+      : null,
   };
 }

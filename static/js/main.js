@@ -1,6 +1,8 @@
 // Puts the page together: store, socket, map and panels.
 
 import { $, debounced } from "./dom.js";
+import { confirmed } from "./confirm.js";
+import { createLayerList, LayerForm } from "./layer-list.js";
 import { createLayers } from "./layers.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
@@ -8,19 +10,25 @@ import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore } from "./store.js";
 import { colour, createTheme } from "./theme.js";
+import { FeatureEditor } from "./feature-editor.js";
+import { FeaturePanel } from "./feature-panel.js";
 import { EventList } from "./event-list.js";
 import { formatHash, parseHash } from "./url-state.js";
+import { FeatureLayers } from "./feature-layers.js";
+import { LayersApi } from "./layers-api.js";
 import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
+import { boxOf } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
+import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
 import { toast } from "./toasts.js";
 import { KINDS } from "./objects.js";
-import { COLOURS } from "./store.js";
+import { COLOURS, LAYER_COLOURS } from "./store.js";
 
 const { L, topojson, Arrow } = window;
 const VIEW_MARGIN = 0.2; // of the viewport, on every side
@@ -46,6 +54,8 @@ const map = new MonitorMap($("map"), {
   worldUrl: document.body.dataset.world,
   start: opened,
 });
+const api = new LayersApi(page.csrf);
+const features = new FeatureLayers(L, map.leaflet, { store, api, palette: palette.read, onError: (text) => toast(text, "error") });
 const editor = new RectangleEditor(L, map.leaflet, {
   onChange: (rectangle) => form.showNumbers(rectangle),
   colour: () => palette.read().accent,
@@ -57,11 +67,15 @@ const socket = new Socket(page.websocket, {
   onState: (state) => store.setLink(state, now()),
   onOpen: () => {
     subscribed.clear();
+    subscriptions.clear();
     lastView = null;
   },
   onMessage: receive,
 });
+const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const subscribed = new Set();
+// One message for many queries: the server carries out a limited number of messages a second.
+const subscriptions = new Gathered((queries) => socket.send({ type: "query.subscribe", queries, format: "arrow" }));
 let lastView = null;
 
 const form = new QueryForm({
@@ -98,15 +112,22 @@ const tooltip = new Tooltip({
   now,
   map: map.leaflet,
   layer: map.objects,
-  disabled: () => editor.active,
+  features,
+  disabled: () => editor.active || featureEditor.active,
   onPick: (slot) => pick(slot),
+  onPickFeature: (found) => store.selectFeature(found),
 });
+const featureEditor = new FeatureEditor(L, map.leaflet, {
+  colour: () => palette.read().accent,
+  onChange: () => featurePanel.refresh(),
+});
+const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
 createQueryList(store, {
-  zoom: (query) => map.fitBox(query.plan.compare),
+  zoom: zoomToQuery,
   show: (query) => store.show(query.query, !query.shown),
   edit: (query) => {
-    map.fitBox(query.plan.compare);
+    zoomToQuery(query);
     form.start(query);
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
@@ -115,6 +136,35 @@ createQueryList(store, {
   events: (query) => {
     tabs.show("events");
     events.filterBy(query.query);
+  },
+});
+createLayerList(store, {
+  show: (layer) => store.showLayer(layer.name, !layer.shown),
+  zoom: zoomToLayer,
+  drawPoint: (layer) => drawFeature(layer, "Point"),
+  drawLine: (layer) => drawFeature(layer, "LineString"),
+  drawPolygon: (layer) => drawFeature(layer, "Polygon"),
+  count: (layer) => {
+    store.showLayer(layer.name, true);
+    store.colourByCount(layer.name, !layer.byCount);
+  },
+  join: (layer) => {
+    store.showLayer(layer.name, true);
+    form.start(null, layer.name);
+  },
+  cancel: (layer) => tried(api.cancel(layer.name)),
+  remove: async (layer) => {
+    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
+    if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
+  },
+});
+const layerForm = new LayerForm({
+  upload: (fields, onProgress) => api.upload(fields, onProgress),
+  names: () => [...store.layers.keys()],
+  onOpen: () => tabs.show("layers"),
+  onDone: (layer) => {
+    if (!store.layers.has(layer.name)) store.apply({ type: "layer.status", layer }, now());
+    arriving.add(layer.name);
   },
 });
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
@@ -126,6 +176,8 @@ createSearch(store, (slot) => {
 const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
+  features.restyle();
+  featureEditor.recolour();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
@@ -145,6 +197,7 @@ for (const button of document.querySelectorAll("[data-new-query]")) button.addEv
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
 store.on("streams", subscribeView);
+store.on("layers", showArrived);
 setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
@@ -162,7 +215,10 @@ socket.connect();
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   store.apply(message, now());
-  if (message.type === "hello") subscribeView();
+  if (message.type === "hello") {
+    subscribeView();
+    listLayers();
+  }
   if (message.type === "query.status" && store.maps(message.space)) subscribeQuery(message);
 }
 
@@ -170,7 +226,7 @@ function subscribeQuery({ query, status }) {
   if (status === "cancelled") subscribed.delete(query);
   else if (!subscribed.has(query) && status !== "failed") {
     subscribed.add(query);
-    socket.send({ type: "query.subscribe", query, format: "arrow" });
+    subscriptions.add(query);
   }
 }
 
@@ -195,6 +251,56 @@ async function ask(message, done) {
   } catch (error) {
     toast(error.message, "error");
   }
+}
+
+/** Wait for a change of a layer; an error becomes a toast. */
+async function tried(promise, done) {
+  try {
+    await promise;
+    if (done) toast(done);
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}
+
+async function listLayers() {
+  try {
+    store.apply({ type: "layers.listed", layers: await api.list() }, now());
+  } catch (error) {
+    toast(error.message, "error");
+  }
+}
+
+/** Draw what this page uploaded once it is there, and fly to it. */
+function showArrived() {
+  for (const name of arriving) {
+    const layer = store.layers.get(name);
+    if (layer?.status === "importing") continue;
+    arriving.delete(name);
+    if (layer?.status !== "ready") continue;
+    store.showLayer(name, true);
+    zoomToLayer(layer);
+  }
+}
+
+function zoomToLayer({ name, bounds }) {
+  store.showLayer(name, true);
+  if (!bounds) return;
+  const [west, south, east, north] = bounds;
+  map.fitBox({ lo: [west, south], hi: [east, north] });
+}
+
+/** Fly to a query's rectangle, or to the layer that it joins. */
+function zoomToQuery({ plan }) {
+  const box = boxOf(plan);
+  const layer = store.layers.get(plan.join?.layer);
+  if (box) map.fitBox(box);
+  else if (layer) zoomToLayer(layer);
+}
+
+function drawFeature(layer, kind) {
+  store.showLayer(layer.name, true);
+  featurePanel.draw(layer, kind);
 }
 
 function showQueries() {
@@ -232,6 +338,8 @@ function writeHash() {
 
 function escape() {
   if (form.open) return form.close();
+  if (featurePanel.close()) return undefined;
+  if (layerForm.open) return layerForm.close();
   tooltip.hide();
   store.select(null);
   document.activeElement?.blur();
@@ -244,8 +352,10 @@ function createPalette() {
     colours ??= {
       kinds: KINDS.map(colour),
       queries: Array.from({ length: COLOURS }, (_, i) => colour(`q${i}`)),
+      layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
+      count: colour("count"),
       sea: colour("map-sea"),
       land: colour("map-land"),
       coast: colour("map-coast"),

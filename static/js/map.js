@@ -3,6 +3,7 @@
 import { createBaseLayer } from "./base-layer.js";
 import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
+import { boxOf } from "./plan.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
 const OSM = [
@@ -103,7 +104,7 @@ export class MonitorMap {
 
   /** Show the rectangles of the listed queries, but that of the edited one. */
   showQueries(queries, edited) {
-    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && q.plan?.compare).map((q) => [q.query, q]));
+    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && boxOf(q.plan)).map((q) => [q.query, q]));
     for (const [number, { shape }] of this.rectangles) {
       if (wanted.has(number)) continue;
       shape.remove();
@@ -113,14 +114,14 @@ export class MonitorMap {
       const known = this.rectangles.get(number);
       if (known?.query.plan === query.plan && known.query.status === query.status) continue;
       known?.shape.remove();
-      const shape = this.L.rectangle(this.#latLngs(query.plan.compare), this.#style(query)).addTo(this.leaflet);
+      const shape = this.L.rectangle(this.#latLngs(boxOf(query.plan)), this.#style(query)).addTo(this.leaflet);
       this.rectangles.set(number, { query, shape });
     }
   }
 
   /** Move the rectangles to the copy of the world that is on the screen. */
   placeRectangles() {
-    for (const { query, shape } of this.rectangles.values()) shape.setBounds(this.#latLngs(query.plan.compare));
+    for (const { query, shape } of this.rectangles.values()) shape.setBounds(this.#latLngs(boxOf(query.plan)));
   }
 
   #latLngs(box) {

@@ -1,10 +1,12 @@
 // What is known of the selected object, with follow; and the tooltip of the one under the pointer.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { age, altitude, place, properties, title, utcTime } from "./format.js";
+import { age, altitude, count, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
+const MOST_PARTNERS = 5;
+const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
   /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)` */
@@ -57,9 +59,18 @@ export class ObjectPanel {
       ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
       ["Heard", utcTime(objects.timeMs[slot])],
       ["Age", age(this.store.ageMs(slot, this.now()))],
+      ...this.#partners(slot),
       ...properties(known),
     ]);
     if (this.following) this.onFollow(slot);
+  }
+
+  #partners(slot) {
+    const names = this.store.partnersOf(slot).map((partner) => title(partner.key, parsed(partner.properties)));
+    const shown = [...new Set(names)];
+    if (shown.length === 0) return [];
+    const more = shown.length > MOST_PARTNERS ? ` and ${count(shown.length - MOST_PARTNERS)} more` : "";
+    return [["With", shown.slice(0, MOST_PARTNERS).join(", ") + more]];
   }
 
   #answers(slot) {
@@ -75,8 +86,21 @@ export class ObjectPanel {
   }
 }
 
+/** How many objects a feature is paired with, by query, as rows. */
+export function countRows(store, layer, key) {
+  return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
+  }
+}
+
 /** Rows of a description list, changed in place so that a selection of text survives. */
-function fill(list, rows) {
+export function fill(list, rows) {
   while (list.children.length > 2 * rows.length) list.lastChild.remove();
   rows.forEach(([name, text], i) => {
     if (!list.children[2 * i]) list.append(h("dt"), h("dd"));
@@ -87,7 +111,10 @@ function fill(list, rows) {
 
 /** The tooltip: follows the pointer over the map, and shows all properties of the object under it. */
 export class Tooltip {
-  /** @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `now()`; `disabled()`; `onPick(slot)` */
+  /**
+   * @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `features`, a FeatureLayers; `now()`;
+   *   `disabled()`; `onPick(slot)`; `onPickFeature(found)`
+   */
   constructor(parts) {
     Object.assign(this, parts);
     this.box = $("tooltip");
@@ -98,13 +125,17 @@ export class Tooltip {
 
   hide() {
     this.box.hidden = true;
+    this.features.hover(null);
     this.map.getContainer().classList.remove("over-object");
   }
 
   #click(point) {
     if (this.disabled()) return;
     this.hide();
-    this.onPick(this.layer.hit(point));
+    const slot = this.layer.hit(point);
+    const feature = slot === undefined ? this.features.hit(point) : undefined;
+    if (feature) this.onPickFeature(feature);
+    else this.onPick(slot);
   }
 
   #over(point) {
@@ -117,15 +148,33 @@ export class Tooltip {
 
   #show() {
     const slot = this.disabled() ? undefined : this.layer.hit(this.point);
-    if (slot === undefined) return this.hide();
+    const feature = slot === undefined && !this.disabled() ? this.features.hit(this.point) : undefined;
+    if (slot === undefined && !feature) return this.hide();
     this.map.getContainer().classList.add("over-object");
+    this.features.hover(feature);
+    if (feature) this.#feature(feature);
+    else this.#object(slot);
+    this.box.hidden = false;
+    this.#place();
+  }
+
+  #object(slot) {
     const { objects } = this.store;
     const known = objects.properties(slot);
     const answers = objects.queries[slot].map((number) => this.store.queries.get(number)?.name).filter(Boolean);
     setText(this.box.querySelector("h3"), title(objects.keys[slot], known));
     setText(this.box.querySelector("p"), [objects.keys[slot], age(this.store.ageMs(slot, this.now())), ...answers].join(" \u00b7 "));
-    fill(this.box.querySelector("dl"), properties(known).slice(0, 14));
-    this.box.hidden = false;
+    fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
+  }
+
+  #feature({ layer, key, properties: known }) {
+    setText(this.box.querySelector("h3"), title(key, known));
+    setText(this.box.querySelector("p"), [this.store.layers.get(layer)?.title ?? layer, key].join(" \u00b7 "));
+    const counts = countRows(this.store, layer, key);
+    fill(this.box.querySelector("dl"), [...counts, ...properties(known)].slice(0, MOST_ROWS));
+  }
+
+  #place() {
     const size = this.map.getSize();
     const { offsetWidth, offsetHeight } = this.box;
     const left = this.point.x + 18 + offsetWidth > size.x ? this.point.x - offsetWidth - 14 : this.point.x + 18;

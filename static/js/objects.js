@@ -17,6 +17,7 @@ const COLUMNS = {
   heading: Uint8Array,
   kind: Uint8Array,
   colour: Int8Array,
+  paired: Uint8Array, // whether it is in a pair of a join that is shown
   alive: Uint8Array,
 };
 
@@ -151,6 +152,7 @@ export class Objects {
     this.heading[slot] = 0;
     this.kind[slot] = kind;
     this.colour[slot] = NO_COLOUR;
+    this.paired[slot] = 0;
     this.alive[slot] = 1;
   }
 

@@ -1,10 +1,12 @@
-// The form of a query, new or edited: name, stream, inside or outside, rectangle, filter.
+// The form of a query, new or edited: name, stream, inside, outside or joined with a layer, rectangle, filter; and its plan.
 
 import { $ } from "./dom.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
-import { planOf } from "./plan.js";
+import { JoinFields } from "./join-fields.js";
+import { boxOf, planOf } from "./plan.js";
 
+const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "box", "where", "plan", "form"];
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
@@ -24,6 +26,9 @@ export class QueryForm {
     $("form-cancel").addEventListener("click", () => this.close());
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
+    this.join = new JoinFields({ store: this.store, form: this.form });
+    this.form.addEventListener("input", ({ target }) => target === this.form.elements.plan ? this.#fromText() : this.#changed());
+    this.form.addEventListener("change", ({ target }) => target !== this.form.elements.plan && this.#changed());
     for (const side of SIDES) this.form.elements[side].addEventListener("change", () => this.#fromNumbers());
     for (const example of this.form.querySelectorAll("[data-example]")) {
       example.addEventListener("click", () => {
@@ -37,8 +42,8 @@ export class QueryForm {
     return !this.form.hidden;
   }
 
-  /** Open for a new query, or for an existing one. */
-  start(query = null) {
+  /** Open for a new query, or for an existing one; a new one may begin with a layer to join. */
+  start(query = null, layer = null) {
     this.query = query;
     this.form.reset();
     this.#errors({});
@@ -46,18 +51,17 @@ export class QueryForm {
     this.streamChosen = Boolean(query);
     $("form-title").textContent = query ? "Edit query" : "New query";
     const { elements } = this.form;
+    this.rectangle = null;
+    for (const side of SIDES) elements[side].value = "";
+    this.#show(query?.plan ?? (layer ? { kind: "join", join: { layer } } : {}));
     if (query) {
       elements.name.value = query.name;
-      elements.report.value = query.plan.report ?? "inside";
-      elements.where.value = query.plan.where ?? "";
       elements.shared.checked = query.shared;
-      this.setRectangle(rectangleOf(query.plan.compare, this.centerLon()));
     } else {
-      this.rectangle = null;
       this.#chooseStream(normalisedBox(this.view()));
-      for (const side of SIDES) elements[side].value = "";
-      this.editor.draw();
+      if (!layer) this.editor.draw();
     }
+    this.#changed();
     this.form.hidden = false;
     this.onOpen(query);
     elements.name.focus({ preventScroll: true });
@@ -83,6 +87,76 @@ export class QueryForm {
     this.#chooseStream({ lo, hi });
     [lo[0], lo[1], hi[0], hi[1]].forEach((number, i) => (this.form.elements[SIDES[i]].value = number));
     this.#error("box", "");
+    if (this.open) this.#changed();
+  }
+
+  /** Show what a plan says in the fields, and keep the rest of it. */
+  #show(plan) {
+    this.base = plan;
+    const { elements } = this.form;
+    const joins = plan.kind === "join";
+    elements.report.value = joins ? "join" : (plan.report ?? "inside");
+    elements.where.value = plan.where ?? "";
+    elements.extent.value = joins && !plan.area ? "whole" : "rectangle";
+    this.join.start(plan.join);
+    this.#arrange();
+    const box = boxOf(plan);
+    if (box && Array.isArray(box.lo) && Array.isArray(box.hi)) this.setRectangle(rectangleOf(box, this.centerLon()));
+  }
+
+  /** Show the fields that belong to the kind of query. */
+  #arrange() {
+    $("join-fields").hidden = !this.joins;
+    $("box-fields").hidden = !this.bounded;
+    if (!this.bounded) this.editor.stop();
+  }
+
+  get joins() {
+    return this.form.elements.report.value === "join";
+  }
+
+  /** Whether a rectangle belongs to the query. */
+  get bounded() {
+    return !this.joins || this.form.elements.extent.value === "rectangle";
+  }
+
+  /** The fields changed: what was written as JSON by hand is what they change. */
+  #changed() {
+    const turnsToJoin = this.joins && $("join-fields").hidden;
+    if (turnsToJoin && !this.rectangle) this.form.elements.extent.value = "whole";
+    this.#arrange();
+    if (this.bounded && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
+    this.written = null;
+    this.form.elements.plan.value = JSON.stringify(this.#plan(), null, 2);
+    this.#error("plan", "");
+  }
+
+  /** The JSON changed: the fields show what it says; what they cannot show is sent as it is written. */
+  #fromText() {
+    try {
+      const plan = JSON.parse(this.form.elements.plan.value);
+      if (plan === null || typeof plan !== "object" || Array.isArray(plan)) throw new SyntaxError("a plan is an object");
+      this.#error("plan", "");
+      this.written = plan;
+      this.editor.stop();
+      this.rectangle = null;
+      if (typeof plan.stream === "string") this.form.elements.stream.value = plan.stream;
+      this.streamChosen = true;
+      const text = this.form.elements.plan.value;
+      this.#show(plan);
+      this.form.elements.plan.value = text;
+      this.written = plan;
+    } catch (error) {
+      this.written = undefined;
+      this.#error("plan", `The plan must be JSON: ${error.message}`);
+    }
+  }
+
+  #plan() {
+    const { elements } = this.form;
+    const box = this.bounded && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
+    const fields = { stream: elements.stream.value, report: elements.report.value, where: elements.where.value.trim(), box };
+    return planOf(this.base, this.joins ? { ...fields, join: this.join.read() } : fields);
   }
 
   #fromNumbers() {
@@ -99,19 +173,22 @@ export class QueryForm {
     const errors = {};
     if (!name) errors.name = "Give the query a name.";
     if (!elements.stream.value) errors.stream = "Choose a stream.";
-    if (!this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+    if (this.written === undefined) errors.plan = $("error-plan").textContent;
+    else if (this.written === null) {
+      if (this.bounded && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+      if (this.joins) Object.assign(errors, this.join.errors());
+    }
     this.#errors(errors);
     if (Object.keys(errors).length > 0) return;
-    const box = roundedBox(normalisedBox(this.rectangle));
-    const fields = { stream: elements.stream.value, report: elements.report.value, where: elements.where.value.trim() };
-    const plan = planOf(this.query?.plan, { ...fields, box });
+    const plan = this.written ?? this.#plan();
     const save = $("form-save");
     save.disabled = true;
     try {
       await this.save(this.query, { name, plan, shared: elements.shared.checked });
       this.close();
     } catch (error) {
-      this.#errors({ [errorField(error.code ?? "", error.message) ?? "form"]: error.message });
+      const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");
+      this.#errors({ [field === "partner" && !this.joins ? "form" : field]: error.message });
     } finally {
       save.disabled = false;
     }
@@ -134,9 +211,10 @@ export class QueryForm {
   }
 
   #errors(errors) {
-    for (const field of ["name", "stream", "box", "where", "form"]) this.#error(field, errors[field] ?? "");
+    for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
     const target = first === "box" ? "west" : first;
+    if (first === "plan") $("plan-details").open = true;
     if (first && first !== "form") this.form.elements[target].focus();
   }
 

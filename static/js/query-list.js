@@ -1,7 +1,7 @@
 // The list of queries: how each stands, how many objects it holds, and what can be done with it.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
-import { count } from "./format.js";
+import { count, planText } from "./format.js";
 
 const REFRESH_MS = 200;
 
@@ -28,7 +28,7 @@ export function createQueryList(store, actions) {
     $("queries-empty").hidden = queries.length > 0;
     setText($("query-count"), queries.length > 0 ? String(queries.length) : "");
   };
-  store.on("queries objects streams", coalesced(render, REFRESH_MS));
+  store.on("queries objects streams layers", coalesced(render, REFRESH_MS));
   render();
 }
 
@@ -73,11 +73,13 @@ function update(store, query, element, parts) {
   const where = query.plan?.where ? " \u00b7 filtered" : "";
   const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
-  setText(parts.about, `${stream}, ${query.plan?.report ?? "inside"}${where}${owner}`);
+  const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
+  setText(parts.about, `${stream}, ${planText(query.plan, titleOf)}${where}${owner}`);
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
   setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");
-  parts.count.title = "objects in the answer";
+  const pairs = store.pairCount(query.query);
+  parts.count.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
   parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0;
   setText(parts.note, `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;

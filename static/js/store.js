@@ -1,8 +1,11 @@
 // All that the page knows, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
+import { Answer } from "./answers.js";
+import { title } from "./format.js";
 import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
 
 export const COLOURS = 8;
+export const LAYER_COLOURS = 6;
 export const EVENTS_KEPT = 2000;
 export const LIVE_STATUSES = ["pending", "running", "paused", "failed"];
 
@@ -20,8 +23,10 @@ class Store {
     this.objects = new Objects();
     this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
+    this.layers = new Map(); // name -> the last layer.status, with {colour, shown, truncated}
+    this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
-    this.answers = new Map(); // number -> Set of slots, of views and queries alike
+    this.answers = new Map(); // number -> Answer, of views and queries alike
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
@@ -36,10 +41,11 @@ class Store {
     this.clockOffsetMs = 0; // server minus this computer
     this.restated = null; // after a greeting: the queries that the server told of
     this.selected = null; // {stream, key}
+    this.selectedFeature = null; // {layer, key, properties}
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, streams, events, status, selection. */
+  /** Call `listener` after every change of a topic: objects, queries, pairs, streams, layers, events, status, selection. */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -70,6 +76,14 @@ class Store {
 
   select(stream, key) {
     this.selected = stream === null ? null : { stream, key };
+    this.selectedFeature = null;
+    this.emit("selection");
+  }
+
+  /** Select a feature `{layer, key, properties}` of a layer, in place of an object. */
+  selectFeature(feature) {
+    this.selected = null;
+    this.selectedFeature = feature;
     this.emit("selection");
   }
 
@@ -80,8 +94,24 @@ class Store {
   /** Show or hide a query's rectangle and its colour on the map. */
   show(query, shown) {
     this.queries.get(query).shown = shown;
-    for (const slot of this.answers.get(query) ?? []) recolour(this, slot);
-    this.emit("queries", "objects");
+    for (const slot of this.answers.get(query)?.slots.keys() ?? []) recolour(this, slot);
+    this.emit("queries", "objects", "pairs");
+  }
+
+  /** Draw a layer on the map, or not. */
+  showLayer(name, shown) {
+    const layer = this.layers.get(name);
+    if (!layer || layer.shown === shown) return;
+    this.layers.set(name, { ...layer, shown });
+    this.emit("layers");
+  }
+
+  /** Keep whether more of a layer is in view than is drawn. */
+  truncateLayer(name, truncated) {
+    const layer = this.layers.get(name);
+    if (!layer || layer.truncated === truncated) return;
+    this.layers.set(name, { ...layer, truncated });
+    this.emit("layers");
   }
 
   readEvents() {
@@ -92,6 +122,31 @@ class Store {
 
   count(query) {
     return this.answers.get(query)?.size ?? 0;
+  }
+
+  /** How many pairs a join's answer holds. */
+  pairCount(query) {
+    return this.answers.get(query)?.pairs ?? 0;
+  }
+
+  /** The shown queries that join a layer, each as `{query, counts}`: how many objects each feature's key is paired with. */
+  joinsOf(layer) {
+    return [...this.queries.values()]
+      .filter((query) => query.shown && query.plan?.join?.layer === layer && this.answers.has(query.query))
+      .map((query) => ({ query, counts: this.answers.get(query.query).counts }));
+  }
+
+  /** What an object is paired with, in all answers that it is in. */
+  partnersOf(slot) {
+    const queries = this.objects.queries[slot].filter((number) => this.queries.has(number));
+    return queries.flatMap((number) => this.answers.get(number)?.partners(slot) ?? []).filter(Boolean);
+  }
+
+  /** Colour a layer by how many objects its features are paired with, or not. */
+  colourByCount(name, byCount) {
+    const layer = this.layers.get(name);
+    if (layer) this.layers.set(name, { ...layer, byCount });
+    this.emit("layers", "pairs");
   }
 
   /** Queries to list, in the order of their making. */
@@ -139,6 +194,7 @@ const REDUCERS = {
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
     store.restated = new Set();
+    store.toldLayers = new Set();
     store.streams = new Map(
       message.streams.filter((s) => store.maps(s.space)).map((s) => [
         s.name,
@@ -156,13 +212,28 @@ const REDUCERS = {
     if (message.status === "cancelled") {
       dropAnswer(store, message.query);
       store.queries.delete(message.query);
-      topics.push("objects");
+      topics.push("objects", "pairs");
     } else {
       const { type, id, ...status } = message;
       const colour = known?.colour ?? freeColour(store, message.query);
       store.queries.set(message.query, { shown: true, ...known, ...status, colour });
     }
     return topics;
+  },
+
+  "layer.status"(store, { layer }) {
+    store.toldLayers.add(layer.name);
+    if (layer.status === "deleted") store.layers.delete(layer.name);
+    else keepLayer(store, layer);
+    return ["layers"];
+  },
+
+  /** The answer of `GET /layers/`, asked for after a greeting. */
+  "layers.listed"(store, { layers }) {
+    const listed = new Set(layers.map(({ name }) => name));
+    for (const name of store.layers.keys()) if (!listed.has(name) && !store.toldLayers.has(name)) store.layers.delete(name);
+    for (const layer of layers) if (!store.toldLayers.has(layer.name)) keepLayer(store, layer);
+    return ["layers"];
   },
 
   "view.status"(store, message) {
@@ -184,24 +255,25 @@ const REDUCERS = {
     if (stream === undefined) return [];
     heard(store, stream, message, nowMs);
     if (message.resync) store.resyncMs = nowMs;
-    const before = store.answers.get(message.query) ?? new Set();
+    const before = store.answers.get(message.query) ?? new Answer();
     const first = !store.answers.has(message.query);
-    const after = new Set();
+    const after = new Answer();
     store.answers.set(message.query, after);
     const { rows } = message;
     for (let row = 0; row < rows.length; row++) {
       const slot = take(store, stream, rows, row);
-      after.add(slot);
-      if (before.has(slot)) continue;
-      join(store, slot, message.query);
-      if (!first) record(store, message.query, 1, "snapshot", slot, nowMs);
+      const partner = rows.partners?.[row] ?? null;
+      const { object } = after.add(slot, partner);
+      if (object && !before.hasObject(slot)) join(store, slot, message.query);
+      if (!first && !before.has(slot, partner)) record(store, message.query, 1, "snapshot", slot, partner, nowMs);
     }
-    for (const slot of before) {
-      if (after.has(slot)) continue;
-      record(store, message.query, -1, "snapshot", slot, nowMs);
-      leave(store, slot, message.query);
+    for (const slot of before.slots.keys()) {
+      for (const partner of before.partners(slot)) {
+        if (!after.has(slot, partner)) record(store, message.query, -1, "snapshot", slot, partner, nowMs);
+      }
+      if (!after.hasObject(slot)) leave(store, slot, message.query);
     }
-    return ["objects", "queries", "events", "status"];
+    return ["objects", "queries", "pairs", "events", "status"];
   },
 
   "answer.change"(store, message, nowMs) {
@@ -210,8 +282,8 @@ const REDUCERS = {
     heard(store, stream, message, nowMs);
     const seenBefore = store.eventsSeen;
     let answer = store.answers.get(message.query);
-    if (!answer) store.answers.set(message.query, (answer = new Set()));
-    const sizeBefore = answer.size;
+    if (!answer) store.answers.set(message.query, (answer = new Answer()));
+    const { size: sizeBefore, pairs: pairsBefore, changes: changesBefore } = answer;
     const kept = store.queries.get(message.query)?.plan?.emit !== "all";
     const { rows } = message;
     for (let row = 0; row < rows.length; row++) {
@@ -220,7 +292,8 @@ const REDUCERS = {
       else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
     }
     const topics = ["objects"];
-    if (answer.size !== sizeBefore) topics.push("queries");
+    if (answer.size !== sizeBefore || answer.pairs !== pairsBefore) topics.push("queries");
+    if (rows.partners && answer.changes !== changesBefore) topics.push("pairs");
     if (store.eventsSeen !== seenBefore) topics.push("events");
     return topics;
   },
@@ -243,22 +316,22 @@ const REDUCERS = {
 const change = {
   left(store, query, stream, answer, rows, row, nowMs) {
     const slot = store.objects.slot(stream, rows.keys[row]);
-    if (slot === undefined || !answer.delete(slot)) return;
+    const partner = rows.partners?.[row] ?? null;
+    if (slot === undefined) return;
+    const { gone, object } = answer.delete(slot, partner);
+    if (!gone) return;
     store.objects.update(slot, rows, row);
-    record(store, query, -1, rows.reason[row], slot, nowMs);
-    leave(store, slot, query);
+    record(store, query, -1, rows.reason[row], slot, partner, nowMs);
+    if (object) leave(store, slot, query);
   },
 
   matched(store, query, stream, answer, rows, row, nowMs) {
     if (!answer && store.objects.slot(stream, rows.keys[row]) === undefined) return; // of a query that keeps no answer
     const slot = take(store, stream, rows, row);
-    if (!answer) {
-      record(store, query, 1, rows.reason[row], slot, nowMs);
-    } else if (!answer.has(slot)) {
-      answer.add(slot);
-      join(store, slot, query);
-      record(store, query, 1, rows.reason[row], slot, nowMs);
-    }
+    const partner = rows.partners?.[row] ?? null;
+    const { fresh, object } = answer ? answer.add(slot, partner) : { fresh: true, object: false };
+    if (object) join(store, slot, query);
+    if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs);
   },
 };
 
@@ -303,22 +376,35 @@ function leave(store, slot, query) {
 
 function recolour(store, slot) {
   const shown = store.objects.queries[slot].filter((number) => store.queries.get(number)?.shown);
+  store.objects.paired[slot] = shown.some((number) => store.queries.get(number).plan?.kind === "join") ? 1 : 0;
   store.objects.colour[slot] = shown.length > 0 ? store.queries.get(shown.at(-1)).colour : NO_COLOUR;
 }
 
 function dropAnswer(store, query) {
-  for (const slot of store.answers.get(query) ?? []) leave(store, slot, query);
+  const answer = store.answers.get(query);
   store.answers.delete(query);
+  for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
 }
 
 function freeColour(store, query) {
-  const used = new Set([...store.queries.values()].map((q) => q.colour));
-  for (let colour = 0; colour < COLOURS; colour++) if (!used.has(colour)) return colour;
-  return query % COLOURS;
+  return freeOf(COLOURS, store.queries, query);
+}
+
+function keepLayer(store, layer) {
+  const known = store.layers.get(layer.name);
+  const colour = known?.colour ?? freeOf(LAYER_COLOURS, store.layers, store.layers.size);
+  store.layers.set(layer.name, { shown: false, truncated: false, ...known, ...layer, colour });
+}
+
+/** The first colour that nothing has yet; where all are taken, one by a number. */
+function freeOf(colours, things, number) {
+  const used = new Set([...things.values()].map((thing) => thing.colour));
+  for (let colour = 0; colour < colours; colour++) if (!used.has(colour)) return colour;
+  return number % colours;
 }
 
 /** Record an event of a user's query; views have none. */
-function record(store, query, sign, reason, slot, nowMs) {
+function record(store, query, sign, reason, slot, partner, nowMs) {
   const status = store.queries.get(query);
   if (!status) return;
   const { objects } = store;
@@ -332,6 +418,8 @@ function record(store, query, sign, reason, slot, nowMs) {
     stream: objects.streams[slot],
     key: objects.keys[slot],
     text: objects.texts[slot],
+    partner: partner && title(partner.key, parsed(partner.properties)),
+    predicate: status.plan?.join?.predicate,
     timeMs: objects.timeMs[slot],
     heardMs: nowMs,
     lon: objects.lon[slot],
@@ -339,4 +427,12 @@ function record(store, query, sign, reason, slot, nowMs) {
   });
   if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
   store.unread++;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
+  }
 }

@@ -9,7 +9,7 @@ const Arrow = {};
 new Function("exports", "module", readFileSync(new URL("../../static/vendor/apache-arrow/Arrow.esnext.min.js", import.meta.url)))(Arrow, {});
 
 // The columns that the page reads of the frames which streaming/results.py makes.
-function frame(head, batches) {
+function frame(head, batches, joined = false) {
   const { Field, FixedSizeList, Float64, Int64, Int8, Utf8, Schema } = Arrow;
   const schema = new Schema(
     [
@@ -20,6 +20,7 @@ function frame(head, batches) {
       new Field("time_us", new Int64()),
       new Field("bounds", new FixedSizeList(6, new Field("item", new Float64(), true))),
       new Field("properties", new Utf8(), true),
+      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true)] : []),
     ],
     new Map([["lookout", JSON.stringify(head)]]),
   );
@@ -33,6 +34,11 @@ function frame(head, batches) {
       column("time_us", new Int64(), (row) => row.time_us),
       column("bounds", schema.fields[5].type, (row) => row.bounds),
       column("properties", new Utf8(), (row) => row.properties),
+      ...(joined ? [
+        column("partner", new Utf8(), (row) => row.partner ?? null),
+        column("partner_properties", new Utf8(), (row) => row.partner_properties ?? null),
+        column("distance", new Float64(), (row) => row.distance ?? null),
+      ] : []),
     ];
     return new Arrow.RecordBatch(schema, Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }));
   });
@@ -80,4 +86,23 @@ test("JSON rows give the same columns", () => {
   const json = { sign: "-", key: "a", time_us: 5000, lon: null, lat: 3, bounds: [null, 3, 100, null, 3, 200], reason: "moved", properties: { a: 1 } };
   const rows = columnsOf([json]);
   assert.deepEqual([rows.sign[0], rows.lon[0], rows.lat[0], rows.alt[0], rows.properties[0]], [-1, NaN, 3, 150, '{"a":1}']);
+});
+
+test("a join's rows carry their partners, those of a range query none", () => {
+  const near = row("a", { partner: "X", partner_properties: '{"name":"Forest"}', distance: 4.5 });
+  const inside = row("b", { partner: "", partner_properties: null });
+  const { rows } = readFrame(Arrow, frame({}, [[near], [inside, row("c")]], true));
+  assert.deepEqual(rows.partners, [
+    { key: "X", properties: '{"name":"Forest"}', distance: 4.5 },
+    { key: "", properties: "", distance: NaN },
+    null,
+  ]);
+  assert.equal(readFrame(Arrow, frame({}, [[row("a")]], true)).rows.partners, null);
+  assert.equal(readFrame(Arrow, frame({}, [[row("a")]])).rows.partners, null);
+});
+
+test("JSON rows give the same partners", () => {
+  const json = { sign: "+", key: "a", time_us: 1, lon: 1, lat: 2, reason: "moved", partner: { key: "X", properties: { a: 1 }, distance: null } };
+  assert.deepEqual(columnsOf([json, { ...json, partner: undefined }]).partners, [{ key: "X", properties: '{"a":1}', distance: NaN }, null]);
+  assert.equal(columnsOf([{ ...json, partner: undefined }]).partners, null);
 });

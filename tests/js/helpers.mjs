@@ -27,3 +27,9 @@ export function status(query, more = {}) {
   const plan = { stream: "ships", compare: { lo: [0, 0], hi: [1, 1] }, report: "inside", emit: "changes" };
   return { type: "query.status", query, name: `Query ${query}`, stream: "ships", status: "running", error: null, plan, shared: false, mine: true, ...more };
 }
+
+export function layer(name, more = {}) {
+  const about = { title: name, version: 1, status: "ready", progress: 1, error: null, problems: [], problem_count: 0 };
+  const content = { features: 4, bounds: [0, 0, 1, 1], geometry_types: ["Polygon"], stream_space: "earth" };
+  return { type: "layer.status", layer: { name, ...about, ...content, ...more } };
+}

@@ -4,9 +4,14 @@ import asyncio
 import time
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
 from webapp.consumers.monitor import Monitor
+from webapp.control import tell_engine
+from webapp.models import Query
+from webapp.queries import checked_plan
+from webapp.redis import log
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -214,3 +219,24 @@ async def test_a_web_process_that_fell_behind_resynchronises_its_clients(engine,
         engine.move({"seen": INSIDE})
         snapshot = await socket.hear("answer.snapshot", query=number, resync=True)
         assert {row["key"] for row in snapshot["rows"]} == {"missed", "seen"}
+
+
+def thousand(owner):
+    """Save a thousand queries of a user, and have the engine run them."""
+    plan = checked_plan(PLAN)
+    made = [Query(owner=owner, name=str(i), plan=plan, stream="ships", status=Query.RUNNING) for i in range(1000)]
+    made = Query.objects.bulk_create(made)
+    control = log("earth")
+    assert len(tell_engine(control.client, control.names, made, 30.0)) == 1000
+    return {query.pk for query in made}
+
+
+async def test_a_thousand_queries_are_told_of_and_subscribed_in_one_message(engine, streams, user, other, connect):
+    numbers = await sync_to_async(thousand)(user)
+    theirs = await Query.objects.acreate(owner=other, name="theirs", plan=PLAN, stream="ships")
+    async with connect(user) as socket:
+        told = {(await socket.hear("query.status"))["query"] for _ in numbers}
+        assert told == numbers
+        await socket.tell("query.subscribe", queries=[*sorted(told)[:-1], theirs.pk])
+        answers = {(await socket.hear("answer.snapshot", timeout=30))["query"] for _ in range(999)}
+        assert answers == numbers - {max(numbers)}  # theirs is left out

@@ -54,6 +54,9 @@ MESSAGES = {
     "an unknown field": ('{"type": "query.cancel", "query": 7, "now": true}', "fields"),
     "an unknown format": ('{"type": "query.subscribe", "query": 7, "format": "xml"}', "fields"),
     "an empty name": ('{"type": "query.register", "name": " ", "plan": {}}', "fields"),
+    "neither a query nor queries": ('{"type": "query.subscribe"}', "fields"),
+    "both a query and queries": ('{"type": "query.subscribe", "query": 7, "queries": [7]}', "fields"),
+    "a list with a text": ('{"type": "query.subscribe", "queries": ["7"]}', "fields"),
     "an unknown query": ('{"type": "query.subscribe", "query": 7}', "query"),
 }
 

@@ -50,10 +50,11 @@ class Hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
-    async def subscribe(self, query: int, form: str, hub: Hub) -> None:
-        """Subscribe to the answer of a query of a hub's space."""
-        self._home[query] = hub
-        self.subscriptions[query] = await hub.subscribe(self.subscriber, query, form)
+    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub) -> None:
+        """Subscribe to the answers of queries of a hub's space."""
+        made = await hub.subscribe_all(self.subscriber, queries, form)
+        self._home |= dict.fromkeys(made, hub)
+        self.subscriptions |= made
 
     def unsubscribe(self, query: int) -> None:
         """End a subscription, if there is one."""

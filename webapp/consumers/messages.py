@@ -10,6 +10,7 @@ from webapp.queries import Refused
 
 MAX_NAME_CHARACTERS = 120
 MAX_STREAMS = 32
+MAX_QUERIES = 1_000
 MAX_NUMBER = 2**53 - 1
 
 
@@ -31,6 +32,10 @@ def _is_number(value):
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_NUMBER
 
 
+def _is_numbers(value):
+    return isinstance(value, list) and len(value) <= MAX_QUERIES and all(_is_number(number) for number in value)
+
+
 def _is_flag(value):
     return isinstance(value, bool)
 
@@ -49,6 +54,8 @@ def _is_names(value):
 
 NAME = Field(f"a text of 1 to {MAX_NAME_CHARACTERS} characters", _is_name)
 QUERY = Field("the number of a query", _is_number)
+ONE_QUERY = Field(QUERY.rule, _is_number, required=False)
+QUERIES = Field(f"a list of at most {MAX_QUERIES} numbers of queries", _is_numbers, required=False)
 PLAN = Field("a plan, a JSON object", _is_object)
 AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
 STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
@@ -63,7 +70,7 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},
-    "query.subscribe": {"query": QUERY, "format": FORMAT},
+    "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT},
     "query.unsubscribe": {"query": QUERY},
     "query.snapshot": {"query": QUERY},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -21,7 +22,7 @@ from webapp.consumers.viewports import Viewport
 from webapp.hub import Subscription
 from webapp.models import Query, Space, Stream
 from webapp.notify import LAYERS_GROUP, SHARED_GROUP, SPACES_GROUP, user_group
-from webapp.queries import Refused
+from webapp.queries import Refused, visible, visible_among
 
 logger = logging.getLogger(__name__)
 
@@ -135,10 +136,19 @@ class Monitor(AsyncWebsocketConsumer):
         """End a query."""
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
 
-    async def on_query_subscribe(self, reference, query, format):
-        """Send a query's answer from now on."""
-        space = (await database_sync_to_async(queries.visible)(self.user, query)).space_id
-        await self.hubs.subscribe(query, format, await self.hubs.of(space))
+    async def on_query_subscribe(self, reference, format, query=None, queries=None):
+        """Send a query's answer from now on, or those of several, without those that are not visible."""
+        if (query is None) == (queries is None):
+            raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
+        if queries is None:
+            found = [await database_sync_to_async(visible)(self.user, query)]
+        else:
+            found = await database_sync_to_async(visible_among)(self.user, queries)
+        of_space = defaultdict(list)
+        for known in found:
+            of_space[known.space_id].append(known.pk)
+        for space, numbers in of_space.items():
+            await self.hubs.subscribe(numbers, format, await self.hubs.of(space))
 
     async def on_query_unsubscribe(self, reference, query):
         """Send a query's answer no more."""

@@ -52,7 +52,7 @@ class Viewport:
                 await view.hub.views.register(view.number, plan)
                 view.plan = plan
             if stream in fresh or form != self.format:
-                await self.hubs.subscribe(view.number, form, view.hub)
+                await self.hubs.subscribe([view.number], form, view.hub)
         self.format = form
 
     async def close(self) -> None:

@@ -69,11 +69,16 @@ class Hub:
 
     async def subscribe(self, subscriber: Subscriber, query: int, form: str) -> Subscription:
         """Subscribe a connection to a query's answer: a snapshot, then every change; replaces its former one."""
-        self.unsubscribe(subscriber, query)
-        subscription = Subscription(subscriber, query, form)
-        self.subscriptions[query].append(subscription)
-        await self.ask([subscription])
-        return subscription
+        return (await self.subscribe_all(subscriber, [query], form))[query]
+
+    async def subscribe_all(self, subscriber: Subscriber, queries: Iterable[int], form: str) -> dict[int, Subscription]:
+        """Subscribe a connection to several queries' answers; return the subscriptions by query."""
+        made = {query: Subscription(subscriber, query, form) for query in queries}
+        for query, subscription in made.items():
+            self.unsubscribe(subscriber, query)
+            self.subscriptions[query].append(subscription)
+        await self.ask(made.values())
+        return made
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""

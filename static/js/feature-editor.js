@@ -1,0 +1,178 @@
+// One feature's geometry on the map: drawn click by click, its corners dragged, added at the middles of edges, removed.
+
+import { turnOf } from "./features.js";
+import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
+
+const MOST_HANDLES = 400;
+
+export class FeatureEditor {
+  /**
+   * @param {object} L Leaflet
+   * @param {object} map Leaflet's map
+   * @param {object} parts `colour()`; `onChange()` after every step
+   */
+  constructor(L, map, parts) {
+    Object.assign(this, { L, map }, parts);
+    this.shape = null;
+    this.kind = null; // of what is being drawn
+    map.on("click", ({ latlng }) => this.kind && this.#add(latlng));
+    map.on("dblclick", () => this.kind && this.finish());
+    map.on("moveend", () => this.shape && this.#handles());
+  }
+
+  get active() {
+    return this.shape !== null || this.kind !== null;
+  }
+
+  /** Whether only some of the corners are in reach: too many are in view. */
+  get crowded() {
+    return this.tooMany === true;
+  }
+
+  /** Edit a geometry; returns false for one of a kind that cannot be. */
+  edit(geometry) {
+    this.stop();
+    this.turn = turnOf(geometry, this.map.getCenter().lng);
+    this.shape = opened(geometry, this.turn);
+    if (!this.shape) return false;
+    this.#refresh();
+    return true;
+  }
+
+  /** Wait for a "Point", "LineString" or "Polygon" to be drawn. */
+  draw(kind) {
+    this.stop();
+    this.kind = kind;
+    this.points = [];
+    this.turn = this.map.getCenter().lng - wrapped(this.map.getCenter().lng);
+    this.map.doubleClickZoom.disable();
+    this.map.getContainer().classList.add("drawing-feature");
+  }
+
+  /** End the drawing; too few points stay as they are. */
+  finish() {
+    const shape = drawn(this.kind, this.points);
+    if (!shape) return;
+    const { turn } = this;
+    this.stop();
+    Object.assign(this, { shape, turn });
+    this.#refresh();
+  }
+
+  /** The geometry as it is now; null while it is being drawn. */
+  geometry() {
+    return this.shape && geometryOf(this.shape, this.turn);
+  }
+
+  stop() {
+    this.#clear();
+    this.shape = null;
+    this.kind = null;
+    this.tooMany = false;
+    this.map.doubleClickZoom.enable();
+    this.map.getContainer().classList.remove("drawing-feature");
+  }
+
+  recolour() {
+    if (this.active) this.#refresh();
+  }
+
+  #add({ lat, lng }) {
+    const last = this.points.at(-1);
+    if (last && last[0] === lng && last[1] === lat) return; // the second click of a double one
+    this.points.push([lng, lat]);
+    if (this.kind === "Point") return this.finish();
+    this.#refresh();
+  }
+
+  #refresh() {
+    this.#outline();
+    this.#handles();
+    this.onChange();
+  }
+
+  /** Draw the shape itself; while it is being drawn, the line so far. */
+  #outline() {
+    const { L } = this;
+    this.outline?.remove();
+    const options = { color: this.colour(), weight: 2.5, fillOpacity: 0.12, interactive: false, dashArray: this.kind ? "5 5" : null };
+    if (this.kind) {
+      const places = this.points.map(([lon, lat]) => [lat, lon]);
+      this.outline = (this.kind === "Polygon" ? L.polygon : L.polyline)(places, options);
+    } else {
+      this.outline = L.GeoJSON.geometryToLayer({ type: "Feature", geometry: geometryOf(this.shape) }, {
+        ...options,
+        coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon),
+        pointToLayer: (_, place) => L.circleMarker(place, { ...options, radius: 6 }),
+      });
+      this.outline.setStyle?.(options);
+    }
+    this.outline.addTo(this.map);
+  }
+
+  #handles() {
+    for (const handle of this.handles ?? []) handle.remove();
+    this.handles = [];
+    if (this.kind) {
+      for (const [lon, lat] of this.points) this.#marker([lon, lat], "vertex fixed", false);
+      if (this.kind === "Polygon" && this.points.length > 2) this.handles[0].on("click", () => this.finish());
+      return;
+    }
+    const bounds = this.map.getBounds().pad(0.05);
+    const inView = ([lon, lat]) => bounds.contains([lat, lon]);
+    const lines = linesOf(this.shape);
+    const seen = lines.reduce((sum, line) => sum + line.filter(inView).length, 0);
+    const before = this.tooMany;
+    this.tooMany = seen > MOST_HANDLES;
+    if (before !== this.tooMany) this.onChange();
+    if (this.tooMany) return;
+    for (const line of lines) {
+      line.forEach((point, at) => inView(point) && this.#corner(line, at));
+      for (const { at, place } of middlesOf(this.shape, line)) if (inView(place)) this.#middle(line, at, place);
+    }
+  }
+
+  #corner(line, at) {
+    const handle = this.#marker(line[at], "vertex", true);
+    handle.on("drag", () => this.#put(line, at, handle));
+    handle.on("dragend", () => this.#refresh());
+    const remove = () => removePoint(this.shape, line, at) && this.#refresh();
+    handle.on("contextmenu dblclick", remove);
+    handle.getElement().addEventListener("keydown", (event) => {
+      if (!["Delete", "Backspace"].includes(event.key)) return;
+      event.preventDefault();
+      remove();
+    });
+  }
+
+  #middle(line, at, place) {
+    const handle = this.#marker(place, "vertex middle", true);
+    handle.on("dragstart", () => line.splice(at, 0, place));
+    handle.on("drag", () => this.#put(line, at, handle));
+    handle.on("dragend", () => this.#refresh());
+  }
+
+  #put(line, at, handle) {
+    const { lat, lng } = handle.getLatLng();
+    line[at] = [lng, lat];
+    this.#outline();
+  }
+
+  #marker([lon, lat], className, draggable) {
+    const icon = this.L.divIcon({ className, iconSize: [12, 12] });
+    const handle = this.L.marker([lat, lon], { icon, draggable, keyboard: className === "vertex", bubblingMouseEvents: false, alt: "Corner" });
+    this.handles.push(handle.addTo(this.map));
+    return handle;
+  }
+
+  #clear() {
+    this.outline?.remove();
+    this.outline = null;
+    for (const handle of this.handles ?? []) handle.remove();
+    this.handles = [];
+  }
+}
+
+function wrapped(lonDeg) {
+  return lonDeg - 360 * Math.round(lonDeg / 360);
+}

@@ -1,0 +1,170 @@
+// The shown layers' features on one canvas below the objects: fetched for the view, as fine as its zoom shows them.
+
+import { coalesced } from "./dom.js";
+import { countStyle, featureRank, featureStyle, pairedCounts, turnOf, viewOf } from "./features.js";
+
+const HIT_PX = 5;
+const RESTYLE_MS = 250;
+const POINT_PX = 5;
+
+export class FeatureLayers {
+  /**
+   * @param {object} L Leaflet
+   * @param {object} map Leaflet's map
+   * @param {object} parts `store`; `api`, a LayersApi; `palette()`; `onError(message)`
+   */
+  constructor(L, map, parts) {
+    Object.assign(this, { L, map }, parts);
+    this.drawn = new Map(); // layer -> {version, view, items}
+    this.hovered = null;
+    this.edited = null; // {layer, key} of the feature that an editor shows instead
+    map.createPane("features").style.zIndex = 350;
+    this.renderer = L.canvas({ pane: "features", padding: 0.25, tolerance: HIT_PX });
+    map.on("moveend", () => this.refresh());
+    this.store.on("layers", () => this.refresh());
+    this.store.on("selection", () => this.restyle());
+    this.store.on("pairs", coalesced(() => this.restyle(), RESTYLE_MS));
+  }
+
+  /** Fetch what the view and the layers' versions ask for, and remove what is not shown any more. */
+  refresh() {
+    const shown = [...this.store.layers.values()].filter((layer) => layer.shown && layer.version !== null);
+    const names = new Set(shown.map(({ name }) => name));
+    for (const name of this.drawn.keys()) if (!names.has(name)) this.#forget(name);
+    for (const layer of shown) this.#update(layer);
+  }
+
+  /** The feature under a point of the map's container: `{layer, key, properties}`; points before lines before areas. */
+  hit(containerPoint) {
+    const point = this.map.containerPointToLayerPoint(containerPoint);
+    let best;
+    for (const [layer, { items }] of this.drawn) {
+      for (let i = items.length - 1; i >= 0; i--) {
+        if (best && items[i].rank <= best.rank) break;
+        if (items[i].paths.some((path) => path._pxBounds && path._containsPoint(point))) {
+          best = { layer, key: items[i].key, properties: items[i].properties, rank: items[i].rank };
+        }
+      }
+    }
+    return best;
+  }
+
+  /** Light up the feature under the pointer, or none. */
+  hover(found) {
+    if (same(this.hovered, found)) return;
+    const before = this.hovered;
+    this.hovered = found ?? null;
+    for (const one of [before, found]) if (one) this.#restyle(one.layer, one.key);
+  }
+
+  /** Leave out the feature that is being edited; null for none. */
+  hide(feature) {
+    const before = this.edited;
+    this.edited = feature;
+    for (const one of [before, feature]) if (one) this.#restyle(one.layer, one.key);
+  }
+
+  /** Draw everything anew in the colours that hold now. */
+  restyle() {
+    for (const name of this.drawn.keys()) this.#restyle(name);
+  }
+
+  #restyle(name, key) {
+    const paired = this.#paired(name);
+    for (const item of this.drawn.get(name)?.items ?? []) {
+      if (key !== undefined && item.key !== key) continue;
+      const style = this.#style(name, item, paired);
+      const text = JSON.stringify(style);
+      if (text === item.style) continue;
+      item.style = text;
+      for (const path of item.paths) path.setStyle(style);
+    }
+  }
+
+  #paired(name) {
+    const joins = this.store.joinsOf(name);
+    return { joins, ...pairedCounts(joins) };
+  }
+
+  #style(name, { key, rank }, paired) {
+    const layer = this.store.layers.get(name);
+    const is = (one) => one?.layer === name && one.key === key;
+    const colours = this.palette();
+    const partOf = paired.joins.find(({ counts }) => counts.has(key));
+    const style = featureStyle({
+      rank,
+      colour: colours.layers[layer?.colour ?? 0],
+      accent: colours.accent,
+      hovered: is(this.hovered),
+      selected: is(this.store.selectedFeature),
+      hidden: is(this.edited),
+      paired: partOf ? colours.queries[partOf.query.colour] : null,
+    });
+    const plain = !is(this.hovered) && !is(this.store.selectedFeature);
+    if (!layer?.byCount || !plain) return style;
+    return { ...style, ...countStyle(rank, paired.most > 0 ? paired.of(key) / paired.most : 0, colours.count) };
+  }
+
+  async #update(layer) {
+    const entry = this.drawn.get(layer.name) ?? { items: [] };
+    this.drawn.set(layer.name, entry);
+    const bounds = this.map.getBounds();
+    const sides = { west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() };
+    const view = viewOf(sides, this.map.getZoom(), layer.version);
+    if (entry.asked?.serves(view)) return;
+    entry.asked = view;
+    entry.abort?.abort();
+    entry.abort = new AbortController();
+    const asked = { version: layer.version, bbox: view.bbox.join(), zoom: view.zoom };
+    try {
+      const answer = await this.api.features(layer.name, asked, entry.abort.signal);
+      if (this.drawn.get(layer.name) !== entry) return;
+      view.truncated = answer.truncated;
+      this.#draw(layer.name, entry, answer.features);
+      this.store.truncateLayer(layer.name, answer.truncated);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      entry.asked = null; // to be asked for again after the next move
+      if (error.status !== 404) this.onError(error.message); // 404: the version went meanwhile; the next status tells
+    }
+  }
+
+  #draw(name, entry, features) {
+    const center = this.map.getCenter().lng;
+    const paired = this.#paired(name);
+    for (const { paths } of entry.items) for (const path of paths) path.remove();
+    entry.items = features
+      .filter(({ geometry }) => geometry)
+      .map((feature) => ({ key: feature.id, properties: feature.properties ?? {}, rank: featureRank(feature.geometry), feature }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ feature, ...item }) => this.#item(name, item, feature, { center, paired }));
+  }
+
+  #item(name, item, feature, { center, paired }) {
+    const { L } = this;
+    const turn = turnOf(feature.geometry, center);
+    const style = this.#style(name, item, paired);
+    const options = { ...style, renderer: this.renderer, pane: "features", interactive: false };
+    const shape = L.GeoJSON.geometryToLayer(feature, {
+      ...options,
+      coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon + turn),
+      pointToLayer: (_, place) => L.circleMarker(place, { ...options, radius: POINT_PX }),
+    });
+    const paths = [];
+    const take = (layer) => (layer.eachLayer ? layer.eachLayer(take) : paths.push(layer));
+    take(shape);
+    for (const path of paths) path.setStyle(options).addTo(this.map);
+    return { ...item, paths, style: JSON.stringify(style) };
+  }
+
+  #forget(name) {
+    const { items, abort } = this.drawn.get(name);
+    abort?.abort();
+    for (const { paths } of items) for (const path of paths) path.remove();
+    this.drawn.delete(name);
+  }
+}
+
+function same(a, b) {
+  return (a ?? null) === (b ?? null) || (a && b && a.layer === b.layer && a.key === b.key);
+}

@@ -1,0 +1,158 @@
+// What is known of the selected feature of a layer; changing, deleting and drawing features, each a new version.
+
+import { confirmed } from "./confirm.js";
+import { $, coalesced, setText } from "./dom.js";
+import { properties, title } from "./format.js";
+import { countRows, fill } from "./object-panel.js";
+
+const REFRESH_MS = 250;
+const HINTS = {
+  Point: "Click on the map to place the point.",
+  LineString: "Click from place to place; a double click, or Finish, ends the line.",
+  Polygon: "Click corner by corner; a double click, or Finish, ends the polygon.",
+};
+const EDIT_HINT = "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.";
+const CROWDED_HINT = "Too many corners are in view: zoom in to change them.";
+const CONFLICT = (version) =>
+  `Somebody else saved version ${version} meanwhile, and nothing of yours was saved. Save again to put your change on top of theirs, or discard it.`;
+
+export class FeaturePanel {
+  /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)` */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.editing = null; // {layer, key, version, properties, fresh}
+    this.form = $("feature-form");
+    $("feature-close").addEventListener("click", () => this.store.selectFeature(null));
+    $("feature-edit").addEventListener("click", () => this.#edit(this.store.selectedFeature));
+    $("feature-delete").addEventListener("click", () => this.#delete(this.store.selectedFeature));
+    $("feature-discard").addEventListener("click", () => this.close());
+    $("feature-finish").addEventListener("click", () => this.editor.finish());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#save();
+    });
+    this.store.on("selection", () => this.#selected());
+    this.store.on("layers pairs", coalesced(() => this.refresh(), REFRESH_MS));
+  }
+
+  /** Draw a new feature of a layer: a "Point", "LineString" or "Polygon". */
+  draw(layer, kind) {
+    const key = `drawn-${Date.now().toString(36)}${Math.random().toString(36).slice(2, 6)}`;
+    this.store.selectFeature({ layer: layer.name, key, properties: {} });
+    this.#begin({ layer: layer.name, key, version: layer.version, properties: {}, fresh: true });
+    this.editor.draw(kind);
+    this.refresh();
+  }
+
+  /** End what is going on without saving it; returns whether there was something. */
+  close() {
+    if (!this.editing) return false;
+    const { fresh } = this.editing;
+    this.#end();
+    if (fresh) this.store.selectFeature(null);
+    else this.refresh();
+    return true;
+  }
+
+  refresh() {
+    const { selectedFeature: feature } = this.store;
+    $("feature-panel").hidden = !feature;
+    if (!feature) return;
+    const { editing } = this;
+    const layer = this.store.layers.get(feature.layer);
+    setText($("feature-title"), editing?.fresh ? "New feature" : title(feature.key, feature.properties));
+    setText($("feature-kind"), [layer?.title ?? feature.layer, ...(editing?.fresh ? [] : [feature.key])].join(" \u00b7 "));
+    fill($("feature-properties"), editing ? [] : [...countRows(this.store, feature.layer, feature.key), ...properties(feature.properties)]);
+    $("feature-actions").hidden = Boolean(editing);
+    this.form.hidden = !editing;
+    if (!editing) return;
+    const { kind, crowded } = this.editor;
+    setText($("feature-hint"), kind ? HINTS[kind] : crowded ? CROWDED_HINT : EDIT_HINT);
+    $("feature-finish").hidden = !kind || kind === "Point";
+    $("feature-save").hidden = Boolean(kind);
+  }
+
+  #selected() {
+    const { selectedFeature: feature } = this.store;
+    if (this.editing && (feature?.layer !== this.editing.layer || feature.key !== this.editing.key)) this.#end();
+    this.#error("");
+    this.refresh();
+  }
+
+  #begin(editing) {
+    this.editing = editing;
+    this.form.elements.name.value = editing.properties.name ?? "";
+    this.#error("");
+  }
+
+  #end() {
+    this.editing = null;
+    this.features.hide(null);
+    this.editor.stop();
+    this.#error("");
+  }
+
+  async #edit({ layer, key }) {
+    try {
+      const { version } = this.store.layers.get(layer);
+      const { features } = await this.api.features(layer, { version, key });
+      if (features.length === 0) throw new Error("This feature has been deleted meanwhile.");
+      const { selectedFeature: now } = this.store;
+      if (now?.layer !== layer || now.key !== key) return;
+      const [{ geometry, properties: known }] = features;
+      if (!this.editor.edit(geometry)) throw new Error("This feature mixes several kinds of geometry, which cannot be changed here.");
+      this.#begin({ layer, key, version, properties: known ?? {}, fresh: false });
+      this.features.hide({ layer, key });
+      this.refresh();
+    } catch (error) {
+      this.#error(error.message);
+    }
+  }
+
+  async #delete({ layer, key, properties: known }) {
+    if (!(await confirmed(`Delete \u201c${title(key, known)}\u201d from the layer?`, "Delete"))) return;
+    const { version } = this.store.layers.get(layer);
+    if (await this.#send(layer, { version, remove: [key] })) {
+      this.store.selectFeature(null);
+      this.done("Deleted.");
+    }
+  }
+
+  async #save() {
+    const { layer, key, version, properties: before } = this.editing;
+    const name = this.form.elements.name.value.trim();
+    const { name: _, ...others } = before;
+    const known = name ? { ...before, name } : others;
+    const feature = { type: "Feature", id: key, geometry: this.editor.geometry(), properties: known };
+    $("feature-save").disabled = true;
+    const saved = await this.#send(layer, { version, upsert: [feature] });
+    $("feature-save").disabled = false;
+    if (!saved) return;
+    this.#end();
+    this.store.selectFeature({ layer, key, properties: known });
+    this.done(`Saved as version ${saved}.`);
+  }
+
+  /** Send an edit; returns the new version, or nothing after an error, which is shown. */
+  async #send(layer, edit) {
+    this.#error("");
+    try {
+      return await this.api.edit(layer, edit);
+    } catch (error) {
+      this.#error(error.status === 409 ? await this.#conflict(layer, edit.version, error.message) : error.message);
+    }
+  }
+
+  /** Explain a conflict, and base what is saved next on the newest version. */
+  async #conflict(layer, version, message) {
+    const newest = (await this.api.list()).find(({ name }) => name === layer)?.version;
+    if (!newest || newest === version) return message; // the layer is being imported
+    if (this.editing) this.editing.version = newest;
+    return CONFLICT(newest);
+  }
+
+  #error(text) {
+    setText($("feature-error"), text);
+    $("feature-error").hidden = !text;
+  }
+}

@@ -1,0 +1,77 @@
+// Features of layers: what to fetch of them, and how they look. Pure.
+
+import { paddedBox, turnTowards } from "./geometry.js";
+
+const MARGIN = 0.3; // of the view, on every side: a small move needs no other features
+
+/** How a geometry lies above others: areas 0, lines 1, points 2. */
+export function featureRank({ type, geometries }) {
+  if (type === "GeometryCollection") return Math.min(2, ...geometries.map(featureRank));
+  return type.endsWith("Point") ? 2 : type.endsWith("LineString") ? 1 : 0;
+}
+
+/** Whole turns, in degrees, that bring a geometry into the copy of the world around a longitude. */
+export function turnOf(geometry, centerLonDeg) {
+  let first = geometry.coordinates ?? geometry.geometries[0]?.coordinates;
+  while (Array.isArray(first?.[0])) [first] = first;
+  return first ? turnTowards(first[0], centerLonDeg) : 0;
+}
+
+/** What to fetch for a rectangle of the map: `{bbox, zoom, serves(view)}`, the box somewhat larger than the rectangle. */
+export function viewOf(sides, zoom, version) {
+  const { lo, hi } = paddedBox(sides, MARGIN);
+  const width = sides.east - sides.west;
+  const height = sides.north - sides.south;
+  const view = { bbox: [...lo, ...hi].map((degrees) => Math.round(degrees * 1e6) / 1e6), zoom, version, sides, truncated: false };
+  // Whether what was fetched for this view shows another one as well: once cut off, only the same one.
+  view.serves = (other) => {
+    if (other.zoom !== zoom || other.version !== version) return false;
+    const margin = view.truncated ? 0 : MARGIN * 0.99;
+    const within = (lower, upper, [from, to], size) => lower >= from - margin * size && upper <= to + margin * size;
+    return (
+      within(other.sides.west, other.sides.east, [sides.west, sides.east], width) &&
+      within(other.sides.south, other.sides.north, [sides.south, sides.north], height)
+    );
+  };
+  return view;
+}
+
+/**
+ * How the features of a layer are paired: `{of(key), most}`, the number of objects with each and the largest of all.
+ *
+ * @param {object[]} joins as `store.joinsOf(layer)` returns them
+ */
+export function pairedCounts(joins) {
+  const of = (key) => joins.reduce((sum, { counts }) => sum + (counts.get(key) ?? 0), 0);
+  let most = 0;
+  for (const { counts } of joins) for (const key of counts.keys()) most = Math.max(most, of(key));
+  return { of, most };
+}
+
+/** The look of a feature by its live count, from faint to full; `share` is the count as a share of the largest one. */
+export function countStyle(rank, share, colour) {
+  const strength = Math.sqrt(share); // areas and lines are seen by their size: small counts must not vanish
+  return {
+    color: colour,
+    fillColor: colour,
+    weight: rank === 1 ? 1.2 + 4.8 * strength : 1 + strength,
+    opacity: 0.3 + 0.7 * strength,
+    fillOpacity: rank === 0 ? 0.05 + 0.7 * strength : 0.25 + 0.75 * strength,
+  };
+}
+
+/** The look of a feature, as Leaflet's path options; `paired` is the colour of a query in a pair of which it is. */
+export function featureStyle({ rank, colour: own, accent, hovered, selected, hidden, paired = null }) {
+  const colour = paired ?? own;
+  const lit = hovered || selected || paired !== null;
+  const area = rank === 0;
+  return {
+    stroke: !hidden,
+    fill: !hidden && rank !== 1,
+    color: selected ? accent : colour,
+    fillColor: selected ? accent : colour,
+    weight: (lit ? 2.5 : rank === 2 ? 1.5 : 1.6) + (rank === 1 ? 0.8 : 0),
+    opacity: lit ? 1 : 0.8,
+    fillOpacity: area ? (lit ? 0.34 : 0.16) : 0.75,
+  };
+}

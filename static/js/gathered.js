@@ -1,0 +1,29 @@
+// Things that come one by one and are passed on together. Pure but for the timer, which is passed in.
+
+const WAIT_MS = 20;
+const MOST = 1000; // of one message, as the server allows
+
+export class Gathered {
+  /** @param {function} passOn called with a list of at most `MOST`, soon after the first of them was added */
+  constructor(passOn, { later = (run, ms) => setTimeout(run, ms) } = {}) {
+    Object.assign(this, { passOn, later, waiting: new Set(), due: false });
+  }
+
+  add(item) {
+    this.waiting.add(item);
+    if (this.due) return;
+    this.due = true;
+    this.later(() => this.#flush(), WAIT_MS);
+  }
+
+  clear() {
+    this.waiting.clear();
+  }
+
+  #flush() {
+    this.due = false;
+    const items = [...this.waiting];
+    this.waiting.clear();
+    for (let i = 0; i < items.length; i += MOST) this.passOn(items.slice(i, i + MOST));
+  }
+}

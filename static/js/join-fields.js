@@ -1,0 +1,63 @@
+// The part of the query form that joins a stream with a layer, or with the last positions of a stream.
+
+import { $, h } from "./dom.js";
+import { PREDICATES } from "./format.js";
+
+const STANDARD_M = 50;
+
+export class JoinFields {
+  /** @param {object} parts `store`; `form`, the query form's element */
+  constructor({ store, form }) {
+    Object.assign(this, { store, form });
+    form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
+    form.addEventListener("change", () => this.#show());
+  }
+
+  /** Show what a plan joins with; the first layer where it joins with nothing. */
+  start(join) {
+    const { elements } = this.form;
+    const [source] = ["layer", "stream"].filter((one) => join?.[one]);
+    this.#options(source && `${source}:${join[source]}`);
+    elements.predicate.value = join?.predicate ?? "intersects";
+    elements.distance.value = join?.distance ?? STANDARD_M;
+    elements.partnerWhere.value = join?.where ?? "";
+    this.#show();
+  }
+
+  /** `{source, name, predicate, distance, where}` as the fields say. */
+  read() {
+    const { elements } = this.form;
+    const [source, ...name] = elements.partner.value.split(":");
+    const distance = elements.distance.valueAsNumber;
+    return { source, name: name.join(":"), predicate: elements.predicate.value, distance, where: elements.partnerWhere.value.trim() };
+  }
+
+  /** What is missing, by field. */
+  errors() {
+    const { name, predicate, distance } = this.read();
+    const errors = {};
+    if (!name) errors.partner = "Choose a layer. New ones are added under Layers.";
+    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Give a distance in metres.";
+    return errors;
+  }
+
+  #options(chosen) {
+    const { layers, streams } = this.store;
+    const option = (source) => ({ name, title }) => new Option(title ?? name, `${source}:${name}`);
+    const group = (label, options) => (options.length > 0 ? [h("optgroup", { label }, ...options)] : []);
+    const ready = [...layers.values()].filter((layer) => layer.version !== null);
+    const select = this.form.elements.partner;
+    select.replaceChildren(
+      ...group("Layers", ready.map(option("layer"))),
+      ...group("Last positions of a stream", [...streams.values()].map(option("stream"))),
+    );
+    if (chosen && ![...select.options].some(({ value }) => value === chosen)) {
+      select.append(new Option(chosen.slice(chosen.indexOf(":") + 1), chosen));
+    }
+    select.value = chosen ?? (ready.length > 0 ? `layer:${ready[0].name}` : "");
+  }
+
+  #show() {
+    $("distance-field").hidden = this.form.elements.predicate.value !== "dwithin";
+  }
+}

@@ -1,0 +1,209 @@
+// The list of layers: how each stands, whether it is drawn, and what can be done with it; and the form that adds one.
+
+import { $, coalesced, h, icon, setText } from "./dom.js";
+import { count, geometryTypes, layerName, layerTitle } from "./format.js";
+
+const REFRESH_MS = 100;
+const PROBLEMS_SHOWN = 100;
+
+/** @param {object} actions `show`, `zoom`, `join`, `count`, `drawPoint`, `drawLine`, `drawPolygon`, `cancel`, `remove`: functions of a layer */
+export function createLayerList(store, actions) {
+  const rows = new Map();
+  const list = $("layer-list");
+  const render = () => {
+    for (const [name, row] of rows) {
+      if (store.layers.has(name)) continue;
+      row.element.remove();
+      rows.delete(name);
+    }
+    for (const layer of store.layers.values()) {
+      if (!rows.has(layer.name)) {
+        const row = createRow(store, layer.name, actions);
+        rows.set(layer.name, row);
+        list.append(row.element);
+      }
+      rows.get(layer.name).update(layer);
+    }
+    $("layers-empty").hidden = store.layers.size > 0;
+  };
+  store.on("layers", coalesced(render, REFRESH_MS));
+  render();
+}
+
+function createRow(store, name, actions) {
+  const act = (action) => () => actions[action](store.layers.get(name));
+  const button = (action, symbol, text, kind = "") =>
+    h("button", { type: "button", class: `quiet small ${kind}`, onclick: act(action), "data-action": action }, icon(symbol), h("span", {}, text));
+  const parts = {
+    swatch: h("button", { type: "button", class: "swatch layer-swatch", onclick: act("show") }, icon("eye")),
+    title: h("span", { class: "query-name" }),
+    about: h("span", { class: "query-about" }),
+    status: h("span", { class: "pill" }),
+    progress: h("div", { class: "progress-row", hidden: true }),
+    bar: h("progress", { max: "1", "aria-label": "Import" }),
+    error: h("p", { class: "field-error", role: "alert", hidden: true }),
+    truncated: h("p", { class: "query-note hint", hidden: true }),
+    problems: h("details", { class: "problems", hidden: true }),
+  };
+  parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
+  const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"), button("count", "count", "Colour by count"),
+    button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
+  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Remove", "danger"));
+  const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
+    h("span", { class: "query-text" }, parts.title, parts.about), parts.status);
+  open.addEventListener("click", () => {
+    menu.hidden = !menu.hidden;
+    open.setAttribute("aria-expanded", String(!menu.hidden));
+  });
+  const element = h("li", { class: "query layer", "data-layer": name },
+    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.truncated, parts.error, parts.problems, menu);
+  return { element, update: (layer) => update(layer, element, parts, needsVersion) };
+}
+
+function update(layer, element, parts, needsVersion) {
+  const { status, version } = layer;
+  element.dataset.status = status;
+  element.dataset.shown = layer.shown;
+  parts.swatch.style.setProperty("--colour", `var(--layer${layer.colour})`);
+  parts.swatch.setAttribute("aria-label", `${layer.shown ? "Hide" : "Show"} ${layer.title} on the map`);
+  parts.swatch.setAttribute("aria-pressed", String(layer.shown));
+  parts.swatch.disabled = version === null;
+  for (const button of needsVersion) button.hidden = version === null;
+  const byCount = element.querySelector("[data-action=count]");
+  byCount.setAttribute("aria-pressed", String(Boolean(layer.byCount)));
+  setText(parts.title, layer.title);
+  setText(parts.about, describe(layer));
+  setText(parts.status, status);
+  parts.status.dataset.status = { ready: "running", importing: "pending" }[status] ?? status;
+  parts.status.hidden = status === "ready";
+  parts.progress.hidden = status !== "importing";
+  parts.bar.value = layer.progress;
+  parts.error.hidden = !layer.error;
+  setText(parts.error, layer.error ?? "");
+  parts.truncated.hidden = !layer.shown || !layer.truncated;
+  setText(parts.truncated, "Only the largest 5,000 features in view are drawn. Zoom in for all.");
+  showProblems(parts.problems, layer);
+}
+
+function describe({ name, title, version, features, geometry_types: types, status, progress }) {
+  const parts = title === name ? [] : [name];
+  if (status === "importing") parts.push(progress > 0 ? `importing, ${Math.round(100 * progress)} %` : "waiting for its import");
+  if (version === null) return parts.join(" \u00b7 ");
+  return [...parts, `${count(features)} ${geometryTypes(types, features)}`, `version ${version}`].join(" \u00b7 ");
+}
+
+function showProblems(details, { problems = [], problem_count: total = problems.length }) {
+  details.hidden = total === 0;
+  const wanted = JSON.stringify(problems);
+  if (details.dataset.problems === wanted) return;
+  details.dataset.problems = wanted;
+  const more = total - Math.min(problems.length, PROBLEMS_SHOWN);
+  details.replaceChildren(
+    h("summary", {}, `${count(total)} ${total === 1 ? "row was" : "rows were"} repaired, cut or left out`),
+    h("ul", {}, ...problems.slice(0, PROBLEMS_SHOWN).map(({ row, reason }) => h("li", {}, h("b", {}, `Row ${count(row)}`), ` ${reason}`)),
+      more > 0 ? h("li", {}, `and ${count(more)} more`) : null));
+}
+
+export class LayerForm {
+  /** @param {object} parts `upload(fields, onProgress)`, returning `{done, abort}`; `names()`; `onOpen()`; `onDone(layer)` */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.form = $("layer-form");
+    const { elements } = this.form;
+    $("layer-add").addEventListener("click", () => elements.file.click());
+    elements.file.addEventListener("change", () => elements.file.files.length > 0 && this.offer(elements.file.files[0]));
+    $("layer-cancel").addEventListener("click", () => this.close());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#send();
+    });
+    for (const field of ["name", "title"]) elements[field].addEventListener("input", () => this.#showKnown());
+    this.#acceptDrops($("map-area"));
+    this.#acceptDrops($("pane-layers"));
+  }
+
+  get open() {
+    return !this.form.hidden;
+  }
+
+  /** Propose to import a file. */
+  offer(file) {
+    if (this.upload_) return;
+    const { elements } = this.form;
+    this.file = file;
+    elements.name.value = layerName(file.name);
+    elements.title.value = layerTitle(file.name);
+    setText($("layer-file"), `${file.name}, ${count(Math.max(1, file.size / 1024))} KiB`);
+    this.#error("");
+    this.#showKnown();
+    this.form.hidden = false;
+    $("layer-add").hidden = true;
+    this.onOpen();
+    this.form.scrollIntoView({ block: "nearest" });
+    elements.title.focus({ preventScroll: true });
+  }
+
+  /** Close the form; an upload that is on its way ends. */
+  close() {
+    this.upload_?.abort();
+    this.form.hidden = true;
+    this.form.reset();
+    this.file = null;
+    $("layer-add").hidden = false;
+  }
+
+  async #send() {
+    const { elements } = this.form;
+    const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim() };
+    this.#error("");
+    this.#busy(true);
+    this.upload_ = this.upload(fields, (share) => ($("layer-progress").value = share));
+    try {
+      const layer = await this.upload_.done;
+      this.upload_ = null;
+      this.close();
+      this.onDone(layer);
+    } catch (error) {
+      this.#error(error.message);
+    } finally {
+      this.upload_ = null;
+      this.#busy(false);
+    }
+  }
+
+  #busy(busy) {
+    const { elements } = this.form;
+    $("layer-progress").hidden = !busy;
+    $("layer-progress").value = 0;
+    for (const field of [elements.name, elements.title, $("layer-save")]) field.disabled = busy;
+  }
+
+  #showKnown() {
+    $("layer-known").hidden = !this.names().includes(this.form.elements.name.value.trim());
+  }
+
+  #error(text) {
+    setText($("layer-error"), text);
+    $("layer-error").hidden = !text;
+  }
+
+  #acceptDrops(area) {
+    let depth = 0; // a drag enters and leaves every element of the area
+    const mark = (change) => {
+      depth = change === 0 ? 0 : Math.max(0, depth + change);
+      $("map-area").classList.toggle("dropping", depth > 0);
+    };
+    const withFiles = (run) => (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      run(event);
+    };
+    area.addEventListener("dragenter", withFiles(() => mark(1)));
+    area.addEventListener("dragover", withFiles((event) => (event.dataTransfer.dropEffect = "copy")));
+    area.addEventListener("dragleave", withFiles(() => mark(-1)));
+    area.addEventListener("drop", withFiles(({ dataTransfer }) => {
+      mark(0);
+      if (dataTransfer.files.length > 0) this.offer(dataTransfer.files[0]);
+    }));
+  }
+}

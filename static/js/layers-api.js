@@ -1,0 +1,92 @@
+// The only module that talks to /layers/ over HTTP.
+
+const ROOT = "/layers/";
+
+/** An error that the server answered with; `status` 0 where it could not be asked. */
+export class LayerError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export class LayersApi {
+  /** @param {string} csrf token of the page */
+  constructor(csrf) {
+    this.csrf = csrf;
+  }
+
+  async list() {
+    return (await this.#ask("GET", "")).layers;
+  }
+
+  /**
+   * Upload a file; returns `{done, abort}`, `done` a promise of the layer that is being imported.
+   *
+   * @param {object} fields `file`, `name`, `title`
+   * @param {function} onProgress called with the share that has arrived
+   */
+  upload(fields, onProgress) {
+    const request = new XMLHttpRequest(); // fetch does not tell how far an upload is
+    const done = new Promise((resolve, reject) => {
+      request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
+      request.onload = () => {
+        const answer = parsed(request.responseText);
+        if (request.status === 202 && answer.layer) resolve(answer.layer);
+        else reject(new LayerError(request.status, answer.error ?? refusal(request.status)));
+      };
+      request.onerror = () => reject(new LayerError(0, "The upload was broken off. Try again in a moment."));
+      request.onabort = () => reject(new LayerError(0, ""));
+      const form = new FormData();
+      for (const [name, value] of Object.entries(fields)) form.append(name, value);
+      request.open("POST", ROOT);
+      request.setRequestHeader("X-CSRFToken", this.csrf);
+      request.send(form);
+    });
+    return { done, abort: () => request.abort() };
+  }
+
+  cancel(name) {
+    return this.#ask("POST", `${name}/cancel`);
+  }
+
+  remove(name) {
+    return this.#ask("DELETE", name);
+  }
+
+  /** Features as GeoJSON; `asked` may hold `version`, `bbox`, `zoom`, `key`. */
+  features(name, asked, signal) {
+    return this.#ask("GET", `${name}/features?${new URLSearchParams(asked)}`, { signal });
+  }
+
+  /** Save an edit `{version, upsert, remove}`; returns the number of the new version. */
+  async edit(name, edit) {
+    const headers = { "Content-Type": "application/json" };
+    return (await this.#ask("PATCH", `${name}/features`, { body: JSON.stringify(edit), headers })).version;
+  }
+
+  async #ask(method, path, { headers = {}, ...options } = {}) {
+    let response;
+    try {
+      response = await fetch(ROOT + path, { method, headers: { "X-CSRFToken": this.csrf, ...headers }, ...options });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new LayerError(0, "The server cannot be reached. Try again in a moment.");
+    }
+    const answer = parsed(await response.text());
+    if (!response.ok) throw new LayerError(response.status, answer.error ?? refusal(response.status));
+    return answer;
+  }
+}
+
+function refusal(status) {
+  return status === 413 ? "The file is too large for this server." : `The server answered with status ${status}.`;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}

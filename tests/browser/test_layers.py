@@ -1,0 +1,182 @@
+"""Layers in the page: uploaded, listed, drawn, edited, removed."""
+
+import json
+import re
+from itertools import count
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+ZOOM, MIDDLE = 9, (24.5, 59.7)
+SQUARE = [[24.3, 59.6], [24.5, 59.6], [24.5, 59.7], [24.3, 59.7], [24.3, 59.6]]
+IN_SQUARE, NORTH_WEST, AWAY = (24.4, 59.65), (24.3, 59.7), (24.8, 59.8)
+_numbers = count(1)
+
+
+def collection(*features):
+    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def feature(key, geometry, **properties):
+    return {"type": "Feature", "id": key, "geometry": geometry, "properties": properties}
+
+
+PARKS = collection(
+    feature("square", {"type": "Polygon", "coordinates": [SQUARE]}, name="The Square", kind="park"),
+    feature("nowhere", None, name="Nowhere"),
+)
+
+
+@pytest.fixture
+def name():
+    """The name of a layer that no other test has."""
+    return f"parks{next(_numbers)}"
+
+
+def upload(screen, name, content=PARKS, title="Parks"):
+    """Choose a file, name the layer and import it."""
+    screen.tab("Layers")
+    screen.page.set_input_files(
+        "#layer-form [name=file]", {"name": f"{name}.geojson", "mimeType": "application/json", "buffer": content}
+    )
+    expect(screen.page.locator("#layer-name")).to_have_value(name)
+    screen.page.locator("#layer-title").fill(title)
+    screen.page.locator("#layer-save").click()
+
+
+def row(screen, name):
+    """Return a layer's row in the list."""
+    return screen.page.locator(f"[data-layer={name}]")
+
+
+def act(screen, name, action):
+    """Choose from the menu of a layer."""
+    button = row(screen, name).get_by_role("button", name=action, exact=True)
+    if not button.is_visible():
+        row(screen, name).locator(".query-main").click()
+    button.click()
+
+
+@pytest.fixture
+def parks(screen, name):
+    """A window that shows a layer with one square, which it uploaded."""
+    screen.look(ZOOM, *MIDDLE)
+    upload(screen, name)
+    expect(row(screen, name)).to_have_attribute("data-status", "ready")
+    expect(row(screen, name)).to_have_attribute("data-shown", "true")
+    screen.look(ZOOM, *MIDDLE)
+    screen.tab("Layers")
+    row(screen, name).locator(".swatch").click()
+    expect(screen.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
+    return screen
+
+
+def test_an_uploaded_layer_is_listed_with_its_problems_drawn_and_removed(parks, name):
+    expect(row(parks, name).locator(".query-about")).to_have_text(f"{name} \u00b7 1 polygon \u00b7 version 1")
+    expect(row(parks, name).locator(".problems summary")).to_contain_text("1 row was")
+    row(parks, name).locator(".problems summary").click()
+    expect(row(parks, name).locator(".problems li")).to_contain_text("Row 2")
+    expect(parks.hover(IN_SQUARE)).to_contain_text("park")
+    expect(parks.hover(AWAY)).to_be_hidden()
+    row(parks, name).locator(".swatch").click()
+    expect(parks.hover(IN_SQUARE)).to_be_hidden()
+    act(parks, name, "Remove")
+    parks.page.get_by_role("button", name="Keep").click()
+    expect(row(parks, name)).to_have_count(1)
+    act(parks, name, "Remove")
+    parks.page.locator("#confirm-yes").click()
+    expect(row(parks, name)).to_have_count(0)
+
+
+def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):
+    screen.look(ZOOM, *MIDDLE)
+    upload(screen, name, b'{"type": "FeatureCollection", "features": [')
+    expect(row(screen, name)).to_have_attribute("data-status", "failed")
+    expect(row(screen, name).locator(".field-error")).to_be_visible()
+    expect(row(screen, name).locator(".swatch")).to_be_disabled()
+    screen.page.set_input_files(
+        "#layer-form [name=file]", {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"}
+    )
+    screen.page.locator("#layer-save").click()
+    expect(screen.page.locator("#layer-error")).to_contain_text("txt")
+    assert all("400" in fault for fault in screen.faults)  # Chromium writes the refusal to the console
+    screen.faults.clear()
+    act(screen, name, "Remove")
+    screen.page.locator("#confirm-yes").click()
+    expect(row(screen, name)).to_have_count(0)
+
+
+def test_a_file_that_is_dropped_onto_the_map_is_proposed_as_a_layer(screen):
+    screen.look(ZOOM, *MIDDLE)
+    transfer = screen.page.evaluate_handle(
+        "() => { const t = new DataTransfer(); t.items.add(new File(['{}'], 'City Roads.geojson')); return t; }"
+    )
+    screen.page.dispatch_event("#map", "dragenter", {"dataTransfer": transfer})
+    expect(screen.page.locator(".drop-hint")).to_be_visible()
+    screen.page.dispatch_event("#map", "drop", {"dataTransfer": transfer})
+    expect(screen.page.locator(".drop-hint")).to_be_hidden()
+    expect(screen.page.locator("#layer-name")).to_have_value("city_roads")
+    expect(screen.page.locator("#layer-title")).to_have_value("City Roads")
+    screen.page.locator("#layer-cancel").click()
+    expect(screen.page.locator("#layer-form")).to_be_hidden()
+
+
+def click(screen, place):
+    screen.page.mouse.click(*screen.pixel(*place))
+
+
+def test_a_corner_is_dragged_and_saved_as_a_new_version(parks, name):
+    click(parks, IN_SQUARE)
+    expect(parks.page.locator("#feature-title")).to_have_text("The Square")
+    parks.page.locator("#feature-edit").click()
+    expect(parks.page.locator(".vertex:not(.middle)")).to_have_count(4)
+    expect(parks.page.locator(".vertex.middle")).to_have_count(4)
+    parks.drag(NORTH_WEST, (24.3, 59.85))
+    parks.page.locator("#feature-save").click()
+    expect(row(parks, name).locator(".query-about")).to_contain_text("version 2")
+    expect(parks.page.locator(".vertex")).to_have_count(0)
+    expect(parks.hover((24.32, 59.75)).locator("h3")).to_have_text("The Square")
+
+
+def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, screen_of, user):
+    other = screen_of(user)
+    other.look(ZOOM, *MIDDLE)
+    other.tab("Layers")
+    row(other, name).locator(".swatch").click()
+    expect(other.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
+    for screen in (parks, other):
+        click(screen, IN_SQUARE)
+        screen.page.locator("#feature-edit").click()
+        expect(screen.page.locator(".vertex").first).to_be_visible()
+    parks.page.locator("#feature-name").fill("Mine")
+    parks.page.locator("#feature-save").click()
+    expect(parks.page.locator("#feature-title")).to_have_text("Mine")
+    other.page.locator("#feature-name").fill("Theirs")
+    other.page.locator("#feature-save").click()
+    expect(other.page.locator("#feature-error")).to_contain_text("saved version 2 meanwhile")
+    assert all("409" in fault for fault in other.faults)
+    other.faults.clear()
+    other.page.locator("#feature-save").click()
+    expect(row(parks, name).locator(".query-about")).to_contain_text("version 3")
+    expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("Theirs")
+
+
+def test_a_polygon_is_drawn_and_deleted_again(parks, name):
+    act(parks, name, "Add polygon")
+    for place in ((24.7, 59.75), (24.9, 59.75), (24.9, 59.85)):
+        click(parks, place)
+    parks.page.locator("#feature-finish").click()
+    parks.page.locator("#feature-name").fill("Triangle")
+    parks.page.locator("#feature-save").click()
+    expect(row(parks, name).locator(".query-about")).to_contain_text("2 polygons \u00b7 version 2")
+    expect(parks.hover((24.85, 59.78)).locator("h3")).to_have_text("Triangle")
+    parks.page.locator("#feature-delete").click()
+    parks.page.locator("#confirm-yes").click()
+    expect(row(parks, name).locator(".query-about")).to_contain_text("1 polygon \u00b7 version 3")
+    expect(parks.hover((24.85, 59.78))).to_be_hidden()
+    act(parks, name, "Add point")
+    click(parks, AWAY)
+    parks.page.locator("#feature-save").click()
+    expect(row(parks, name).locator(".query-about")).to_contain_text(re.compile("2 features .* version 4"))

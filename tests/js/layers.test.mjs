@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { geometryTypes, layerName, layerTitle } from "../../static/js/format.js";
+import { createStore } from "../../static/js/store.js";
+import { hello, layer, NOW, SHIPS } from "./helpers.mjs";
+
+function opened(...messages) {
+  const store = createStore();
+  for (const message of [hello(SHIPS), ...messages]) store.apply(message, NOW);
+  return store;
+}
+
+const listed = (...names) => ({ type: "layers.listed", layers: names.map((name) => layer(name).layer) });
+
+test("a layer keeps its colour and whether it is shown when its status changes", () => {
+  const store = opened(listed("roads", "ports"));
+  store.showLayer("roads", true);
+  const { colour } = store.layers.get("roads");
+  store.apply(layer("roads", { version: 2, status: "importing", progress: 0.5 }), NOW);
+  const roads = store.layers.get("roads");
+  assert.deepEqual([roads.colour, roads.shown, roads.version, roads.progress], [colour, true, 2, 0.5]);
+  assert.notEqual(store.layers.get("ports").colour, colour);
+});
+
+test("a dropped layer leaves the list", () => {
+  const store = opened(listed("roads"), layer("roads", { status: "deleted" }));
+  assert.equal(store.layers.size, 0);
+});
+
+test("a list that was asked for before a status is not newer than it", () => {
+  const store = opened(layer("roads", { version: 3 }), layer("ports", { status: "deleted" }), listed("roads", "ports"));
+  assert.deepEqual([...store.layers.values()].map((l) => [l.name, l.version]), [["roads", 3]]);
+});
+
+test("layers that were dropped while the line was down are forgotten", () => {
+  const store = opened(listed("roads", "ports"));
+  for (const message of [hello(SHIPS), listed("ports")]) store.apply(message, NOW);
+  assert.deepEqual([...store.layers.keys()], ["ports"]);
+});
+
+test("a file's name gives a layer's name and title", () => {
+  assert.deepEqual([layerName("City Parks.geojson.gz"), layerTitle("city_parks.geojson.gz")], ["city_parks", "City parks"]);
+  assert.equal(layerName("2024-\u00c5land roads.shp.zip"), "aland_roads");
+  assert.equal(layerName("\u6771\u4eac.kml"), "layer");
+  assert.match(layerName(`${"x".repeat(80)}.gpkg`), /^x{40}$/);
+});
+
+test("features are called by their geometry", () => {
+  assert.equal(geometryTypes(["Polygon", "MultiPolygon"], 3), "polygons");
+  assert.equal(geometryTypes(["Point"], 1), "point");
+  assert.equal(geometryTypes(["Point", "LineString"], 2), "features");
+});

@@ -236,17 +236,19 @@ const METHODS = {
   },
 
   drawOutlines(outlined) {
-    const { queries } = this.palette();
+    const { queries, edge } = this.palette();
     const radius = spriteSize(this.zoom) / 2 + OUTLINE_PX;
-    this.lines.lineWidth = 2;
     for (const [colour, list] of outlined) {
       this.lines.beginPath();
       for (const i of list) {
         this.lines.moveTo(this.visible.x[i] + radius, this.visible.y[i]);
         this.lines.arc(this.visible.x[i], this.visible.y[i], radius, 0, 2 * Math.PI);
       }
-      this.lines.strokeStyle = queries[colour];
-      this.lines.stroke();
+      for (const [width, style] of [[4.5, edge], [2, queries[colour]]]) {
+        this.lines.lineWidth = width;
+        this.lines.strokeStyle = style;
+        this.lines.stroke();
+      }
     }
   },
 

@@ -208,6 +208,7 @@ export function reason(name, sign) {
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
+  if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
   if (/\bdistance\b/.test(text)) return "distance";
   if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";

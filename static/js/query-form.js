@@ -7,6 +7,7 @@ import { JoinFields } from "./join-fields.js";
 import { boxOf, planOf } from "./plan.js";
 
 const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "box", "where", "plan", "form"];
+const NOT_OF_PLAN = ["name", "shared", "plan"]; // the last is read, not written
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
@@ -27,8 +28,10 @@ export class QueryForm {
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
     this.join = new JoinFields({ store: this.store, form: this.form });
-    this.form.addEventListener("input", ({ target }) => target === this.form.elements.plan ? this.#fromText() : this.#changed());
-    this.form.addEventListener("change", ({ target }) => target !== this.form.elements.plan && this.#changed());
+    this.form.elements.plan.addEventListener("input", () => this.#fromText());
+    for (const kind of ["input", "change"]) {
+      this.form.addEventListener(kind, ({ target }) => !NOT_OF_PLAN.includes(target.name) && this.#changed());
+    }
     for (const side of SIDES) this.form.elements[side].addEventListener("change", () => this.#fromNumbers());
     for (const example of this.form.querySelectorAll("[data-example]")) {
       example.addEventListener("click", () => {
@@ -101,7 +104,7 @@ export class QueryForm {
     this.join.start(plan.join);
     this.#arrange();
     const box = boxOf(plan);
-    if (box && Array.isArray(box.lo) && Array.isArray(box.hi)) this.setRectangle(rectangleOf(box, this.centerLon()));
+    if (box && isFlatBox(box)) this.setRectangle(rectangleOf(box, this.centerLon()));
   }
 
   /** Show the fields that belong to the kind of query. */
@@ -172,7 +175,7 @@ export class QueryForm {
     const name = elements.name.value.trim();
     const errors = {};
     if (!name) errors.name = "Give the query a name.";
-    if (!elements.stream.value) errors.stream = "Choose a stream.";
+    if (!this.written && !elements.stream.value) errors.stream = "Choose a stream.";
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
       if (this.bounded && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
@@ -226,6 +229,11 @@ export class QueryForm {
       if (input instanceof HTMLElement) input.setAttribute("aria-invalid", String(Boolean(text)));
     }
   }
+}
+
+/** Whether a box has bounds of both longitude and latitude, as a rectangle needs. */
+function isFlatBox({ lo, hi }) {
+  return [lo, hi].every((ends) => Array.isArray(ends) && ends.length >= 2 && ends.slice(0, 2).every(Number.isFinite));
 }
 
 function shrunk({ west, south, east, north }) {

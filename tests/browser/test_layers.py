@@ -163,6 +163,27 @@ def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, 
     expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("Theirs")
 
 
+def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
+    act(parks, name, "Join")
+    expect(parks.field("partner")).to_have_value(f"layer:{name}")
+    parks.field("predicate").select_option("dwithin")
+    parks.field("distance").fill("5")
+    parks.field("partnerWhere").fill("kind = 'park'")
+    plan = json.loads(parks.field("plan").input_value())
+    assert plan["join"] == {"layer": name, "predicate": "dwithin", "distance": 5, "where": "kind = 'park'"}
+    assert "area" not in plan
+    parks.page.get_by_text("In a rectangle").click()
+    parks.page.get_by_role("button", name="Draw", exact=True).click()
+    parks.drag((24.2, 59.8), (24.8, 59.6))
+    expect(parks.field("west")).not_to_have_value("")
+    assert json.loads(parks.field("plan").input_value())["area"]["lo"][0] == pytest.approx(24.2, abs=0.02)
+    parks.field("distance").fill("-1")
+    parks.save("Near parks")
+    expect(parks.page.locator("#error-distance")).to_be_visible()
+    parks.page.keyboard.press("Escape")
+    expect(parks.page.locator("#query-form")).to_be_hidden()
+
+
 def test_a_polygon_is_drawn_and_deleted_again(parks, name):
     act(parks, name, "Add polygon")
     for place in ((24.7, 59.75), (24.9, 59.75), (24.9, 59.85)):

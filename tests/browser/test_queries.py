@@ -1,5 +1,6 @@
 """Queries drawn, followed, edited, paused and cancelled with the mouse."""
 
+import json
 import re
 import time
 
@@ -165,3 +166,41 @@ def test_the_answer_is_right_again_after_the_web_process_is_killed(drawn, feed, 
     refused = [fault for fault in drawn.faults if "WebSocket" in fault]
     assert refused == drawn.faults  # Chromium writes each vain attempt to the console
     drawn.faults.clear()
+
+
+def test_a_plan_is_written_as_json_beside_the_form(screen, feed):
+    feed.put(anna=INSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(INSIDE, "ship")
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    screen.page.locator("#plan-details summary").click()
+    plan = json.loads(screen.field("plan").input_value())
+    assert plan["stream"] == feed.name and plan["report"] == "inside"
+    screen.field("where").fill("speed_mps > 50")
+    assert json.loads(screen.field("plan").input_value())["where"] == "speed_mps > 50"
+    screen.field("plan").fill(json.dumps(plan | {"where": "speed_mps > 5", "colour": "red"}))
+    expect(screen.field("where")).to_have_value("speed_mps > 5")
+    screen.save("By hand")
+    expect(screen.page.locator("#error-plan")).to_contain_text("colour")
+    screen.field("plan").fill("{")
+    expect(screen.page.locator("#error-plan")).to_contain_text("must be JSON")
+    screen.field("plan").fill(json.dumps(plan | {"where": "speed_mps > 5", "transform": [{"enlarge_m": 5}]}))
+    screen.save()
+    screen.expect_query("By hand", "running", "1")
+
+
+def test_a_page_of_a_thousand_queries_keeps_its_connection_and_gets_all_answers(screen, feed, live, user):
+    feed.put(anna=INSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    live.run("add_queries", user, {"stream": feed.name, "compare": {"lo": [WEST, SOUTH], "hi": [EAST, NORTH]}}, 1000)
+    try:
+        closed = []
+        screen.page.on("websocket", lambda socket: socket.on("close", lambda _: closed.append(1)))
+        screen.page.reload()
+        screen.live()
+        expect(screen.page.locator("#query-count")).to_have_text("1000")
+        answered = screen.page.locator(".query-count").filter(has_text=re.compile("^1$"))
+        expect(answered).to_have_count(1000, timeout=90_000)
+        assert closed == []
+    finally:
+        live.run("remove_queries", user)

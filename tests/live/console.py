@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
 from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
+from webapp.queries import checked_plan
 
 
 def token(name: str, staff: bool) -> str:
@@ -84,6 +85,20 @@ def queries() -> list[dict]:
     return [query.document() for query in Query.objects.select_related("owner")]
 
 
+def add_queries(owner: str, plan: dict, count: int) -> None:
+    """Save many queries of one plan at once; the engine is told of them as of all that it does not know."""
+    user = get_user_model().objects.get(username=owner)
+    plan = checked_plan(plan)
+    Query.objects.bulk_create(
+        Query(owner=user, name=f"Query {i}", plan=plan, stream=plan["stream"]) for i in range(count)
+    )
+
+
+def remove_queries(owner: str) -> None:
+    """Delete all queries of a user."""
+    Query.objects.filter(owner__username=owner).delete()
+
+
 COMMANDS = {
     "token": token,
     "login_path": login_path,
@@ -97,6 +112,8 @@ COMMANDS = {
     "forget_query": forget_query,
     "events": events,
     "queries": queries,
+    "add_queries": add_queries,
+    "remove_queries": remove_queries,
 }
 
 

@@ -50,7 +50,8 @@ PAIRINGS = [
         as_it_is("ais/AISdata.csv.gz"),
         AIS_CSV,
         "ne_10m_ports.json.gz",
-        {"near": {"predicate": "dwithin", "distance": 20_000}},
+        # No ship is within three metres of this distance of a port, so that every plane at hand gives the same pairs.
+        {"near": {"predicate": "dwithin", "distance": 2_000}},
     ),
 ]
 

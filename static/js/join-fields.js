@@ -1,4 +1,4 @@
-// The part of the query form that joins a stream with a layer, or with the last positions of a stream.
+// The part of the query form that joins a stream with a layer.
 
 import { $, h } from "./dom.js";
 import { PREDICATES } from "./format.js";
@@ -42,14 +42,13 @@ export class JoinFields {
   }
 
   #options(chosen) {
-    const { layers, streams } = this.store;
+    const { layers } = this.store;
     const option = (source) => ({ name, title }) => new Option(title ?? name, `${source}:${name}`);
     const group = (label, options) => (options.length > 0 ? [h("optgroup", { label }, ...options)] : []);
     const ready = [...layers.values()].filter((layer) => layer.version !== null);
     const select = this.form.elements.partner;
     select.replaceChildren(
       ...group("Layers", ready.map(option("layer"))),
-      ...group("Last positions of a stream", [...streams.values()].map(option("stream"))),
     );
     if (chosen && ![...select.options].some(({ value }) => value === chosen)) {
       select.append(new Option(chosen.slice(chosen.indexOf(":") + 1), chosen));

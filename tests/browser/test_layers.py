@@ -7,6 +7,8 @@ from itertools import count
 import pytest
 from playwright.sync_api import expect
 
+from tests.live.stack import wait_for
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 ZOOM, MIDDLE = 9, (24.5, 59.7)
@@ -160,7 +162,8 @@ def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, 
     other.faults.clear()
     other.page.locator("#feature-save").click()
     expect(row(parks, name).locator(".query-about")).to_contain_text("version 3")
-    expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("Theirs")
+    # The tooltip tells what was drawn when the pointer moved.
+    wait_for(lambda: parks.hover(IN_SQUARE).locator("h3").text_content() == "Theirs", "the name of version 3")
 
 
 def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):

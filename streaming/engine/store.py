@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -235,6 +236,8 @@ def _region_tables(region):
 
 def _read_region(path):
     table, pairs = read_tables(path)
+    if "pair_partner" not in pairs.column_names:  # written before there were joins
+        pairs = pairs.append_column("pair_partner", pa.array(np.zeros(pairs.num_rows, dtype=np.int64)))
     head = _head(table)
     columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
     segments = tuple(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
+from streaming.engine.store import read_tables, write_tables
 from streaming.layers.features import feature_table
 from streaming.operators.metres import local_metres
 from streaming.plans import PREDICATES, parse_plan, plan_document
@@ -247,3 +248,17 @@ def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_
     assert set(client.answers[1]) == {("7", "z")}
     client.receive(engine.run([], [{"op": "drop_layer", "layer": "zones"}]))
     assert not client.answers[1]
+
+
+def test_a_state_that_was_written_before_there_were_joins_is_read(engine):
+    client = Client()
+    plan = {"stream": "buses", "compare": {"lo": [0, 0], "hi": [2, 2]}}
+    inside, outside = ([lon, 1.0, -math.inf, lon, 1.0, math.inf] for lon in (1.0, 5.0))
+    control = [{"op": "register", "query": 1, "revision": 1, "plan": plan}]
+    client.receive(engine.run([("buses", 0, one("buses", "7", 1, inside, {}))], control))
+    for path in (engine.root / "region").glob("*/0.arrow"):
+        objects, pairs = read_tables(path)
+        write_tables(path, [objects, pairs.drop_columns("pair_partner")])
+    engine.restart()
+    client.receive(engine.run([("buses", 0, one("buses", "7", 2, outside, {}))], []))
+    assert not client.answers[1] and client.told[-1]["sign"] == LEFT

@@ -129,7 +129,7 @@ def test_a_query_is_renamed_paused_resumed_and_cancelled(drawn, feed):
     drawn.act("Anchorage", "Resume")
     drawn.expect_query("Anchorage", "running", "2")
     drawn.act("Anchorage", "Cancel")
-    expect(drawn.page.locator(".query")).to_have_count(0)
+    expect(drawn.page.locator("[data-query]")).to_have_count(0)
     expect(drawn.page.locator("#toasts")).to_contain_text("Cancelled")
     drawn.page.reload()
     drawn.live()

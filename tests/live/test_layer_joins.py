@@ -103,7 +103,7 @@ async def test_pairs_equal_those_of_geopandas_at_the_end_of_a_recording(live, sh
             }
 
         def ended():
-            return live.health(pairing.stream)["state"] == "finished" and live.log.backlog() == 0 and not wrong()
+            return live.health(pairing.stream).get("state") == "finished" and live.log.backlog() == 0 and not wrong()
 
         await monitor.until(ended, lambda: f"{live.health(pairing.stream)}, {wrong()}", PATIENCE_S)
         print(pairing.stream, {query: len(expected) for query, expected in queries.items()}, "pairs, 0 differences")

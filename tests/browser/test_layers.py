@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from playwright.sync_api import expect
 
-from tests.live.stack import wait_for
+from bench.live import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 

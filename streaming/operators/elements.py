@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array
+from streaming.udf.base import COLUMNS
 
 
 @dataclass(frozen=True)
@@ -44,4 +45,4 @@ class Elements:
             geometry,
             table["properties"].take(index).combine_chunks(),
         ]
-        return pa.RecordBatch.from_arrays(columns, ["key", "bounds", "geometry", "properties"])
+        return pa.RecordBatch.from_arrays(columns, COLUMNS)

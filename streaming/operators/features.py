@@ -17,9 +17,7 @@ from streaming.operators.runs import find
 from streaming.plans import BoxFilter, Filter, KeyFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_element
-from streaming.udf.base import shapes_of
-
-COLUMNS = ("key", "bounds", "geometry", "properties")
+from streaming.udf.base import COLUMNS, shapes_of
 
 
 class Features:

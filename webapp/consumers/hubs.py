@@ -52,7 +52,7 @@ class Hubs:
 
     async def subscribe(self, queries: Iterable[int], form: str, hub: Hub) -> None:
         """Subscribe to the answers of queries of a hub's space."""
-        made = await hub.subscribe_all(self.subscriber, queries, form)
+        made = await hub.subscribe(self.subscriber, queries, form)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
 

@@ -67,12 +67,11 @@ class Hub:
         if not self.subscribers and self._ready is not None:
             await self._stop()
 
-    async def subscribe(self, subscriber: Subscriber, query: int, form: str) -> Subscription:
-        """Subscribe a connection to a query's answer: a snapshot, then every change; replaces its former one."""
-        return (await self.subscribe_all(subscriber, [query], form))[query]
+    async def subscribe(self, subscriber: Subscriber, queries: Iterable[int], form: str) -> dict[int, Subscription]:
+        """Subscribe a connection to queries' answers, each in place of its former subscription; return them by query.
 
-    async def subscribe_all(self, subscriber: Subscriber, queries: Iterable[int], form: str) -> dict[int, Subscription]:
-        """Subscribe a connection to several queries' answers; return the subscriptions by query."""
+        An answer begins with a snapshot, and every change follows.
+        """
         made = {query: Subscription(subscriber, query, form) for query in queries}
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)

@@ -33,6 +33,12 @@ def plan_of(example):
     return parse_plan(document, space), space
 
 
+def recipes(title):
+    """Return the plans of a recipe, as JSON documents."""
+    section = re.split("^#+ ", TEXT.split(f"### {title}\n")[1], flags=re.MULTILINE)[0]
+    return [json.loads(example) for example in re.findall(r"```json\n(.*?)```", section, re.DOTALL)]
+
+
 @pytest.mark.parametrize("word", WORDS)
 def test_every_word_of_a_plan_is_described(word):
     assert f"`{word}`" in TEXT or f'"{word}"' in TEXT

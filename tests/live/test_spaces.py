@@ -11,17 +11,17 @@ import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
+from tests.docs.test_plans import recipes
 
 pytestmark = pytest.mark.spark
 
-PRICES = {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 1_000_000}]}
+PRICES = {"dimensions": [{"name": "price", "unit": "EUR", "lo": 0, "hi": 1_000_000}]}
 SHARES = {
     "kind": "csv",
-    "header": "symbol,time,price,name",
-    "columns": {"key": "symbol", "time": "time"},
+    "header": "name,time,price",
+    "columns": {"key": "name", "time": "time"},
     "time_format": "epoch_ms",
     "coordinates": ["price"],
-    "properties": {"name": "name"},
 }
 ENGINE_WITHIN_S = 120
 
@@ -44,9 +44,9 @@ def memory_mb(process) -> int:
     return round(total / 1e6)
 
 
-def quote(symbol, price, name):
+def quote(name, price):
     """Return a line of the feed."""
-    return f"{symbol},{time.time_ns() // 1_000_000},{price},{name}\n".encode()
+    return f"{name},{time.time_ns() // 1_000_000},{price}\n".encode()
 
 
 async def test_a_space_added_to_a_running_lookout_answers_the_range_query_of_a_share_above_a_price(
@@ -61,16 +61,16 @@ async def test_a_space_added_to_a_running_lookout_answers_the_range_query_of_a_s
         live.add_stream("shares", {"kind": "tcp_listener", "port": port}, SHARES, space_id="prices")
         await monitor.until(lambda: monitor.engines.get("prices", {}).get("alive"), live.words, ENGINE_WITHIN_S)
         record_property("engine_s", round(time.monotonic() - added_s, 1))
-        # BBoxDB Streams (2022), section 5.5.1: the share of one company above a price.
-        plan = {"stream": "shares", "where": "name = 'Apple'", "compare": {"lo": [100], "hi": [9999]}}
+        # BBoxDB Streams (2022), section 5.5.1.
+        (plan,) = recipes('Is the price of the share "Apple" above 100 EUR?')
         query = await monitor.register("Apple above 100", plan)
         await monitor.running(query, timeout_s=ENGINE_WITHIN_S)
 
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         for price, inside in ((99.5, False), (100.0, True), (180.25, True), (99.0, False), (101.0, True)):
-            writer.write(quote("AAPL", price, "Apple") + quote("MSFT", 300 + price, "Microsoft"))
+            writer.write(quote("Apple", price) + quote("Microsoft", 300 + price))
             await writer.drain()
-            expected = {"AAPL": [price, price]} if inside else {}
+            expected = {"Apple": [price, price]} if inside else {}
             await monitor.until(
                 lambda expected=expected: (
                     expected
@@ -82,7 +82,7 @@ async def test_a_space_added_to_a_running_lookout_answers_the_range_query_of_a_s
         await monitor.until(lambda: monitor.engine.get("alive"), "the first engine")
         assert monitor.faults == []
 
-        told = [("+", "AAPL", [100.0, 100.0]), ("-", "AAPL", [99.0, 99.0]), ("+", "AAPL", [101.0, 101.0])]
+        told = [("+", "Apple", [100.0, 100.0]), ("-", "Apple", [99.0, 99.0]), ("+", "Apple", [101.0, 101.0])]
         wait_for(
             lambda: live.run("events", query) == [list(event) for event in told], lambda: live.run("events", query)
         )

@@ -13,6 +13,7 @@ variable                  default                         what
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
+``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import environ
 
-from streaming.settings import layers_dir, redis_url
+from streaming.settings import history_dir, layers_dir, redis_url
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -35,6 +36,7 @@ PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
+HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")

@@ -8,7 +8,7 @@ import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
-import { createStore } from "./store.js";
+import { createStore, looksOf } from "./store.js";
 import { colour, createTheme } from "./theme.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { FeaturePanel } from "./feature-panel.js";
@@ -22,6 +22,7 @@ import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { boxOf } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
+import { recall, remember } from "./remembered.js";
 import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
@@ -38,7 +39,7 @@ const RESTALE_MS = 5000;
 
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
-const store = createStore();
+const store = createStore(recall("layers"));
 const opened = parseHash(location.hash);
 let chosen = opened?.streams ?? null; // names of the streams that are shown; null for all
 const shown = (name) => chosen === null || chosen.includes(name);
@@ -198,6 +199,7 @@ store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
 store.on("streams", subscribeView);
 store.on("layers", showArrived);
+store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));

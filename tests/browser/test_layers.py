@@ -70,7 +70,6 @@ def parks(screen, name):
     expect(row(screen, name)).to_have_attribute("data-shown", "true")
     screen.look(ZOOM, *MIDDLE)
     screen.tab("Layers")
-    row(screen, name).locator(".swatch").click()
     expect(screen.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
     return screen
 
@@ -90,6 +89,20 @@ def test_an_uploaded_layer_is_listed_with_its_problems_drawn_and_removed(parks, 
     act(parks, name, "Remove")
     parks.page.locator("#confirm-yes").click()
     expect(row(parks, name)).to_have_count(0)
+
+
+def test_a_layer_stays_shown_or_hidden_when_the_page_is_opened_again(parks, name):
+    parks.page.reload()
+    parks.live()
+    expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
+    parks.tab("Layers")
+    row(parks, name).locator(".swatch").click()
+    expect(row(parks, name)).to_have_attribute("data-shown", "false")
+    parks.page.reload()
+    parks.live()
+    parks.tab("Layers")
+    expect(row(parks, name)).to_have_attribute("data-shown", "false")
+    expect(parks.hover(IN_SQUARE)).to_be_hidden()
 
 
 def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):

@@ -3,6 +3,7 @@
 import { $, debounced } from "./dom.js";
 import { confirmed } from "./confirm.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
+import { createCountLegend } from "./count-legend.js";
 import { createLayers } from "./layers.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
@@ -56,7 +57,13 @@ const map = new MonitorMap($("map"), {
   start: opened,
 });
 const api = new LayersApi(page.csrf);
-const features = new FeatureLayers(L, map.leaflet, { store, api, palette: palette.read, onError: (text) => toast(text, "error") });
+const features = new FeatureLayers(L, map.leaflet, {
+  store,
+  api,
+  palette: palette.read,
+  onError: (text) => toast(text, "error"),
+  onDrawn: () => tooltip.refresh(),
+});
 const editor = new RectangleEditor(L, map.leaflet, {
   onChange: (rectangle) => form.showNumbers(rectangle),
   colour: () => palette.read().accent,
@@ -149,10 +156,7 @@ createLayerList(store, {
     store.showLayer(layer.name, true);
     store.colourByCount(layer.name, !layer.byCount);
   },
-  join: (layer) => {
-    store.showLayer(layer.name, true);
-    form.start(null, layer.name);
-  },
+  join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
     const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
@@ -169,6 +173,12 @@ const layerForm = new LayerForm({
   },
 });
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
+const recolourLegend = createCountLegend({
+  store,
+  palette: palette.read,
+  onJoin: joinLayer,
+  onPlain: (name) => store.colourByCount(name, false),
+});
 createStatusBar(store, now);
 createSearch(store, (slot) => {
   pick(slot);
@@ -178,10 +188,12 @@ const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
   features.restyle();
+  recolourLegend();
   featureEditor.recolour();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
+  { key: "j", text: "New query: join with a layer", run: () => form.start(null, {}) },
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
@@ -194,6 +206,7 @@ createShortcuts([
   { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
 ]);
 for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
+$("new-join").addEventListener("click", () => form.start(null, {}));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
@@ -298,6 +311,12 @@ function zoomToQuery({ plan }) {
   const layer = store.layers.get(plan.join?.layer);
   if (box) map.fitBox(box);
   else if (layer) zoomToLayer(layer);
+}
+
+/** Begin a query that joins a layer. */
+function joinLayer(name) {
+  store.showLayer(name, true);
+  form.start(null, { layer: name });
 }
 
 function drawFeature(layer, kind) {

@@ -9,6 +9,12 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AddField(
+            model_name='query',
+            name='warning',
+            field=models.TextField(blank=True, default='', help_text='What does not work as it should while it runs.', verbose_name='warning'),
+            preserve_default=False,
+        ),
         migrations.AlterField(
             model_name='layer',
             name='space',

@@ -150,6 +150,8 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         "counters": fragment.counters,
         "newest_us": fragment.newest_us,
     }
+    if fragment.failures:
+        head["failures"] = fragment.failures
     return {
         "epoch": fragment.epoch,
         "batch": fragment.batch,
@@ -179,6 +181,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         acks=tuple(head["acks"]),
         counters=head["counters"],
         newest_us=head["newest_us"],
+        failures=tuple(head.get("failures", ())),
     )
 
 

@@ -86,6 +86,8 @@ class Fragment:
         Elements read, stale versions dropped, objects held and so on, by name.
     newest_us : int
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
+    failures : tuple of dict
+        User-defined filters that failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r].
     """
 
     epoch: str
@@ -98,10 +100,11 @@ class Fragment:
     acks: tuple[dict, ...] = ()
     counters: dict = field(default_factory=dict)
     newest_us: int = 0
+    failures: tuple[dict, ...] = ()
 
 
 def events_of(fragment: Fragment) -> Fragment:
-    """Return what a fragment says of saved queries' objects that enter or leave, and nothing else.
+    """Return what a fragment says of saved queries' objects that enter or leave, and of failures, and nothing else.
 
     Netting such fragments of all regions gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-``
     with a ``+``, never with a ``~``.

@@ -189,7 +189,7 @@ def _check_space(query, name):
 
 def _revise(query):
     query.revision += 1
-    query.error = ""
+    query.error = query.warning = ""
     query.save()
 
 

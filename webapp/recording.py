@@ -1,13 +1,14 @@
-"""Recording: what enters and leaves the answers of saved queries becomes events in the database."""
+"""Recording: what enters and leaves saved queries' answers becomes events in the database, what fails a warning."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
+from django.utils import timezone
 
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
@@ -15,6 +16,7 @@ from streaming.servers.assembler import net
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
+from webapp.notify import announce
 
 logger = logging.getLogger(__name__)
 
@@ -23,17 +25,22 @@ EVENTS_KEPT = 1_000
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
+WARNING = "a user-defined filter must judge whatever it is given, and what it fails on does not pass; {}"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
 class _Step:
-    """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it."""
+    """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it.
+
+    `failures` holds the first error of each query and revision whose user-defined filter failed.
+    """
 
     came_from: str
     events: list[Event] = field(default_factory=list)
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
+    failures: dict[tuple[int, int], str] = field(default_factory=dict)
     ends: bool = True
 
 
@@ -84,6 +91,9 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     elif batch.gap:
         step.losses.append(f"batches {cursor.batch + 1} to {batch.number - 1} were gone unread and are not recorded")
     cursor.epoch, cursor.batch = batch.epoch, batch.number
+    for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
+        for query, revision in failure["queries"]:
+            step.failures.setdefault((query, revision), failure["error"])
     rows = net(batch.fragments)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
     newest = rows.take(pc.sort_indices(rows, [("time_us", "ascending")])).slice(max(0, rows.num_rows - EVENTS_PER_STEP))
@@ -102,7 +112,20 @@ def _store(step: _Step, cursor: EventCursor) -> bool:
         queries = set(Query.objects.filter(pk__in={e.query_id for e in step.events}).values_list("pk", flat=True))
         Event.objects.bulk_create([event for event in step.events if event.query_id in queries])
         _trim(queries)
+        _warn(step.failures)
     return True
+
+
+def _warn(failures: Mapping[tuple[int, int], str]) -> None:
+    """Write down which queries' filters failed, once for each revision, and tell it."""
+    numbers = {query for query, _ in failures}
+    silent = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers, warning="")
+    warned = [query for query in silent if (query.pk, query.revision) in failures]
+    for query in warned:
+        query.warning = WARNING.format(failures[query.pk, query.revision])
+        Query.objects.filter(pk=query.pk).update(warning=query.warning, updated=timezone.now())
+    if warned:
+        transaction.on_commit(lambda: announce(warned))
 
 
 def _event(query, batch, row):

@@ -1,24 +1,28 @@
 // The shown layers' features on one canvas below the objects: fetched for the view, as fine as its zoom shows them.
 
-import { coalesced } from "./dom.js";
-import { countStyle, featureRank, featureStyle, pairedCounts, turnOf, viewOf } from "./features.js";
+import { coalesced, setText } from "./dom.js";
+import { countStyle, featureRank, featureStyle, largestCounts, pairedCounts, turnOf, viewOf } from "./features.js";
+import { count } from "./format.js";
 
 const HIT_PX = 5;
 const RESTYLE_MS = 250;
 const POINT_PX = 5;
+const MOST_LABELS = 100; // of a layer: more would hide the map
 
 export class FeatureLayers {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `api`, a LayersApi; `palette()`; `onError(message)`
+   * @param {object} parts `store`; `api`, a LayersApi; `palette()`; `onError(message)`; `onDrawn()`
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
     this.drawn = new Map(); // layer -> {version, view, items}
     this.hovered = null;
     this.edited = null; // {layer, key} of the feature that an editor shows instead
+    this.labels = new Map(); // layer -> key -> marker: the count of a feature, of layers that are coloured by it
     map.createPane("features").style.zIndex = 350;
+    map.createPane("counts").style.zIndex = 455; // above the objects, which crowd where counts are large
     this.renderer = L.canvas({ pane: "features", padding: 0.25, tolerance: HIT_PX });
     map.on("moveend", () => this.refresh());
     this.store.on("layers", () => this.refresh());
@@ -32,6 +36,7 @@ export class FeatureLayers {
     const names = new Set(shown.map(({ name }) => name));
     for (const name of this.drawn.keys()) if (!names.has(name)) this.#forget(name);
     for (const layer of shown) this.#update(layer);
+    for (const name of this.drawn.keys()) this.#label(name);
   }
 
   /** The feature under a point of the map's container: `{layer, key, properties}`; points before lines before areas. */
@@ -66,7 +71,10 @@ export class FeatureLayers {
 
   /** Draw everything anew in the colours that hold now. */
   restyle() {
-    for (const name of this.drawn.keys()) this.#restyle(name);
+    for (const name of this.drawn.keys()) {
+      this.#restyle(name);
+      this.#label(name);
+    }
   }
 
   #restyle(name, key) {
@@ -79,6 +87,32 @@ export class FeatureLayers {
       item.style = text;
       for (const path of item.paths) path.setStyle(style);
     }
+  }
+
+  /** Write the largest counts onto the features of a layer that is coloured by them. */
+  #label(name) {
+    const largest = this.store.layers.get(name)?.byCount ? largestCounts(this.store.joinsOf(name), MOST_LABELS) : [];
+    const wanted = new Map(largest);
+    const markers = this.labels.get(name) ?? new Map();
+    this.labels.set(name, markers);
+    const items = new Map((this.drawn.get(name)?.items ?? []).filter(({ key }) => wanted.has(key)).map((item) => [item.key, item]));
+    for (const [key, marker] of markers) {
+      if (items.get(key) === marker.item) continue;
+      marker.remove();
+      markers.delete(key);
+    }
+    for (const [key, item] of items) {
+      if (!markers.has(key)) markers.set(key, this.#marker(item));
+      setText(markers.get(key).getElement().firstChild, count(wanted.get(key)));
+    }
+  }
+
+  #marker(item) {
+    const icon = this.L.divIcon({ className: "count-label", html: "<span></span>", iconSize: [0, 0] });
+    const [path] = item.paths;
+    const marker = this.L.marker(path.getLatLng?.() ?? path.getCenter(), { icon, pane: "counts", interactive: false, keyboard: false });
+    marker.item = item;
+    return marker.addTo(this.map);
   }
 
   #paired(name) {
@@ -138,6 +172,8 @@ export class FeatureLayers {
       .map((feature) => ({ key: feature.id, properties: feature.properties ?? {}, rank: featureRank(feature.geometry), feature }))
       .sort((a, b) => a.rank - b.rank)
       .map(({ feature, ...item }) => this.#item(name, item, feature, { center, paired }));
+    this.#label(name);
+    this.onDrawn();
   }
 
   #item(name, item, feature, { center, paired }) {
@@ -162,6 +198,7 @@ export class FeatureLayers {
     abort?.abort();
     for (const { paths } of items) for (const path of paths) path.remove();
     this.drawn.delete(name);
+    this.#label(name);
   }
 }
 

@@ -6,7 +6,7 @@ const MARGIN = 0.3; // of the view, on every side: a small move needs no other f
 
 /** How a geometry lies above others: areas 0, lines 1, points 2. */
 export function featureRank({ type, geometries }) {
-  if (type === "GeometryCollection") return Math.min(2, ...geometries.map(featureRank));
+  if (type === "GeometryCollection") return geometries.length > 0 ? Math.min(...geometries.map(featureRank)) : 0;
   return type.endsWith("Point") ? 2 : type.endsWith("LineString") ? 1 : 0;
 }
 
@@ -58,6 +58,24 @@ export function countStyle(rank, share, colour) {
     opacity: 0.3 + 0.7 * strength,
     fillOpacity: rank === 0 ? 0.05 + 0.7 * strength : 0.25 + 0.75 * strength,
   };
+}
+
+/** How the features of a layer lie above others, as `featureRank` says of one; mixed ones count as areas. */
+export function layerRank(types) {
+  const ranks = new Set((types ?? []).map((type) => featureRank({ type, geometries: [] })));
+  return ranks.size === 1 ? [...ranks][0] : 0;
+}
+
+/** The counts that a legend shows, from none to the largest, evenly spaced in strength. */
+export function countSteps(most) {
+  return [...new Set([0, 1 / 3, 2 / 3, 1].map((strength) => Math.round(strength ** 2 * most)))];
+}
+
+/** The largest counts of a layer's features: `[[key, count], ...]`, at most `limit`. */
+export function largestCounts(joins, limit) {
+  const { of } = pairedCounts(joins);
+  const keys = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
+  return [...keys].map((key) => [key, of(key)]).sort(([, a], [, b]) => b - a).slice(0, limit);
 }
 
 /** The look of a feature, as Leaflet's path options; `paired` is the colour of a query in a pair of which it is. */

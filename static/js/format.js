@@ -179,6 +179,14 @@ export function happened(name, { partner, predicate, sign }) {
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
 }
 
+/** How many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
+export function pairedText(joins) {
+  const features = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
+  const pairs = joins.reduce((sum, { counts }) => [...counts.values()].reduce((a, b) => a + b, sum), 0);
+  const noun = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+  return `${noun(pairs, "pair")} now, with ${noun(features.size, "feature")}`;
+}
+
 /** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
 export function planText(plan, titleOf) {
   if (plan?.kind !== "join") return plan?.report ?? "inside";

@@ -1,7 +1,7 @@
 // The list of layers: how each stands, whether it is drawn, and what can be done with it; and the form that adds one.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
-import { count, geometryTypes, layerName, layerTitle } from "./format.js";
+import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
 
 const REFRESH_MS = 100;
 const PROBLEMS_SHOWN = 100;
@@ -26,7 +26,7 @@ export function createLayerList(store, actions) {
     }
     $("layers-empty").hidden = store.layers.size > 0;
   };
-  store.on("layers", coalesced(render, REFRESH_MS));
+  store.on("layers queries pairs", coalesced(render, REFRESH_MS));
   render();
 }
 
@@ -43,6 +43,7 @@ function createRow(store, name, actions) {
     bar: h("progress", { max: "1", "aria-label": "Import" }),
     error: h("p", { class: "field-error", role: "alert", hidden: true }),
     truncated: h("p", { class: "query-note hint", hidden: true }),
+    paired: h("p", { class: "query-note hint", hidden: true }),
     problems: h("details", { class: "problems", hidden: true }),
   };
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
@@ -56,11 +57,11 @@ function createRow(store, name, actions) {
     open.setAttribute("aria-expanded", String(!menu.hidden));
   });
   const element = h("li", { class: "query layer", "data-layer": name },
-    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.truncated, parts.error, parts.problems, menu);
-  return { element, update: (layer) => update(layer, element, parts, needsVersion) };
+    h("div", { class: "query-row" }, parts.swatch, open), parts.progress, parts.paired, parts.truncated, parts.error, parts.problems, menu);
+  return { element, update: (layer) => update(layer, store.joinsOf(name), element, parts, needsVersion) };
 }
 
-function update(layer, element, parts, needsVersion) {
+function update(layer, joins, element, parts, needsVersion) {
   const { status, version } = layer;
   element.dataset.status = status;
   element.dataset.shown = layer.shown;
@@ -82,6 +83,8 @@ function update(layer, element, parts, needsVersion) {
   setText(parts.error, layer.error ?? "");
   parts.truncated.hidden = !layer.shown || !layer.truncated;
   setText(parts.truncated, "Only the largest 5,000 features in view are drawn. Zoom in for all.");
+  parts.paired.hidden = joins.length === 0;
+  setText(parts.paired, pairedText(joins));
   showProblems(parts.problems, layer);
 }
 

@@ -3,12 +3,13 @@
 import { $, debounced } from "./dom.js";
 import { confirmed } from "./confirm.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
+import { createCountLegend } from "./count-legend.js";
 import { createLayers } from "./layers.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
-import { createStore } from "./store.js";
+import { createStore, looksOf } from "./store.js";
 import { colour, createTheme } from "./theme.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { FeaturePanel } from "./feature-panel.js";
@@ -22,6 +23,7 @@ import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { boxOf } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
+import { recall, remember } from "./remembered.js";
 import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
@@ -38,7 +40,7 @@ const RESTALE_MS = 5000;
 
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
-const store = createStore();
+const store = createStore(recall("layers"));
 const opened = parseHash(location.hash);
 let chosen = opened?.streams ?? null; // names of the streams that are shown; null for all
 const shown = (name) => chosen === null || chosen.includes(name);
@@ -55,7 +57,13 @@ const map = new MonitorMap($("map"), {
   start: opened,
 });
 const api = new LayersApi(page.csrf);
-const features = new FeatureLayers(L, map.leaflet, { store, api, palette: palette.read, onError: (text) => toast(text, "error") });
+const features = new FeatureLayers(L, map.leaflet, {
+  store,
+  api,
+  palette: palette.read,
+  onError: (text) => toast(text, "error"),
+  onDrawn: () => tooltip.refresh(),
+});
 const editor = new RectangleEditor(L, map.leaflet, {
   onChange: (rectangle) => form.showNumbers(rectangle),
   colour: () => palette.read().accent,
@@ -148,10 +156,7 @@ createLayerList(store, {
     store.showLayer(layer.name, true);
     store.colourByCount(layer.name, !layer.byCount);
   },
-  join: (layer) => {
-    store.showLayer(layer.name, true);
-    form.start(null, layer.name);
-  },
+  join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
     const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
@@ -168,6 +173,12 @@ const layerForm = new LayerForm({
   },
 });
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
+const recolourLegend = createCountLegend({
+  store,
+  palette: palette.read,
+  onJoin: joinLayer,
+  onPlain: (name) => store.colourByCount(name, false),
+});
 createStatusBar(store, now);
 createSearch(store, (slot) => {
   pick(slot);
@@ -177,10 +188,12 @@ const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
   features.restyle();
+  recolourLegend();
   featureEditor.recolour();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
+  { key: "j", text: "New query: join with a layer", run: () => form.start(null, {}) },
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
@@ -193,11 +206,13 @@ createShortcuts([
   { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
 ]);
 for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
+$("new-join").addEventListener("click", () => form.start(null, {}));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
 store.on("streams", subscribeView);
 store.on("layers", showArrived);
+store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
@@ -296,6 +311,12 @@ function zoomToQuery({ plan }) {
   const layer = store.layers.get(plan.join?.layer);
   if (box) map.fitBox(box);
   else if (layer) zoomToLayer(layer);
+}
+
+/** Begin a query that joins a layer. */
+function joinLayer(name) {
+  store.showLayer(name, true);
+  form.start(null, { layer: name });
 }
 
 function drawFeature(layer, kind) {

@@ -109,7 +109,7 @@ export function fill(list, rows) {
   });
 }
 
-/** The tooltip: follows the pointer over the map, and shows all properties of the object under it. */
+/** The tooltip: follows the pointer over the map, and tells what is known of the object or feature under it, as it is now. */
 export class Tooltip {
   /**
    * @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `features`, a FeatureLayers; `now()`;
@@ -121,9 +121,17 @@ export class Tooltip {
     this.map.on("mousemove", ({ containerPoint }) => this.#over(containerPoint));
     this.map.on("mouseout movestart zoomstart", () => this.hide());
     this.map.on("click", ({ containerPoint }) => this.#click(containerPoint));
+    this.refresh = coalesced(() => this.point && this.#show(), REFRESH_MS);
+    this.store.on("objects pairs queries layers", this.refresh);
   }
 
+  /** Hide it until the pointer moves again. */
   hide() {
+    this.point = null;
+    this.#clear();
+  }
+
+  #clear() {
     this.box.hidden = true;
     this.features.hover(null);
     this.map.getContainer().classList.remove("over-object");
@@ -142,14 +150,14 @@ export class Tooltip {
     this.point = point;
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      this.#show();
+      if (this.point) this.#show();
     });
   }
 
   #show() {
     const slot = this.disabled() ? undefined : this.layer.hit(this.point);
     const feature = slot === undefined && !this.disabled() ? this.features.hit(this.point) : undefined;
-    if (slot === undefined && !feature) return this.hide();
+    if (slot === undefined && !feature) return this.#clear();
     this.map.getContainer().classList.add("over-object");
     this.features.hover(feature);
     if (feature) this.#feature(feature);

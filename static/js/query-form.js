@@ -45,8 +45,8 @@ export class QueryForm {
     return !this.form.hidden;
   }
 
-  /** Open for a new query, or for an existing one; a new one may begin with a layer to join. */
-  start(query = null, layer = null) {
+  /** Open for a new query, or for an existing one; a new one may begin as a join, of `{layer}` or of what will be chosen. */
+  start(query = null, join = null) {
     this.query = query;
     this.form.reset();
     this.#errors({});
@@ -56,13 +56,13 @@ export class QueryForm {
     const { elements } = this.form;
     this.rectangle = null;
     for (const side of SIDES) elements[side].value = "";
-    this.#show(query?.plan ?? (layer ? { kind: "join", join: { layer } } : {}));
+    this.#show(query?.plan ?? (join ? { kind: "join", join } : {}));
     if (query) {
       elements.name.value = query.name;
       elements.shared.checked = query.shared;
     } else {
       this.#chooseStream(normalisedBox(this.view()));
-      if (!layer) this.editor.draw();
+      if (!join) this.editor.draw();
     }
     this.#changed();
     this.form.hidden = false;

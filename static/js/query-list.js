@@ -44,6 +44,7 @@ function createRow(store, number, actions) {
     count: h("span", { class: "query-count" }),
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
+    warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
     show: button("show", "eye", "Hide"),
     edit: button("edit", "edit", "Edit"),
     pause: button("pause", "pause", "Pause"),
@@ -58,7 +59,7 @@ function createRow(store, number, actions) {
     menu.hidden = !menu.hidden;
     open.setAttribute("aria-expanded", String(!menu.hidden));
   });
-  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.note, parts.error, menu);
+  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.note, parts.error, parts.warning, menu);
   return { element, update: (query) => update(store, query, element, parts) };
 }
 
@@ -84,6 +85,8 @@ function update(store, query, element, parts) {
   setText(parts.note, `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
+  parts.warning.hidden = !query.warning;
+  setText(parts.warning, query.warning ?? "");
   setText(parts.show.lastChild, query.shown ? "Hide" : "Show");
   setText(parts.pause.lastChild, paused ? "Resume" : "Pause");
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");

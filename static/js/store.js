@@ -14,16 +14,23 @@ const FUTURE_MS = 60_000;
 // An object unheard of for this long, by its stream's own clock, is drawn faded.
 const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
 
-export function createStore() {
-  return new Store();
+/** @param {object} looks how layers were shown before, as `looksOf` returned it; null where that is not known */
+export function createStore(looks = {}) {
+  return new Store(looks);
+}
+
+/** How layers are shown, to be remembered: `{shown, byCount}` by name, of those for which it was ever changed. */
+export function looksOf(store) {
+  return Object.fromEntries(store.looks);
 }
 
 class Store {
-  constructor() {
+  constructor(looks) {
     this.objects = new Objects();
     this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
-    this.layers = new Map(); // name -> the last layer.status, with {colour, shown, truncated}
+    this.layers = new Map(); // name -> the last layer.status, with {colour, shown, byCount, truncated}
+    this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, of layers that are not listed yet, too
     this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Answer, of views and queries alike
@@ -103,6 +110,7 @@ class Store {
     const layer = this.layers.get(name);
     if (!layer || layer.shown === shown) return;
     this.layers.set(name, { ...layer, shown });
+    keepLook(this, name);
     this.emit("layers");
   }
 
@@ -145,7 +153,9 @@ class Store {
   /** Colour a layer by how many objects its features are paired with, or not. */
   colourByCount(name, byCount) {
     const layer = this.layers.get(name);
-    if (layer) this.layers.set(name, { ...layer, byCount });
+    if (!layer) return;
+    this.layers.set(name, { ...layer, byCount });
+    keepLook(this, name);
     this.emit("layers", "pairs");
   }
 
@@ -223,7 +233,7 @@ const REDUCERS = {
 
   "layer.status"(store, { layer }) {
     store.toldLayers.add(layer.name);
-    if (layer.status === "deleted") store.layers.delete(layer.name);
+    if (layer.status === "deleted") dropLayer(store, layer.name);
     else keepLayer(store, layer);
     return ["layers"];
   },
@@ -231,7 +241,8 @@ const REDUCERS = {
   /** The answer of `GET /layers/`, asked for after a greeting. */
   "layers.listed"(store, { layers }) {
     const listed = new Set(layers.map(({ name }) => name));
-    for (const name of store.layers.keys()) if (!listed.has(name) && !store.toldLayers.has(name)) store.layers.delete(name);
+    const known = new Set([...store.layers.keys(), ...store.looks.keys()]);
+    for (const name of known) if (!listed.has(name) && !store.toldLayers.has(name)) dropLayer(store, name);
     for (const layer of layers) if (!store.toldLayers.has(layer.name)) keepLayer(store, layer);
     return ["layers"];
   },
@@ -393,7 +404,18 @@ function freeColour(store, query) {
 function keepLayer(store, layer) {
   const known = store.layers.get(layer.name);
   const colour = known?.colour ?? freeOf(LAYER_COLOURS, store.layers, store.layers.size);
-  store.layers.set(layer.name, { shown: false, truncated: false, ...known, ...layer, colour });
+  const look = { shown: false, byCount: false, ...store.looks.get(layer.name) };
+  store.layers.set(layer.name, { ...look, truncated: false, ...known, ...layer, colour });
+}
+
+function keepLook(store, name) {
+  const { shown, byCount } = store.layers.get(name);
+  store.looks.set(name, { shown, byCount });
+}
+
+function dropLayer(store, name) {
+  store.layers.delete(name);
+  store.looks.delete(name);
 }
 
 /** The first colour that nothing has yet; where all are taken, one by a number. */

@@ -137,7 +137,16 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         applied.acks,
         counters,
         max(head.get("newest_us", 0) for head in heads),
+        _failures(results.failures, after),
     )
+
+
+def _failures(errors, registry):
+    """Return failures as a fragment has them; an error is written once, however many queries share the filter."""
+    queries = {}
+    for query, error in errors.items():
+        queries.setdefault(error, []).append([query, registry.registrations[query].revision])
+    return tuple({"error": error, "queries": alike} for error, alike in queries.items())
 
 
 def _tracked(blocks, space):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.spatial_join import Pairs, SpatialJoins
@@ -37,10 +38,15 @@ class ContinuousQueries:
         joins = {query: plan for query, plan in enumerate(plans) if isinstance(plan, JoinPlan)}
         self._joins = SpatialJoins(joins, space, features_of) if joins else None
 
-    def match(self, elements: Elements) -> Pairs:
-        """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query."""
-        row, query = self._ranges.match(elements)
-        return self._joins.refined(elements, row, query) if self._joins else Pairs.without_partners(row, query)
+    def match(self, elements: Elements, failures: Failures | None = None) -> Pairs:
+        """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query.
+
+        What user-defined filters fail on does not pass; `failures` is told of it, by the positions of queries.
+        """
+        row, query = self._ranges.match(elements, failures)
+        if self._joins is None:
+            return Pairs.without_partners(row, query)
+        return self._joins.refined(elements, row, query, failures)
 
 
 def _range(plan):

@@ -16,7 +16,7 @@ from streaming.operators.query_index import FAR
 from streaming.operators.runs import find
 from streaming.plans import BoxFilter, Filter, KeyFilter
 from streaming.spaces import Space
-from streaming.udf import evaluate_element
+from streaming.udf import Judged, evaluate_element
 from streaming.udf.base import COLUMNS, shapes_of
 
 
@@ -43,7 +43,7 @@ class Features:
         self.bounds = bounds_of(self.table["bounds"])
         self._shapes = np.full(len(self), None, dtype=object)
         self._spans = np.empty((len(self), 2))
-        self._masks: dict[tuple[str, tuple[Filter, ...]], np.ndarray] = {}
+        self._judged: dict[tuple[str, tuple[Filter, ...]], Judged] = {}
 
     @classmethod
     def none(cls, space: Space) -> "Features":
@@ -102,21 +102,26 @@ class Features:
 
     def passing(self, where: str, filters: tuple[Filter, ...]) -> np.ndarray:
         """Tell which features pass a filter over properties and others besides (lambda), bool of shape (M,)."""
-        known = (where, filters)
-        if known not in self._masks:
-            mask = passes(parse_filter(where), self.table["properties"]) if where else np.ones(len(self), dtype=bool)
-            for entry in filters:
-                mask = mask & self._passes(entry)
-            self._masks[known] = mask
-        return self._masks[known]
+        return self.judged(where, filters).passes
 
-    def _passes(self, entry):
+    def judged(self, where: str, filters: tuple[Filter, ...]) -> Judged:
+        """Tell which features pass, and which of the filters failed, if one did."""
+        known = (where, filters)
+        if known not in self._judged:
+            mask = passes(parse_filter(where), self.table["properties"]) if where else np.ones(len(self), dtype=bool)
+            parts = [self._judge(entry) for entry in filters]
+            for part in parts:
+                mask = mask & part.passes
+            self._judged[known] = Judged(mask, next((part.error for part in parts if part.error is not None), None))
+        return self._judged[known]
+
+    def _judge(self, entry):
         if isinstance(entry, KeyFilter):
-            return self.table["key"].to_numpy() == entry.key
+            return Judged(self.table["key"].to_numpy() == entry.key, None)
         if isinstance(entry, BoxFilter):
             rows = np.arange(len(self))
-            return intersects(self.bounds, rows, np.array([entry.box]), np.zeros_like(rows), self.space)
-        return evaluate_element(entry.udf, self.batch(np.arange(len(self))), entry.argument).passes
+            return Judged(intersects(self.bounds, rows, np.array([entry.box]), np.zeros_like(rows), self.space), None)
+        return evaluate_element(entry.udf, self.batch(np.arange(len(self))), entry.argument)
 
     def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of features by their hashes, and which of them there are."""

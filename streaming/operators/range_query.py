@@ -13,11 +13,12 @@ from streaming.elements import stream_number
 from streaming.filters import parse_filter, passes
 from streaming.operators.boxes import enlarged, in_plane, intersects
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
 from streaming.plans import BoxFilter, KeyFilter, RangePlan
 from streaming.spaces import Space
-from streaming.udf import evaluate_element
+from streaming.udf import Judged, evaluate_element
 
 
 class RangeQueries:
@@ -49,13 +50,15 @@ class RangeQueries:
             int(stream): _index(np.flatnonzero(streams == stream), reach, space) for stream in np.unique(streams)
         }
 
-    def match(self, elements: Elements) -> tuple[np.ndarray, np.ndarray]:
+    def match(self, elements: Elements, failures: Failures | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (element, query) of which the element satisfies the query.
 
         Parameters
         ----------
         elements : Elements
             The cold columns are asked for only when a filter must be evaluated.
+        failures : Failures, optional
+            Is told of user-defined filters that fail, by the positions of their queries.
 
         Returns
         -------
@@ -68,7 +71,7 @@ class RangeQueries:
             if len(rows):
                 found.append(self._of_stream(index, rows, elements.bounds))
         row, query = _ordered(np.hstack(found), len(self.area))
-        return self._filtered(row, query, elements)
+        return self._filtered(row, query, elements, failures or Failures())
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
@@ -107,7 +110,7 @@ class RangeQueries:
             keep[pair] = inside != self.outside[query[pair]]
         return keep
 
-    def _filtered(self, row, query, elements):
+    def _filtered(self, row, query, elements, failures):
         """Drop the pairs whose element does not pass the query's filters; each distinct filter sees an element once."""
         keep = np.ones(len(row), dtype=bool)
         for number in np.unique(self._condition[query]):
@@ -115,27 +118,33 @@ class RangeQueries:
             if where is not None or filters:
                 pair = np.flatnonzero(self._condition[query] == number)
                 rows, place = np.unique(row[pair], return_inverse=True)
-                keep[pair] = _passing(elements, rows, where, filters, self.space)[place]
+                passing, failed = _passing(elements, rows, where, filters, self.space)
+                keep[pair] = passing[place]
+                for error, judged in failed:
+                    failures.note(query[pair[judged[place]]], error)
         return row[keep], query[keep]
 
 
 def _passing(elements, rows, where, filters, space):
-    """Tell which elements at `rows` pass a filter over properties and others besides."""
-    keep = np.ones(len(rows), dtype=bool)
+    """Tell which elements at `rows` pass a filter over properties and others besides; and what failed on which."""
+    keep, failed = np.ones(len(rows), dtype=bool), []
     if where is not None:
         keep &= passes(where, elements.cold(rows)["properties"])
     for entry in filters:
         left = np.flatnonzero(keep)
-        keep[left] = _passing_one(elements, rows[left], entry, space)
-    return keep
+        judged = _judged(elements, rows[left], entry, space)
+        if judged.error is not None:
+            failed.append((judged.error, keep.copy()))
+        keep[left] = judged.passes
+    return keep, failed
 
 
-def _passing_one(elements, rows, entry, space):
+def _judged(elements, rows, entry, space):
     if isinstance(entry, BoxFilter):
-        return intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space)
+        return Judged(intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space), None)
     if isinstance(entry, KeyFilter):
-        return elements.cold(rows)["key"].to_numpy() == entry.key
-    return evaluate_element(entry.udf, elements.batch(rows), entry.argument).passes
+        return Judged(elements.cold(rows)["key"].to_numpy() == entry.key, None)
+    return evaluate_element(entry.udf, elements.batch(rows), entry.argument)
 
 
 def _distinct(values):

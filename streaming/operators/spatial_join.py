@@ -14,6 +14,7 @@ import shapely
 
 from streaming.operators.boxes import enlarged, in_plane, intersects
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.metres import ROUNDING_DEG, closer_than, distance_m, local_metres, turned
 from streaming.operators.query_index import FAR
@@ -102,7 +103,9 @@ class SpatialJoins:
             for queries in groups.values()
         ]
 
-    def refined(self, elements: Elements, row: np.ndarray, query: np.ndarray) -> Pairs:
+    def refined(
+        self, elements: Elements, row: np.ndarray, query: np.ndarray, failures: Failures | None = None
+    ) -> Pairs:
         """Join elements that lie in the areas of queries and pass their filters.
 
         Parameters
@@ -110,22 +113,25 @@ class SpatialJoins:
         elements : Elements
         row, query : ndarray of int64, shape (P,)
             Ordered by row. Queries that are no joins pass as they are.
+        failures : Failures, optional
+            Is told of user-defined filters that fail, by the positions of their queries.
 
         Returns
         -------
         Pairs
             Ordered by row, then query.
         """
+        failures = failures or Failures()
         joins = np.isin(query, self._queries)
         found = [Pairs.without_partners(row[~joins], query[~joins])]
         for comparison, queries in self._groups:
             mine = np.flatnonzero(np.isin(query, queries))
             if len(mine):
-                found.append(self._of_group(comparison, elements, row[mine], query[mine]))
+                found.append(self._of_group(comparison, elements, row[mine], query[mine], failures))
         pairs = Pairs(*(np.concatenate([getattr(p, name) for p in found]) for name in Pairs.__dataclass_fields__))
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
-    def _of_group(self, comparison, elements, row, query):
+    def _of_group(self, comparison, elements, row, query, failures):
         rows = np.unique(row)
         at, feature = comparison.pairs(elements, rows)
         order = np.lexsort((feature, at))
@@ -133,11 +139,11 @@ class SpatialJoins:
         distance = comparison.distances(elements, at, feature)
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")
         pair, position = expand(start, stop - start)
-        query, position = self._passing(comparison.features, elements, query[pair], at, feature, position)
+        query, position = self._passing(comparison.features, elements, query[pair], at, feature, position, failures)
         features = comparison.features
         return Pairs(at[position], query, features.key_hash[feature[position]], distance[position])
 
-    def _passing(self, features, elements, query, at, feature, position):
+    def _passing(self, features, elements, query, at, feature, position, failures):
         """Drop the pairs whose feature, or which themselves, do not pass the filters of their query."""
         keep = np.ones(len(query), dtype=bool)
         condition = self._condition[query]
@@ -145,11 +151,15 @@ class SpatialJoins:
             where, filters, pair_filters = self._conditions[number]
             mine = np.flatnonzero(condition == number)
             if where or filters:
-                keep[mine] = features.passing(where, filters)[feature[position[mine]]]
+                judged = features.judged(where, filters)
+                failures.note(query[mine], judged.error)
+                keep[mine] = judged.passes[feature[position[mine]]]
                 mine = mine[keep[mine]]
             for entry in pair_filters:
                 batches = elements.batch(at[position[mine]]), features.batch(feature[position[mine]])
-                keep[mine] = evaluate_pair(entry.udf, *batches, entry.argument).passes
+                judged = evaluate_pair(entry.udf, *batches, entry.argument)
+                failures.note(query[mine], judged.error)
+                keep[mine] = judged.passes
                 mine = mine[keep[mine]]
         return query[keep], position[keep]
 

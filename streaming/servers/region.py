@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import (
@@ -80,11 +81,12 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Results:
-    """Result tuples of one region and micro-batch, tables with `results.result_schema`."""
+    """Result tuples of one region and micro-batch, tables with `results.result_schema`; and what failed, by query."""
 
     changes: pa.Table
     snapshots: pa.Table
     counters: dict = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
 
 
 def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applied: Applied) -> tuple[Region, Results]:
@@ -117,10 +119,11 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
 
     scope = _Scope(region, before, after, applied, touched)
     old, rest = scope.old_answers()
-    new, told = _evaluate(objects, cold, arrivals, touched, after, applied)
+    failures = Failures()
+    new, told = _evaluate(objects, cold, arrivals, touched, after, applied, failures)
     changes = _changes(scope, old, new, known, fate)
     writer = _Writer(known, cold, inbox.departures, before, after)
-    rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer)]
+    rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer, failures)]
     position = np.searchsorted(region.pair_key[rest], new.key)
     pair_key = np.insert(region.pair_key[rest], position, new.key)
     pair_query = np.insert(region.pair_query[rest], position, new.query)
@@ -129,7 +132,8 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
     counters = {"objects": len(objects), "results": sum(table.num_rows for table in rows)}
-    return replace(state, objects=objects, cold=cold), Results(pa.concat_tables(rows), snapshots, counters)
+    results = Results(pa.concat_tables(rows), snapshots, counters, failures.errors)
+    return replace(state, objects=objects, cold=cold), results
 
 
 def _fates(known, departed, after, applied, now_us):
@@ -207,31 +211,34 @@ class Answers:
         return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
 
 
-def _evaluate(objects, cold, arrivals, touched, after, applied):
+def _evaluate(objects, cold, arrivals, touched, after, applied, failures):
     """Match touched objects with all queries, and the others with the queries that changed.
 
     Returns the answers to keep, ordered by key, and what queries that keep nothing report.
     """
     moved, present = find(objects.key_hash, touched)
     moved = moved[present]
-    found, told = _match(objects, cold, moved, after.queries, after.ids)
+    found, told = _match(objects, cold, moved, after.queries, after.ids, failures)
     if len(applied.changed):
         others = np.ones(len(objects), dtype=bool)
         others[moved] = False
-        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(applied.changed), applied.changed)
+        compiled = after.compiled(applied.changed)
+        more, _ = _match(objects, cold, np.flatnonzero(others), compiled, applied.changed, failures)
         columns = ("key", "query", "partner", "distance")
         both = Answers(*(np.r_[getattr(found, name), getattr(more, name)] for name in columns))
         found = both.take(np.argsort(both.key, kind="stable"))
     return found, told
 
 
-def _match(objects, cold, rows, queries, ids):
+def _match(objects, cold, rows, queries, ids, failures):
     """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
     chosen = objects if len(rows) == len(objects) else objects.take(rows)
     elements = Elements(
         chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
     )
-    pairs = queries.match(elements)
+    failed = Failures()
+    pairs = queries.match(elements, failed)
+    failures.add(failed, ids)
     keeps = queries.keeps[pairs.query]
     answers = Answers.of(pairs, chosen.key_hash, ids)
     return answers.take(keeps), answers.take(~keeps)
@@ -349,14 +356,16 @@ class _Writer:
         }
 
 
-def _passing(passing, writer):
+def _passing(passing, writer, failures):
     """Report elements that a newer one superseded to the queries that want every element."""
     registry = writer.after
     if not passing.num_rows or registry.queries.keeps.all():
         return result_schema(registry.space).empty_table()
     objects = Objects.arrived(passing, -1)
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
-    pairs = registry.queries.match(elements)
+    failed = Failures()
+    pairs = registry.queries.match(elements, failed)
+    failures.add(failed, registry.ids)
     pairs = pairs.take(~registry.queries.keeps[pairs.query])
     answers = Answers.of(pairs, objects.key_hash, registry.ids)
     return writer.table(answers, objects.take(pairs.row), passing.take(pa.array(pairs.row)))

@@ -7,8 +7,6 @@ from itertools import count
 import pytest
 from playwright.sync_api import expect
 
-from bench.live import wait_for
-
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 ZOOM, MIDDLE = 9, (24.5, 59.7)
@@ -70,7 +68,6 @@ def parks(screen, name):
     expect(row(screen, name)).to_have_attribute("data-shown", "true")
     screen.look(ZOOM, *MIDDLE)
     screen.tab("Layers")
-    row(screen, name).locator(".swatch").click()
     expect(screen.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
     return screen
 
@@ -90,6 +87,20 @@ def test_an_uploaded_layer_is_listed_with_its_problems_drawn_and_removed(parks, 
     act(parks, name, "Remove")
     parks.page.locator("#confirm-yes").click()
     expect(row(parks, name)).to_have_count(0)
+
+
+def test_a_layer_stays_shown_or_hidden_when_the_page_is_opened_again(parks, name):
+    parks.page.reload()
+    parks.live()
+    expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
+    parks.tab("Layers")
+    row(parks, name).locator(".swatch").click()
+    expect(row(parks, name)).to_have_attribute("data-shown", "false")
+    parks.page.reload()
+    parks.live()
+    parks.tab("Layers")
+    expect(row(parks, name)).to_have_attribute("data-shown", "false")
+    expect(parks.hover(IN_SQUARE)).to_be_hidden()
 
 
 def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):
@@ -162,8 +173,7 @@ def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, 
     other.faults.clear()
     other.page.locator("#feature-save").click()
     expect(row(parks, name).locator(".query-about")).to_contain_text("version 3")
-    # The tooltip tells what was drawn when the pointer moved.
-    wait_for(lambda: parks.hover(IN_SQUARE).locator("h3").text_content() == "Theirs", "the name of version 3")
+    expect(parks.hover(IN_SQUARE).locator("h3")).to_have_text("Theirs")
 
 
 def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
@@ -185,6 +195,42 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     expect(parks.page.locator("#error-distance")).to_be_visible()
     parks.page.keyboard.press("Escape")
     expect(parks.page.locator("#query-form")).to_be_hidden()
+
+
+def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_objects(feed, parks, name):
+    feed.put(anna=(24.35, 59.62), berta=AWAY)
+    act(parks, name, "Colour by count")
+    legend = parks.page.locator(f"[data-legend={name}]")
+    expect(legend).to_contain_text("nothing to count")
+    legend.get_by_role("button", name="Join it").click()
+    expect(parks.field("partner")).to_have_value(f"layer:{name}")
+    parks.field("stream").select_option(feed.name)
+    parks.save("In parks")
+    parks.expect_query("In parks", "running", "1")
+    expect(legend.locator("li")).to_have_text(["0", "1"])
+    expect(legend).to_contain_text("In parks")
+    expect(parks.page.locator(".count-label")).to_have_text("1")
+    expect(parks.hover(IN_SQUARE)).to_contain_text("1 now")
+    feed.put(berta=(24.45, 59.68))
+    expect(parks.page.locator("#tooltip")).to_contain_text("2 now")  # the pointer has not moved
+    expect(parks.page.locator(".count-label")).to_have_text("2")
+    expect(legend.locator("li")).to_have_text(["0", "1", "2"])
+    parks.tab("Layers")
+    expect(row(parks, name)).to_contain_text("2 pairs now, with 1 feature")
+    legend.get_by_role("button", name="No longer colour by count").click()
+    expect(parks.page.locator(".count-label")).to_have_count(0)
+    expect(legend).to_have_count(0)
+
+
+def test_a_join_is_begun_without_drawing(parks, name):
+    parks.page.keyboard.press("j")
+    expect(parks.field("partner")).to_be_visible()
+    assert "area" not in json.loads(parks.field("plan").input_value())
+    parks.page.keyboard.press("Escape")
+    parks.tab("Queries")
+    parks.page.get_by_role("button", name="Join with a layer").click()
+    expect(parks.page.locator("#box-fields")).to_be_hidden()
+    parks.page.keyboard.press("Escape")
 
 
 def test_a_polygon_is_drawn_and_deleted_again(parks, name):

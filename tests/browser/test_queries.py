@@ -39,6 +39,28 @@ def test_objects_move_on_the_map(screen, feed):
     expect(screen.hover(OUTSIDE)).to_contain_text("7.5 m/s")
 
 
+def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
+    """The server's words about the query are changed on their way."""
+    warning = "a user-defined filter must judge whatever it is given, and what it fails on does not pass; got None"
+
+    def between(route):
+        server = route.connect_to_server()
+
+        def changed(message):
+            if isinstance(message, str) and '"query.status"' in message:
+                message = json.dumps(json.loads(message) | {"warning": warning if '"paused"' not in message else None})
+            route.send(message)
+
+        server.on_message(changed)
+
+    drawn.page.route_web_socket("**/ws/monitor/", between)
+    drawn.look(ZOOM, *MIDDLE)
+    drawn.expect_query("Roads", "running", "1")
+    expect(drawn.query("Roads").locator(".query-warning")).to_have_text(warning)
+    drawn.act("Roads", "Pause")
+    expect(drawn.query("Roads").locator(".query-warning")).to_be_hidden()
+
+
 def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
     feed.put(anna=INSIDE, berta=OUTSIDE)
     screen.look(ZOOM, *MIDDLE)

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { countStyle, featureStyle, pairedCounts } from "../../static/js/features.js";
-import { happened } from "../../static/js/format.js";
+import { countSteps, countStyle, featureStyle, largestCounts, layerRank, pairedCounts } from "../../static/js/features.js";
+import { happened, pairedText } from "../../static/js/format.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -108,6 +108,22 @@ test("counts of several joins add up, and the largest is full", () => {
   assert.deepEqual([paired.of("X"), paired.of("Y"), paired.of("Z"), paired.most], [5, 1, 0, 5]);
   assert.ok(countStyle(0, 1, "#f00").fillOpacity > countStyle(0, 0.2, "#f00").fillOpacity);
   assert.ok(countStyle(1, 1, "#f00").weight > countStyle(1, 0, "#f00").weight);
+});
+
+test("a legend's numbers go from none to the largest count, without repeats", () => {
+  assert.deepEqual([0, 1, 3, 90].map(countSteps), [[0], [0, 1], [0, 1, 3], [0, 10, 40, 90]]);
+});
+
+test("the largest counts of all joins of a layer are written onto it", () => {
+  const joins = [{ counts: new Map([["X", 2], ["Y", 1]]) }, { counts: new Map([["Y", 3], ["Z", 1]]) }];
+  assert.deepEqual(largestCounts(joins, 2), [["Y", 4], ["X", 2]]);
+  assert.equal(pairedText(joins), "7 pairs now, with 3 features");
+  assert.equal(pairedText([{ counts: new Map([["X", 1]]) }]), "1 pair now, with 1 feature");
+});
+
+test("a layer's legend looks like its features; like areas where they are mixed", () => {
+  const ranks = [["Polygon", "MultiPolygon"], ["LineString"], ["MultiPoint"], ["Point", "Polygon"], ["GeometryCollection"], null].map(layerRank);
+  assert.deepEqual(ranks, [0, 1, 2, 0, 0, 0]);
 });
 
 test("a feature in a pair is lit in the query's colour", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { geometryTypes, layerName, layerTitle } from "../../static/js/format.js";
-import { createStore } from "../../static/js/store.js";
+import { createStore, looksOf } from "../../static/js/store.js";
 import { hello, layer, NOW, SHIPS } from "./helpers.mjs";
 
 function opened(...messages) {
@@ -21,6 +21,27 @@ test("a layer keeps its colour and whether it is shown when its status changes",
   const roads = store.layers.get("roads");
   assert.deepEqual([roads.colour, roads.shown, roads.version, roads.progress], [colour, true, 2, 0.5]);
   assert.notEqual(store.layers.get("ports").colour, colour);
+});
+
+test("how layers were shown holds in the next visit, for those that are still there", () => {
+  const before = opened(listed("roads", "ports", "parks"));
+  before.showLayer("roads", true);
+  before.colourByCount("roads", true);
+  before.showLayer("ports", true);
+  const store = createStore(JSON.parse(JSON.stringify(looksOf(before))));
+  store.apply(hello(SHIPS), NOW);
+  assert.deepEqual(looksOf(store), looksOf(before)); // nothing is forgotten before the list is there
+  store.apply(listed("roads", "parks"), NOW);
+  const shown = [...store.layers.values()].map((l) => [l.name, l.shown, l.byCount]);
+  assert.deepEqual(shown, [["roads", true, true], ["parks", false, false]]);
+  assert.deepEqual(looksOf(store), { roads: { shown: true, byCount: true } });
+});
+
+test("a layer that is made anew under the name of a dropped one is not shown by itself", () => {
+  const store = opened(listed("roads"));
+  store.showLayer("roads", true);
+  for (const message of [layer("roads", { status: "deleted" }), layer("roads")]) store.apply(message, NOW);
+  assert.equal(store.layers.get("roads").shown, false);
 });
 
 test("a dropped layer leaves the list", () => {

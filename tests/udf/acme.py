@@ -10,6 +10,7 @@ from streaming.udf import GROUP, filter_of
 # What is said of each wrong filter, asked about three rows.
 WRONG = {
     "raises": "KeyError: 'altitude'",
+    "picky": "KeyError: 'altitude'",
     "too_short": "shape (3,); got an array of bool of shape (2,)",
     "numbers": "array of bool of shape (3,); got an array of float64",
     "lists": "array of bool of shape (3,); got list",

@@ -28,6 +28,15 @@ class Raises(Answers):
         raise KeyError("altitude")
 
 
+class Picky(Answers):
+    """Fails on elements, not when it is tried on none."""
+
+    def answer(self, elements):
+        if elements.num_rows:
+            raise KeyError("altitude")
+        return np.zeros(0, dtype=bool)
+
+
 class TooShort(Answers):
     def answer(self, elements):
         return np.ones(elements.num_rows - 1, dtype=bool)

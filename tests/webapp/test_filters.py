@@ -1,16 +1,20 @@
 """User-defined filters are used once they are installed and enabled."""
 
+import asyncio
 import json
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.urls import reverse
 
 from streaming import kinds
 from streaming.plans.schema import plan_schema
+from streaming.spaces import EARTH
 from streaming.udf import BUILT_IN
 from tests.webapp.conftest import PLAN
-from webapp import queries
-from webapp.models import EnabledFilter
+from tests.webapp.test_answers import INSIDE
+from webapp import queries, recording
+from webapp.models import EnabledFilter, Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,6 +94,29 @@ def test_a_switch_stays_when_its_package_goes(acme, client, staff, monkeypatch):
     monkeypatch.setattr(kinds, "_offered", lambda group: {})
     assert EnabledFilter.names() == list(BUILT_IN)
     assert "not installed" in client.get(reverse("admin:webapp_enabledfilter_changelist")).content.decode()
+
+
+async def test_whoever_watches_a_query_is_told_that_its_filter_fails(
+    acme, engine, redis_client, streams, user, staff, connect, async_client
+):
+    await EnabledFilter(name="picky", enabled=True).asave()
+    record = sync_to_async(recording.record_events)
+    async with connect(user) as socket:
+        await socket.tell("query.register", id=1, name="Picked", plan=plan_with("picky"))
+        number = (await socket.hear("query.status", status="running"))["query"]
+        engine.move({"anna": INSIDE})
+        async with asyncio.timeout(10):
+            while not (await Query.objects.aget(pk=number)).warning:
+                await record(redis_client, EARTH)
+        status = await socket.hear("query.status")
+        words = "what it fails on does not pass; the filter picky failed: KeyError: 'altitude'"
+        assert (status["status"], status["error"]) == ("running", None)
+        assert status["warning"].endswith(words)
+        await async_client.aforce_login(staff)
+        page = await async_client.get(reverse("admin:webapp_query_changelist"))
+        assert "the filter picky failed" in page.content.decode()
+        await socket.tell("query.edit", id=2, query=number, plan=PLAN)
+        assert (await socket.hear("query.status", id=2))["warning"] is None
 
 
 def test_the_schema_of_plans_is_served(client):

@@ -33,7 +33,7 @@ from webapp import layers, tasks
 from webapp.celery import app as celery_app
 from webapp.layers import imports
 from webapp.management.commands.import_layer import Bar, name_of
-from webapp.models import Layer
+from webapp.models import Layer, Space
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -474,6 +474,32 @@ def test_layers_are_imported_cancelled_and_dropped_in_the_admin(client, staff, f
     client.post(reverse("admin:webapp_layer_delete", args=[layer.pk]), {"post": "yes"})
     assert not Layer.objects.exists()
     assert not (folder / "areas").exists()
+
+
+def test_a_layer_of_another_space_is_imported_in_the_admin(client, staff, folder):
+    dimensions = [{"name": name, "unit": "m", "lo": 0, "hi": 100} for name in ("x", "y")]
+    Space.objects.create(name="hall", title="The hall", definition={"dimensions": dimensions})
+    Space.objects.create(name="line", definition={"dimensions": dimensions[:1]})
+    client.force_login(staff)
+    add = reverse("admin:webapp_layer_add")
+    assert "The hall" in client.get(add).content.decode()
+
+    def upload(**form):
+        file = SimpleUploadedFile("a.geojson", squares())
+        return client.post(add, {"name": "shelves", "title": "", "file": file, **form})
+
+    page = upload(space="line").content.decode()
+    assert "layers lie in spaces of 2 dimensions at least; got &#x27;line&#x27;, which has 1" in page
+    assert "Select a valid choice" in upload(space="mars").content.decode()
+    assert not Layer.objects.exists()
+    assert upload(space="hall").status_code == 302
+    layer = Layer.objects.get()
+    assert (layer.space_id, layer.status, layer.features) == ("hall", "ready", 4)
+    change = reverse("admin:webapp_layer_change", args=[layer.pk])
+    assert 'name="space"' not in client.get(change).content.decode()
+    client.post(change, {"title": "Shelves", "space": "earth", "file": SimpleUploadedFile("a.geojson", squares(3))})
+    layer.refresh_from_db()
+    assert (layer.space_id, layer.version, layer.features, layer.title) == ("hall", 2, 3, "Shelves")
 
 
 def test_the_command_imports_a_file_and_tells_of_its_problems(tmp_path, redis_client, folder):

@@ -1,6 +1,7 @@
 """Events on their way from the engine to the database."""
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
-from webapp import recording
+from webapp import queries, recording
 from webapp.models import Event, Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +63,33 @@ def test_events_are_net_and_recorded_once(log, redis_client, user):
     assert recording.record_events(redis_client, EARTH) == 0
     events = Event.objects.order_by("pk").values_list("batch", "key", "sign", "reason", "lon", "lat")
     assert list(events) == [(0, "a", "+", "moved", 1.0, 2.0), (1, "a", "-", "moved", 1.0, 2.0)]
+
+
+def failing(batch, *queries, error="the filter picky failed: KeyError: 'altitude'"):
+    """Return the fragments of a batch in which a filter of queries and revisions failed."""
+    failures = ({"error": error, "queries": [list(query) for query in queries]},)
+    return [fragment(batch, 0), replace(fragment(batch, 1), failures=failures)]
+
+
+def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, redis_client, user, monkeypatch):
+    announced = []
+    monkeypatch.setattr(
+        recording, "announce", lambda queries: announced.extend(q.document()["warning"] for q in queries)
+    )
+    query, good = made(user, revision=3), made(user)
+    log.publish(failing(0, (query.pk, 2), (VIEW_NUMBERS, 1), (good.pk + 7, 1)))
+    recording.record_events(redis_client, EARTH)
+    assert announced == []
+    log.publish(failing(1, (query.pk, 3)) + failing(2, (query.pk, 3), error="another"))
+    recording.record_events(redis_client, EARTH)
+    log.publish(failing(3, (query.pk, 3), error="another"))
+    recording.record_events(redis_client, EARTH)
+    rule = "a user-defined filter must judge whatever it is given, and what it fails on does not pass"
+    warning = f"{rule}; the filter picky failed: KeyError: 'altitude'"
+    assert announced == [warning]
+    assert list(Query.objects.order_by("pk").values_list("warning", flat=True)) == [warning, ""]
+    monkeypatch.setattr(queries, "_send", lambda *_: None)
+    assert queries.edit(user, query.pk, name="renamed").warning == ""
 
 
 def test_a_batch_that_is_there_in_part_is_recorded_once_it_is_whole(log, redis_client, user):

@@ -5,15 +5,19 @@ from django.contrib import admin, messages
 from django.utils.html import format_html_join
 
 from streaming.layers import Wanted
-from webapp.layers.imports import Label, begin_upload, cancel_import
+from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
 from webapp.layers.versions import layer_store
-from webapp.models import Layer
+from webapp.models import Layer, Space
+from webapp.models.spaces import EARTH
 from webapp.queries import Refused
 
 
 class LayerForm(forms.ModelForm):
     """A layer's form: a file makes a version, and none leaves the layer as it is."""
 
+    space = forms.ModelChoiceField(
+        Space.objects.all(), required=False, initial=EARTH, help_text="Fixed once saved; earth where none is chosen."
+    )
     file = forms.FileField(required=False, help_text="GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...")
     crs = forms.CharField(
         label="CRS", required=False, max_length=200, help_text="Such as EPSG:3067, where it is not the file's own."
@@ -23,14 +27,29 @@ class LayerForm(forms.ModelForm):
 
     class Meta:
         model = Layer
-        fields = ("name", "title")
+        fields = ("name", "title", "space")
 
     def clean(self):
-        """Ask for a file where there is no layer yet."""
+        """Ask for a file where there is no layer yet, and for a space that a layer may lie in."""
         cleaned = super().clean()
-        if self.instance.pk is None and not cleaned.get("file"):
+        if self.instance.pk is not None:
+            return cleaned
+        if not cleaned.get("file"):
             self.add_error("file", "a new layer needs a file")
+        if {"name", "title"} <= cleaned.keys():
+            self._check(label_of(cleaned))
         return cleaned
+
+    def _check(self, label):
+        try:
+            check_label(label)
+        except Refused as refused:
+            self.add_error(refused.code if refused.code in self.fields else None, refused.message)
+
+
+def label_of(cleaned) -> Label:
+    """Return what a new layer's form says of its name, title and space."""
+    return Label(cleaned["name"], cleaned["title"], cleaned["space"].pk if cleaned.get("space") else "")
 
 
 @admin.register(Layer)
@@ -44,7 +63,6 @@ class LayerAdmin(admin.ModelAdmin):
     search_fields = ("name", "title", "error")
     actions = ("cancel",)
     readonly_fields = (
-        "space",
         "owner",
         "status",
         "percent",
@@ -59,14 +77,14 @@ class LayerAdmin(admin.ModelAdmin):
         "updated",
     )
     fieldsets = (
-        (None, {"fields": ("name", "title")}),
+        (None, {"fields": ("name", "title", "space")}),
         ("Import", {"fields": ("file", "crs", "key", "table")}),
         ("State", {"fields": readonly_fields}),
     )
 
     def get_readonly_fields(self, request, obj=None):
-        """Fix the name once it is saved."""
-        return (*self.readonly_fields, "name") if obj else self.readonly_fields
+        """Fix name and space once they are saved."""
+        return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
 
     def save_model(self, request, obj, form, change):
         """Begin the import of a file; change the title where there is none."""
@@ -76,7 +94,8 @@ class LayerAdmin(admin.ModelAdmin):
             return
         wanted = Wanted(*(form.cleaned_data[field].strip() for field in ("crs", "key", "table")))
         try:
-            made = begin_upload(request.user, upload, Label(obj.name, obj.title), wanted)
+            label = Label(obj.name, obj.title) if change else label_of(form.cleaned_data)
+            made = begin_upload(request.user, upload, label, wanted)
         except Refused as refused:
             self.message_user(request, refused.message, messages.ERROR)
         else:

@@ -27,11 +27,23 @@ class QueryAdmin(admin.ModelAdmin):
     """Queries; whatever is done with them goes the way of the websocket."""
 
     form = QueryForm
-    list_display = ("id", "name", "owner", "stream", "space", "status", "error", "shared", "revision", "updated")
+    list_display = (
+        "id",
+        "name",
+        "owner",
+        "stream",
+        "space",
+        "status",
+        "error",
+        "warning",
+        "shared",
+        "revision",
+        "updated",
+    )
     list_display_links = ("id", "name")
     list_filter = ("status", "space", "stream", "shared", "owner")
     list_select_related = ("owner", "space")
-    search_fields = ("name", "owner__username", "error")
+    search_fields = ("name", "owner__username", "error", "warning")
     actions = ("pause", "resume", "cancel")
     readonly_fields = (
         "owner",
@@ -39,6 +51,7 @@ class QueryAdmin(admin.ModelAdmin):
         "space",
         "status",
         "error",
+        "warning",
         "revision",
         "acknowledged",
         "epoch",

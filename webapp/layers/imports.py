@@ -26,6 +26,7 @@ TELL_S = 0.5
 # An import that gave no sign of life for so long has died with its worker; one that waits may wait.
 DEAD_AFTER = timedelta(seconds=60)
 LOST_AFTER = timedelta(hours=1)
+LEAST_DIMENSIONS = 2
 DIED = "an import must come to its end; the worker ended before it did: import the file again"
 
 
@@ -80,7 +81,7 @@ def begin_import(user, label: Label) -> Layer:
     Refused
         Where the name is none, the layer is somebody else's or being imported, or the user has too many.
     """
-    _check(label)
+    check_label(label)
     with transaction.atomic():
         layer = Layer.objects.select_for_update().filter(name=label.name).first()
         if layer is None:
@@ -179,6 +180,23 @@ def run_import(
     return Layer.objects.filter(pk=layer.pk).first() or layer
 
 
+def check_label(label: Label) -> None:
+    """Raise Refused unless a layer may be called so, and lie there."""
+    try:
+        check_name(label.name)
+    except InvalidLayer as error:
+        raise Refused("name", str(error)) from None
+    limit = Layer._meta.get_field("title").max_length
+    if len(label.title) > limit:
+        raise Refused("name", f"a title may have {limit} characters; got {len(label.title)}")
+    space = (known := spaces_by_name()).get(label.space or EARTH)
+    if space is None:
+        raise Refused("space", f"space must be one of {', '.join(known)}; got {label.space!r:.80}")
+    if space.n < LEAST_DIMENSIONS:
+        rule = f"layers lie in spaces of {LEAST_DIMENSIONS} dimensions at least"
+        raise Refused("space", f"{rule}; got {space.name!r}, which has {space.n}")
+
+
 def running_imports() -> int:
     """Return how many imports are at work."""
     return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
@@ -250,18 +268,6 @@ def _settle(layer, status, error):
 def _current(layer):
     """Select the row of a layer as long as this import is its own."""
     return Layer.objects.filter(pk=layer.pk, run=layer.run, status=Layer.IMPORTING)
-
-
-def _check(label):
-    try:
-        check_name(label.name)
-    except InvalidLayer as error:
-        raise Refused("name", str(error)) from None
-    limit = Layer._meta.get_field("title").max_length
-    if len(label.title) > limit:
-        raise Refused("name", f"a title may have {limit} characters; got {len(label.title)}")
-    if label.space and label.space not in (known := spaces_by_name()):
-        raise Refused("space", f"space must be one of {', '.join(known)}; got {label.space!r:.80}")
 
 
 def _check_free(user, layer, label):

@@ -23,7 +23,7 @@ class Layer(models.Model):
 
     name = models.SlugField("name", max_length=40, unique=True, validators=[NAME_RULE], help_text="Fixed once saved.")
     title = models.CharField("title", max_length=80, blank=True)
-    space = models.ForeignKey(Space, models.PROTECT, related_name="layers", verbose_name="space", editable=False)
+    space = models.ForeignKey(Space, models.PROTECT, related_name="layers", verbose_name="space")
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="layers", verbose_name="owner"
     )

@@ -1,0 +1,77 @@
+"""A user-defined filter that fails is told of the queries whose elements or pairs it failed on, and of no others."""
+
+import math
+
+import pytest
+import shapely
+
+from streaming.elements import box_elements
+from streaming.layers.features import feature_table
+from streaming.logs import fragment_fields, read_fragment
+from streaming.results import events_of
+from streaming.spaces import EARTH
+from tests.servers.harness import Client, Engine
+
+PICKY, GOOD = {"filters": [{"udf": "picky"}]}, {"filters": [{"udf": "good", "argument": "s"}]}
+AROUND, FAR = {"lo": [0, 0], "hi": [2, 2]}, {"lo": [50, 50], "hi": [52, 52]}
+ERROR = "the filter picky failed: KeyError: 'altitude'"
+
+
+@pytest.fixture
+def engine(tmp_path):
+    return Engine(tmp_path)
+
+
+def register(query, plan, revision=1):
+    return {"op": "register", "query": query, "revision": revision, "plan": {"stream": "ships", **plan}}
+
+
+def ship(version=1, x=1.0):
+    return ("ships", 0, box_elements("ships", ["s"], [version], [[x, 1.0, -math.inf, x, 1.0, math.inf]], [{}]))
+
+
+def failures(fragments):
+    """Return what failed, by query and revision; from the log of events as from the result log."""
+    told = {}
+    for fragment in fragments:
+        written = {name.encode(): value for name, value in fragment_fields(events_of(fragment)).items()}
+        written = {name: str(v).encode() if isinstance(v, int | str) else v for name, v in written.items()}
+        assert read_fragment(written, EARTH).failures == fragment.failures
+        for failure in fragment.failures:
+            told |= {tuple(query): failure["error"] for query in failure["queries"]}
+    return told
+
+
+def test_the_queries_on_whose_elements_a_filter_failed_are_named(acme, engine):
+    client = Client()
+    plans = {
+        1: {"compare": AROUND, **PICKY},
+        2: {"compare": FAR, **PICKY},
+        3: {"compare": AROUND, **GOOD},
+        4: {"compare": AROUND, "where": "speed_mps > 5", **PICKY},
+        5: {"compare": AROUND, "emit": "all", **PICKY},
+    }
+    control = [register(query, plan, revision=query + 6) for query, plan in plans.items()]
+    fragments = engine.run([ship()], control)
+    client.receive(fragments)
+    assert failures(fragments) == {(1, 7): ERROR, (5, 11): ERROR}
+    assert [query for query, answer in client.answers.items() if answer] == [3]
+    assert failures(engine.run([], [])) == {}
+    assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 7): ERROR, (5, 11): ERROR}
+    edited = [register(1, {"compare": AROUND}, 8), register(5, {"compare": FAR, "emit": "all", **PICKY}, 12)]
+    assert failures(engine.run([ship(3)], edited)) == {}
+
+
+@pytest.mark.parametrize("place", ["filters", "pair_filters"])
+def test_a_join_is_named_for_the_filters_of_features_and_of_pairs(acme, engine, place):
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    zones = {"layer": "zones", "predicate": "intersects"}
+    plans = {
+        1: {"kind": "join", "join": {**zones, place: [{"udf": "picky"}]}},
+        2: {"kind": "join", "join": zones},
+        3: {"kind": "join", "join": {**zones, place: [{"udf": "picky"}]}, "area": FAR},
+    }
+    control = [{"op": "layer", "layer": "zones", "version": version}]
+    fragments = engine.run([ship()], control + [register(query, plan) for query, plan in plans.items()])
+    assert failures(fragments) == {(1, 1): ERROR}
+    assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 1): ERROR}

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable
 from itertools import groupby
 
-from bench import baselines, frames
+from bench import baselines, frames, joins
 from bench.measure import measure
 from bench.processes import pss_mib
 from bench.report import PAGE, Report, keep, machine
-from bench.scenarios import FRAMES, OTHERS, QUICK, SCENARIOS
+from bench.scenarios import FRAMES, JOINS, OTHERS, QUICK, SCENARIOS, Joins
 from bench.stack import Stack, running
 
 SECONDS, QUICK_SECONDS = 15.0, 5.0
@@ -39,6 +39,9 @@ def run(names: list[str], seconds: float, say: Callable[[str], None]) -> Report:
     if filmed:
         with running(100) as stack:
             _film(stack, filmed, seconds, report, say)
+    joined = [scenario for name, scenario in JOINS.items() if name in names]
+    for _, group in groupby(joined, key=lambda scenario: scenario.stack):
+        _join(list(group), seconds, report, say)
     if "demo" in names:
         report.demo_mib = _demo(min(DEMO_S, 2 * seconds), say)
     return report
@@ -48,6 +51,18 @@ def _film(stack: Stack, names: list[str], seconds: float, report: Report, say: C
     for name in names:
         say(f"{name} ...")
         report.frames.append(frames.measure(stack, FRAMES[name], seconds))
+
+
+def _join(group: list[Joins], seconds: float, report: Report, say: Callable[[str], None]) -> None:
+    """Measure scenarios that share a stack, and the naive way beside them."""
+    first = group[0]
+    say(f"GeoPandas, as {first.name} ...")
+    report.naive.append(joins.naive(first, min(seconds, 4.0)))
+    say(f"a stack with {first.joins} joins ...")
+    with running(first.joins, joins=first.name) as stack:
+        for scenario in group:
+            say(f"{scenario.name} ...")
+            report.joins.append(joins.measure(stack, scenario, seconds))
 
 
 def _demo(seconds: float, say: Callable[[str], None]) -> dict[str, float]:

@@ -8,15 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import psutil
+
+from bench.joins import KINDS
+from bench.load import road_coordinates
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 FEATURES = 1_000_000
-VERTICES = 6
-# A street of 60 m is 0.0005 degrees; the towns are those of a country.
-TOWNS, TOWN_DEG, STREET_DEG = 400, 0.2, 0.0005
-KINDS = ("residential", "service", "track", "primary", "footway")
 POLL_S = 0.05
 
 IMPORT = """
@@ -44,15 +42,10 @@ print(LayerStore(Path(sys.argv[2]) / "store").read("roads", 1).num_rows)
 
 def write_roads(path: Path, count: int) -> None:
     """Write road lines as a GeoJSON text sequence: short lines of six vertices, in towns."""
-    rng = np.random.default_rng(7)
-    towns = rng.uniform([5.0, 45.0], [15.0, 55.0], (TOWNS, 2))
+    lines_of = road_coordinates(count)
     with path.open("w") as lines:
         for start in range(0, count, 50_000):
-            n = min(50_000, count - start)
-            first = towns[rng.integers(TOWNS, size=n)] + rng.normal(0, TOWN_DEG, (n, 2))
-            steps = rng.normal(0, STREET_DEG, (n, VERTICES, 2))
-            steps[:, 0] = first
-            for number, line in enumerate(np.round(steps.cumsum(axis=1), 6).tolist(), start):
+            for number, line in enumerate(lines_of[start : start + 50_000].tolist(), start):
                 properties = {
                     "osm_id": 10_000_000 + number,
                     "highway": KINDS[number % 5],

@@ -13,16 +13,21 @@ import numpy as np
 import pyarrow as pa
 import redis
 
-from bench.scenarios import FULL_SPEED, SEED, STREAM
+from bench.scenarios import COUNTRY, FULL_SPEED, SEED, STREAM
 from streaming.elements import bounds_array, element_schema, from_ipc, key_hashes
 from streaming.gateway.config import GatewayConfig
 from streaming.logs import Log, block_entries
+from streaming.operators.metres import local_metres
 from streaming.spaces import EARTH
 
 CONFIG = GatewayConfig()
 # A step of the walk: an aircraft in five seconds, a bus in a minute.
 STEP_DEG = 0.01
 FULL_WAIT_S = 0.002
+# A street of 60 m is 0.0005 degrees; the towns are those of a country.
+TOWNS, TOWN_DEG, STREET_DEG, ROAD_VERTICES = 400, 0.2, 0.0005, 6
+# How far a satellite receiver errs in each direction: 90 % of its positions lie within five metres of a line.
+ERROR_M = 3.0
 # Where the objects start, and between which bounds they stay: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 
@@ -37,15 +42,21 @@ class Block:
         Of the entry, as `logs.block_entries` makes them.
     area : tuple of float
         Where its objects stay.
+    roads : ndarray, optional
+        Of `road_coordinates`, for those that move ``along`` them.
     """
 
-    def __init__(self, partition: int, fields: dict, area: tuple[float, ...] = WORLD) -> None:
-        self.partition, self.rows, self.area = partition, fields["count"], area
+    def __init__(
+        self, partition: int, fields: dict, area: tuple[float, ...] = WORLD, roads: np.ndarray | None = None
+    ) -> None:
+        self.partition, self.rows, self.area, self.roads = partition, fields["count"], area, roads
         self.payload = bytearray(fields["block"])
         self.fields = {**fields, "block": memoryview(self.payload)}
         table = from_ipc(pa.py_buffer(self.payload))
         self._times = [self._column(table[name]) for name in ("time_us", "version")]
         self._bounds = self._column(table["bounds"]).reshape(-1, 2 * EARTH.n)
+        # An object stays on its road; neighbours in a block are not neighbours on the map.
+        self._road = table["key_hash"].to_numpy() % len(roads) if roads is not None else None
 
     def _column(self, column):
         """Return a column of numbers as a writable array over the payload."""
@@ -57,7 +68,9 @@ class Block:
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
         """Move the objects and set their times."""
         low, extent = np.array(self.area[:2]), np.subtract(self.area[2:], self.area[:2])
-        if motion == "jump":
+        if motion == "along":
+            place = along(self.roads, self._road, rng)
+        elif motion == "jump":
             place = low + rng.random((self.rows, 2)) * extent
         else:
             place = self._bounds[:, :2] + rng.normal(0.0, STEP_DEG, (self.rows, 2))
@@ -69,7 +82,30 @@ class Block:
         self.fields["heard_us"] = now_us
 
 
-def make_blocks(stream: str, objects: int, rows: int, partitions: int, area: tuple[float, ...] = WORLD) -> list[Block]:
+def road_coordinates(count: int) -> np.ndarray:
+    """Return short road lines in towns, float64 of shape (count, 6, 2) in degrees; the same whenever asked."""
+    rng = np.random.default_rng(7)
+    towns = rng.uniform(COUNTRY[:2], COUNTRY[2:], (TOWNS, 2))
+    steps = rng.normal(0, STREET_DEG, (count, ROAD_VERTICES, 2))
+    steps[:, 0] = towns[rng.integers(TOWNS, size=count)] + rng.normal(0, TOWN_DEG, (count, 2))
+    return np.round(steps.cumsum(axis=1), 6)
+
+
+def along(roads: np.ndarray, road: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return places somewhere on each object's road, as far beside it as positioning errs, float64 of (N, 2)."""
+    at, share = rng.integers(ROAD_VERTICES - 1, size=len(road)), rng.random((len(road), 1))
+    place = (1 - share) * roads[road, at] + share * roads[road, at + 1]
+    return place + rng.normal(0.0, ERROR_M, place.shape) / np.stack(local_metres(place[:, 1]), axis=1)
+
+
+def make_blocks(
+    stream: str,
+    objects: int,
+    rows: int,
+    partitions: int,
+    area: tuple[float, ...] = WORLD,
+    roads: np.ndarray | None = None,
+) -> list[Block]:
     """Return blocks that hold every object once.
 
     Parameters
@@ -81,12 +117,15 @@ def make_blocks(stream: str, objects: int, rows: int, partitions: int, area: tup
         Of the ingest log.
     area : tuple of float
         Where the objects are.
+    roads : ndarray, optional
+        On which they are instead.
     """
     rng = np.random.default_rng(SEED)
     blocks = []
     for start in range(0, objects, rows):
         table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
-        blocks += [Block(partition, fields, area) for partition, fields in block_entries(table, stream, 0, partitions)]
+        entries = block_entries(table, stream, 0, partitions)
+        blocks += [Block(partition, fields, area, roads) for partition, fields in entries]
     return blocks
 
 
@@ -116,7 +155,8 @@ class Generator:
     ----------
     log : Log
     blocks : list of Block
-    motion : {"walk", "jump"}
+    motion : {"walk", "jump", "along"}
+        Small steps, anywhere, or anywhere on a road of their own.
     """
 
     def __init__(self, log: Log, blocks: list[Block], motion: str) -> None:
@@ -175,14 +215,16 @@ def main() -> None:
     parser.add_argument("--stream", default=STREAM)
     parser.add_argument("--rate", type=int, default=FULL_SPEED)
     parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--motion", choices=("walk", "jump"), default="walk")
+    parser.add_argument("--motion", choices=("walk", "jump", "along"), default="walk")
+    parser.add_argument("--roads", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--area", type=float, nargs=4, default=WORLD)
     arguments = parser.parse_args()
     log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions)
     rows = min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
     area = tuple(arguments.area)
-    blocks = make_blocks(arguments.stream, arguments.objects, rows, arguments.partitions, area)
+    roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
+    blocks = make_blocks(arguments.stream, arguments.objects, rows, arguments.partitions, area, roads)
     generator = Generator(log, blocks, arguments.motion)
     generator.fill()
     print("filled", flush=True)

@@ -9,7 +9,8 @@ import os
 
 import django
 
-from bench.scenarios import FRAMES_STREAM, STREAM, WIRE_STREAM, query_boxes, watched
+from bench import joins
+from bench.scenarios import FRAMES_STREAM, JOINS, STREAM, WIRE_STREAM, query_boxes, watched
 from streaming.plans import parse_plan, plan_document
 
 # As many queries as a user may have by default.
@@ -25,8 +26,8 @@ WIRE_DECODER = {
 }
 
 
-def make(queries: int, wire_port: int) -> dict:
-    """Make users, streams and queries; return the watcher's token and queries."""
+def make(queries: int, wire_port: int, joined: str = "") -> dict:
+    """Make users, streams, queries and perhaps a layer to be joined; return the watcher's token and queries."""
     from django.contrib.auth import get_user_model
 
     from webapp.models import ApiToken
@@ -36,7 +37,8 @@ def make(queries: int, wire_port: int) -> dict:
         _stream(name, port)
     get_user_model().objects.create_superuser("admin")
     watcher = get_user_model().objects.create_user(WATCHER)
-    numbers = _queries(watcher, query_boxes(queries), WIRE_STREAM if wire_port else STREAM)
+    plans = _joins(JOINS[joined]) if joined else _ranges(queries, WIRE_STREAM if wire_port else STREAM)
+    numbers = _queries(watcher, plans)
     token = ApiToken(user=watcher, name="bench")
     secret = token.draw()
     token.save()
@@ -50,30 +52,50 @@ def _stream(name, port):
     Stream.objects.create(name=name, title=name, icon="ship", decoder="csv", decoder_options=WIRE_DECODER, **transport)
 
 
-def _queries(watcher, boxes, stream):
+def _ranges(queries, stream):
+    boxes = query_boxes(queries).tolist()
+    return [{"stream": stream, "compare": {"lo": box[:2], "hi": box[2:]}} for box in boxes]
+
+
+def _joins(scenario):
+    """Store the layer of a scenario; return the plans of its joins."""
+    from webapp.layers.versions import layer_store
+    from webapp.models import Layer, Space
+
+    layer = Layer(name=joins.LAYER, space=Space.objects.get(pk="earth"), status=Layer.READY)
+    store = layer_store()
+    version = store.write(layer.name, joins.layer_table(scenario))
+    layer.take(version, store.manifest(layer.name, version).summary)
+    layer.save()
+    return joins.plans(scenario)
+
+
+def _queries(watcher, plans):
     """Save the queries: those to be watched for the watcher, the others for as many users as they need."""
     from django.contrib.auth import get_user_model
 
     from webapp.models import Query
 
-    mine = set(watched(len(boxes)))
+    mine = set(watched(len(plans)))
     others = [
-        get_user_model().objects.create_user(f"user-{number}") for number in range(-(-len(boxes) // QUERIES_EACH))
+        get_user_model().objects.create_user(f"user-{number}") for number in range(-(-len(plans) // QUERIES_EACH))
     ]
     rows = []
-    for number, box in enumerate(boxes.tolist()):
-        plan = plan_document(parse_plan({"stream": stream, "compare": {"lo": box[:2], "hi": box[2:]}}))
+    for number, document in enumerate(plans):
+        plan = parse_plan(document)
         owner = watcher if number in mine else others[number // QUERIES_EACH]
-        rows.append(Query(owner=owner, name=f"query {number}", plan=plan, stream=stream))
+        rows.append(Query(owner=owner, name=f"query {number}", plan=plan_document(plan), stream=plan.stream))
     Query.objects.bulk_create(rows, batch_size=500)
     return list(Query.objects.filter(owner=watcher).order_by("pk").values_list("pk", flat=True))
 
 
 def register() -> dict:
-    """Tell the engine of all queries, and wait for its answers; return how many run."""
+    """Tell the engine of layers and all queries, and wait for its answers; return how many run."""
+    from webapp.layers.versions import tell_engine
     from webapp.models import Query
     from webapp.tasks import reconcile
 
+    tell_engine()
     wanted, running = Query.objects.count(), 0
     for _ in range(ATTEMPTS):
         if running >= wanted:
@@ -100,6 +122,7 @@ def main() -> None:
     parser.add_argument("what", choices=("make", "register", "login"))
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--wire-port", type=int, default=0)
+    parser.add_argument("--joins", default="")
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
     django.setup()
@@ -107,7 +130,7 @@ def main() -> None:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0)
-        answer = make(arguments.queries, arguments.wire_port)
+        answer = make(arguments.queries, arguments.wire_port, arguments.joins)
     else:
         answer = {"register": register, "login": login}[arguments.what]()
     print(json.dumps(answer))

@@ -11,6 +11,7 @@ import psutil
 
 from bench.baselines import Baseline
 from bench.frames import Frames
+from bench.joins import Joined, Naive, rate_text
 from bench.measure import Row
 from bench.scenarios import FULL_SPEED, Scenario
 
@@ -28,14 +29,21 @@ class Report:
     baselines: list[Baseline] = field(default_factory=list)
     frames: list[Frames] = field(default_factory=list)
     demo_mib: dict[str, float] = field(default_factory=dict)
+    joins: list[Joined] = field(default_factory=list)
+    naive: list[Naive] = field(default_factory=list)
 
     def row(self, name: str) -> Row | None:
         """Return the row of a scenario, None where it was not measured."""
         return next((row for row in self.rows if row.scenario.name == name), None)
 
+    def joined(self, name: str) -> Joined | None:
+        """Return the row of a scenario of joins, None where it was not measured."""
+        return next((row for row in self.joins if row.scenario.name == name), None)
+
     def markdown(self) -> str:
         """Return everything as Markdown."""
         parts = [self.machine, _goals(self), _rows(self.rows), _cost(self), _baselines(self), _frames(self.frames)]
+        parts.append(_joins(self))
         return "\n\n".join(part for part in [*parts, _memory(self), _cores(self.rows)] if part) + "\n"
 
 
@@ -170,6 +178,36 @@ def _frames(frames):
     )
 
 
+def _joins(report):
+    """Put the joins beside GeoPandas, which was measured once for the scenarios of a stack."""
+    naive = {row.scenario.stack: row for row in report.naive}
+    head = ["joined with", "joins", "that differ in", "objects", "asked/s", "elements/s", "results/s", "pairs/element"]
+    head += ["engine cores", "engine us/element", "GeoPandas elements/s", "faster by", "engine MiB", "together MiB"]
+    return table(
+        head,
+        [
+            [
+                f"{row.scenario.features:,} {row.scenario.layer}",
+                f"{row.scenario.joins}",
+                row.scenario.differ if row.scenario.joins > 1 else "-",
+                f"{row.scenario.objects:,}",
+                rate_text(row.scenario),
+                _number(row.work.elements_per_s),
+                _number(row.work.results_per_s),
+                _number(plain.pairs_per_element, ".2f"),
+                _number(row.cores.get("engine"), ".2f"),
+                _number(row.engine_cpu_us, ".2f"),
+                _number(plain.elements_per_s),
+                _number(row.work.elements_per_s / plain.elements_per_s, ".1f"),
+                _number(row.memory_mib.get("engine")),
+                _number(sum(row.memory_mib.values())),
+            ]
+            for row in report.joins
+            if (plain := naive.get(row.scenario.stack))
+        ],
+    )
+
+
 def _memory(report):
     loads = {"demonstration": report.demo_mib} if report.demo_mib else {}
     loads |= {row.scenario.name: row.memory_mib for row in _at(report, 20_000)}
@@ -225,6 +263,23 @@ def _goals(report):
             f"{frames.longest_ms:.0f} ms",
             frames.longest_ms <= 200,
         )
+    for name, goal, least in (
+        ("join-areas", "20 polygons of 10,000 vertices, within", 300_000),
+        ("join-roads", "100,000 roads, within 5 m", 100_000),
+    ):
+        for size in ("100k", "1M"):
+            if joined := report.joined(f"{name}-{size}"):
+                rate = joined.work.elements_per_s
+                add(f"{goal}, {size} objects: at least {least:,} elements/s", f"{rate:,.0f}", rate >= least)
+    for differ in ("names", "areas", "filters"):
+        one, many = report.joined("join-roads-100k"), report.joined(f"joins-100-{differ}")
+        if one and many and one.engine_cpu_us:
+            ratio = many.engine_cpu_us / one.engine_cpu_us
+            goal = f"100 joins of a stream and a layer that differ in {differ}: less than twice the CPU of one"
+            add(goal, f"{ratio:.2f} times", ratio < 2)
+    if joined := report.joined("join-1M-roads"):
+        total = sum(joined.memory_mib.values())
+        add("1,000,000 roads joined: within 4 GiB", f"{total / GIB:.2f} GiB", total <= 4 * GIB)
     if report.demo_mib:
         total = sum(report.demo_mib.values())
         add("demonstration: within 4 GiB", f"{total / GIB:.2f} GiB", total <= 4 * GIB)

@@ -48,9 +48,60 @@ def _grid():
 
 WIRE = Scenario("gateway-20k-100q-100k", 20_000, wire=True)
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (WIRE, *_grid())}
+# Where the features of joins lie, and what moves among them: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
+COUNTRY = (5.0, 45.0, 15.0, 55.0)
+# A load runs for so long before joins are measured.
+JOIN_SETTLE_S = 4.0
+
+
+@dataclass(frozen=True)
+class Joins:
+    """One row of the table of joins.
+
+    Parameters
+    ----------
+    name : str
+    layer : {"areas", "roads"}
+        20 polygons of 10,000 vertices, within which objects walk; or lines of six vertices, along which they report.
+    features : int
+    joins : int
+    differ : {"names", "areas", "filters"}
+        In what several joins do: in nothing that the engine knows; each in a hundredth of the country; each with
+        a hundredth of the features.
+    objects, rate : int
+        As in `Scenario`.
+    """
+
+    name: str
+    layer: str
+    features: int
+    joins: int = 1
+    differ: str = "names"
+    objects: int = 100_000
+    rate: int = FULL_SPEED
+
+    @property
+    def stack(self) -> tuple:
+        """What scenarios that share a stack have in common."""
+        return self.layer, self.features, self.joins, self.differ
+
+
+JOINS: dict[str, Joins] = {
+    joins.name: joins
+    for joins in (
+        Joins("join-areas-100k", "areas", 20),
+        Joins("join-areas-1M", "areas", 20, objects=1_000_000),
+        Joins("join-roads-100k", "roads", 100_000),
+        Joins("join-roads-1M", "roads", 100_000, objects=1_000_000),
+        Joins("joins-100-names", "roads", 100_000, 100),
+        Joins("joins-100-areas", "roads", 100_000, 100, "areas"),
+        Joins("joins-100-filters", "roads", 100_000, 100, "filters"),
+        Joins("join-1M-roads", "roads", 1_000_000, rate=20_000),
+    )
+}
 # Beside the rows of the table.
 FRAMES = {"frames-5000": 5_000, "frames-10000": 10_000}
-OTHERS = ("baselines", *FRAMES, "demo")
+OTHERS = ("baselines", *FRAMES, "demo", *JOINS)
 QUICK = (
     "gateway-20k-100q-100k",
     "20k-100q-100k",

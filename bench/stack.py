@@ -33,11 +33,12 @@ class Stack(Live):
         self.made: dict[str, Any] = {}
         self._queries = 0
 
-    def prepare(self, queries: int, wire: bool = False) -> None:
-        """Make the database, before the start."""
+    def prepare(self, queries: int, wire: bool = False, joins: str = "") -> None:
+        """Make the database, before the start; with the layer and the queries of joins, if they are named."""
         self._queries, port = queries, self.wire_port if wire else 0
         environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE}
-        self.made = run(environment, "bench.prepare", "make", "--queries", str(queries), "--wire-port", str(port))
+        options = ("--queries", str(queries), "--wire-port", str(port), *(("--joins", joins) if joins else ()))
+        self.made = run(environment, "bench.prepare", "make", *options)
 
     def start(self) -> None:
         """Start everything, and return once the engine has evaluated a batch and knows all queries."""
@@ -62,12 +63,15 @@ def run(environment: Mapping[str, str], module: str, *arguments: str) -> dict[st
 
 
 @contextlib.contextmanager
-def running(queries: int | None, wire: bool = False) -> Iterator[Stack]:
-    """Give a stack with so many queries, or with the demonstration's streams where that is None; end it afterwards."""
+def running(queries: int | None, wire: bool = False, joins: str = "") -> Iterator[Stack]:
+    """Give a stack with so many queries, or with the demonstration's streams where that is None; end it afterwards.
+
+    The queries are those of the named scenario of joins, if there is one.
+    """
     with tempfile.TemporaryDirectory(prefix="lookout-bench-", ignore_cleanup_errors=True) as folder:
         stack = Stack(Path(folder), demo=queries is None)
         if queries is not None:
-            stack.prepare(queries, wire)
+            stack.prepare(queries, wire, joins)
         try:
             stack.start()
             yield stack

@@ -4,13 +4,16 @@ import time
 
 import numpy as np
 import pytest
+import shapely
 
-from bench import baselines, load, meter, report, scenarios, wire
+from bench import baselines, joins, load, meter, report, scenarios, wire
 from bench.client import figures
 from bench.prepare import WIRE_DECODER
 from streaming.decoders import make_decoder
 from streaming.elements import bounds_of, from_ipc, partition_of
 from streaming.logs import Log
+from streaming.operators.metres import distance_m
+from streaming.plans import parse_plan
 from streaming.results import Fragment, result_schema
 from streaming.spaces import EARTH
 
@@ -47,6 +50,41 @@ def test_the_load_is_what_the_gateway_would_write_and_moves_in_each_round(redis_
     far = np.abs(moved).max(axis=1) > 20 * load.STEP_DEG
     assert moved.any(axis=1).all()
     assert far.mean() > 0.9 if motion == "jump" else far.mean() < 0.01  # one may cross the antimeridian
+
+
+def test_what_moves_along_roads_reports_beside_a_road_of_its_own(redis_client):
+    lines = load.road_coordinates(50)
+    log = Log(redis_client, "earth", 2)
+    blocks = load.make_blocks("bench", OBJECTS, 100, 2, roads=lines)
+    generator = load.Generator(log, blocks, "along")
+    generator.write(10)
+    generator.write(10)
+    places = {}
+    for _, _, table in written(redis_client):
+        for key, place in zip(table["key"].to_pylist(), bounds_of(table["bounds"])[:, :2], strict=True):
+            places.setdefault(key, []).append(place)
+    first, second = (np.array([steps[turn] for steps in places.values()]) for turn in (0, 1))
+    far = distance_m(shapely.points(first)[:, None].repeat(50, 1).ravel(), np.tile(shapely.linestrings(lines), OBJECTS))
+    nearest = far.reshape(OBJECTS, 50).argmin(axis=1)
+    again = distance_m(shapely.points(second), shapely.linestrings(lines)[nearest])
+    assert (first != second).any(axis=1).all() and np.mean(again <= 3 * load.ERROR_M) > 0.95
+    assert np.mean(again <= joins.DISTANCE_M) == pytest.approx(0.9, abs=0.06)
+
+
+def test_joins_have_layers_of_the_size_that_is_said_and_plans_that_are_valid():
+    areas = joins.areas()
+    assert len(areas) == 20 and shapely.is_valid(areas).all()
+    assert set(shapely.get_num_coordinates(areas)) == {joins.VERTICES + 1}
+    assert shapely.area(shapely.union_all(areas)) / 100 == pytest.approx(0.7, abs=0.03)
+    for scenario in scenarios.JOINS.values():
+        plans = [parse_plan(document) for document in joins.plans(scenario)]
+        assert len(plans) == scenario.joins
+        assert len(set(plans)) == (1 if scenario.differ == "names" else scenario.joins)
+
+
+def test_the_naive_join_finds_the_pairs():
+    small = scenarios.Joins("small", "roads", 500, 2)
+    assert joins.naive(small, 0.1).pairs_per_element == pytest.approx(2 * 0.9, abs=0.2)
 
 
 def test_queries_of_any_number_have_as_many_matches():

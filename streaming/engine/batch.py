@@ -5,7 +5,7 @@ stage turns a region's letters into a fragment. Both read and write their server
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from streaming.engine.store import Store
 from streaming.history.writer import Turn, Writer
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
-from streaming.servers import home, region
+from streaming.servers import home, region, stream_join
 
-TABLES = ("arrivals", "departures", "passing")
+TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Letter:
     region : int
     head : bytes
         JSON: control entries and counters.
-    arrivals, departures, passing : bytes
+    arrivals, departures, passing, copies, farewells, echoes : bytes
         The tables of `home.Outbox` for this region, as Arrow IPC; empty where they have no rows.
     """
 
@@ -73,6 +73,9 @@ class Letter:
     arrivals: bytes = b""
     departures: bytes = b""
     passing: bytes = b""
+    copies: bytes = b""
+    farewells: bytes = b""
+    echoes: bytes = b""
 
 
 def home_task(
@@ -93,7 +96,11 @@ def home_task(
     registry, applied = store.applied(batch, control)
     elements = _tracked(blocks, store.space)
     state, outbox = home.step(
-        store.home(partition, batch), elements, layout.partitioner, registry.streams_in_full, applied.now_us
+        store.home(partition, batch),
+        elements,
+        layout.partitioner,
+        home.Demand.of(store.registry(batch), registry),
+        applied.now_us,
     )
     store.save_home(partition, batch, state)
     heard = elements["heard_us"].to_numpy()
@@ -116,11 +123,15 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     control = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
     after, applied = store.applied(batch, control)
-    inbox = region.Inbox(*(_opened(letters, name, store.space) for name in TABLES))
+    tables = {name: _opened(letters, name, store.space) for name in TABLES}
+    inbox = region.Inbox(*(tables[field.name] for field in fields(region.Inbox)))
     state, results = region.step(store.region(number, batch), inbox, before, after, applied)
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
     layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
     store.save_region(number, batch, state)
+    if before.reach or after.reach:
+        orders = stream_join.Orders(before, after, applied, state.now_us)
+        results = results.plus(_stream_joins(layout, number, batch, tables, orders))
     if number == 0 and after is not before:
         store.save_registry(batch, after)
     counters = dict(results.counters)
@@ -147,6 +158,17 @@ def _failures(errors, registry):
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
     return tuple({"error": error, "queries": alike} for error, alike in queries.items())
+
+
+def _stream_joins(layout, number, batch, tables, orders):
+    """Run a region's joins with streams; return what they say."""
+    store, place, reach = layout.store, stream_join.Place(number, layout.partitioner), orders.after.reach
+    inbox = stream_join.Inbox.of(tables, reach)
+    if orders.grown:
+        inbox = replace(inbox, found=place.found(store.regions(batch, layout.regions), reach))
+    state, results = stream_join.step(store.stream_joins(number, batch), inbox, orders, place)
+    store.save_stream_joins(number, batch, state)
+    return results
 
 
 def _tracked(blocks, space):

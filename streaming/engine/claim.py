@@ -8,7 +8,7 @@ from streaming.errors import InvalidSpace
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 
-STATE = ("checkpoint", "registry", "home", "region", "epoch")
+STATE = ("checkpoint", "registry", "home", "region", "stream_join", "epoch")
 
 
 def claim(root: Path, space: Space, log: Log) -> bool:

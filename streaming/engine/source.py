@@ -17,16 +17,14 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from streaming.engine.batch import Block, Layout, home_task
+from streaming.engine.batch import TABLES, Block, Layout, home_task
 from streaming.engine.store import Store
 from streaming.history.writer import Writer
 from streaming.logs import FIRST, LogNames
 from streaming.spaces import parse_space
 
-LETTER = "region int, head binary, arrivals binary, departures binary, passing binary"
-_SCHEMA = pa.schema(
-    [("region", pa.int32()), *((name, pa.binary()) for name in ("head", "arrivals", "departures", "passing"))]
-)
+LETTER = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
+_SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", *TABLES))])
 CONTROL = "control"
 # Control entries are small; so many are parsed and applied within a second.
 MOST_CONTROL_ENTRIES = 10_000

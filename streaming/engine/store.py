@@ -7,7 +7,7 @@ from the version of *b* - 1, so a replayed batch meets the state that it met bef
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.layers.store import LayerStore
 from streaming.operators.features import Features
-from streaming.servers.home import Home
+from streaming.servers.home import COLUMNS, Home
 from streaming.servers.objects import Cold, Objects, Segment
 from streaming.servers.region import Region
 from streaming.servers.registry import Applied, Registry
@@ -78,7 +78,7 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
-        for folder in ("registry", "home", "region"):
+        for folder in ("registry", "home", "region", "stream_join"):
             (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:
@@ -149,7 +149,7 @@ class Store:
 
     def save_home(self, partition: int, batch: int, home: Home) -> None:
         """Write the state of a home server as `batch` left it."""
-        columns = {name: getattr(home, name) for name in ("key_hash", "version", "region", "heard_us")}
+        columns = {name: getattr(home, name) for name in COLUMNS if name != "copies" or home.copies.any()}
         head = {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
         self._save(f"home/{partition}", batch, home, [_with_head(pa.table(columns), head)])
 
@@ -159,10 +159,26 @@ class Store:
 
     def save_region(self, number: int, batch: int, region: Region) -> None:
         """Write the state of a regional server as `batch` left it; a segment is written once."""
-        name = f"region/{number}"
+        self._save_region(f"region/{number}", batch, self.region(number, batch), region)
+
+    def regions(self, batch: int, regions: int) -> Iterator[Region]:
+        """Return the states of all regional servers before `batch`, whichever of them have run it since."""
+        for number in range(regions):
+            yield self._read(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
+
+    def stream_joins(self, number: int, batch: int) -> Region:
+        """Return the state of a region's joins with streams before `batch`; it is kept only while there are some."""
+        if not self.registry(batch).reach:
+            return Region.empty(self.space)
+        return self._load(f"stream_join/{number}", batch, lambda: Region.empty(self.space), _read_region)
+
+    def save_stream_joins(self, number: int, batch: int, state: Region) -> None:
+        """Write the state of a region's joins with streams as `batch` left it."""
+        self._save_region(f"stream_join/{number}", batch, self.stream_joins(number, batch), state)
+
+    def _save_region(self, name, batch, before, region):
         folder = self.root / name
         folder.mkdir(exist_ok=True)
-        before = self.region(number, batch)
         numbers = {segment.number for segment in before.cold.segments}
         for segment in region.cold.segments:
             if segment.number not in numbers:
@@ -174,18 +190,20 @@ class Store:
                 path.unlink(missing_ok=True)
 
     def _load(self, name, batch, empty, read):
+        state = self._read(name, batch, empty, read)
+        self._newest[name] = batch - 1, state
+        return state
+
+    def _read(self, name, batch, empty, read):
         known, state = self._newest.get(name, (None, None))
         if known == batch - 1:
             return state
-        path = self.root / name / f"{batch - 1}.arrow"
         if batch == 0:
-            state = empty()
-        elif path.exists():
-            state = read(path)
-        else:
+            return empty()
+        path = self.root / name / f"{batch - 1}.arrow"
+        if not path.exists():
             raise LostState(f"batch {batch} needs the state that batch {batch - 1} left; {path} is missing")
-        self._newest[name] = batch - 1, state
-        return state
+        return read(path)
 
     def _save(self, name, batch, state, tables):
         folder = self.root / name
@@ -213,7 +231,10 @@ def _head(table):
 
 def _read_home(path):
     (table,) = read_tables(path)
-    return Home(*(_array(table[name]) for name in ("key_hash", "version", "region", "heard_us")), **_head(table))
+    # Without a column of copies there are none.
+    none = pa.chunked_array([pa.array(np.zeros(table.num_rows, dtype=np.int64))])
+    columns = {name: table[name] if name in table.column_names else none for name in COLUMNS}
+    return Home(*map(_array, columns.values()), **_head(table))
 
 
 def _array(column):

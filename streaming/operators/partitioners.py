@@ -11,6 +11,9 @@ import numpy as np
 
 from streaming.spaces import Space
 
+# More than what is lost when a coordinate is moved by a turn.
+ROUNDING = 1e-12
+
 
 class Partitioner(Protocol):
     """What the home stage asks of a global index."""
@@ -19,6 +22,9 @@ class Partitioner(Protocol):
 
     def region_of(self, bounds: np.ndarray) -> np.ndarray:
         """Return the one region that keeps each box: that of its low corner, int64 of shape (N,)."""
+
+    def regions_of(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which regions each box meets, bool of shape (N, regions); two boxes that meet have one in common."""
 
 
 class GridPartitioner:
@@ -42,12 +48,43 @@ class GridPartitioner:
         axes = space.dimensions[:2]
         rows = max(d for d in range(1, int(regions**0.5) + 1) if regions % d == 0) if len(axes) > 1 else 1
         self.regions = regions
+        self._axes = axes
         self._lo = np.array([axis.lo for axis in axes])
         self._cells = np.array([regions // rows, rows][: len(axes)])
         self._size = np.array([axis.extent for axis in axes]) / self._cells
 
     def region_of(self, bounds: np.ndarray) -> np.ndarray:
         """Return the region of each box's low corner, int64 of shape (N,); boxes (N, 2n) outside go to the border."""
-        cell = np.floor((bounds[:, : len(self._cells)] - self._lo) / self._size)
-        cell = np.clip(cell, 0, self._cells - 1).astype(np.int64)
+        cell = self._cell(bounds[:, : len(self._cells)], slice(None))
         return cell[:, 0] if len(self._cells) == 1 else cell[:, 0] * self._cells[1] + cell[:, 1]
+
+    def regions_of(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which regions each box meets, bool of shape (N, regions): that of its low corner is one of them.
+
+        On a dimension that wraps, boxes that meet after a whole turn have a region in common, too.
+        """
+        n = bounds.shape[1] // 2
+        met = [self._met(axis, bounds[:, axis], bounds[:, n + axis]) for axis in range(len(self._cells))]
+        if len(met) == 1:
+            return met[0]
+        return (met[0][:, :, None] & met[1][:, None, :]).reshape(len(bounds), self.regions)
+
+    def _cell(self, value, axis):
+        cell = np.floor((value - self._lo[axis]) / self._size[axis])
+        # Only a box that meets nothing has no number for a bound.
+        return np.clip(np.nan_to_num(cell), 0, self._cells[axis] - 1).astype(np.int64)
+
+    def _met(self, axis, low, high):
+        """Tell which cells of an axis intervals meet, bool of shape (N, cells)."""
+
+        def between(low, high):
+            return (self._cell(low, axis)[:, None] <= cells) & (cells <= self._cell(high, axis)[:, None])
+
+        cells, dimension = np.arange(self._cells[axis]), self._axes[axis]
+        met = between(low, high)
+        for turn in (dimension.extent, -dimension.extent) if dimension.wraps else ():
+            # A turn rounds: without slack, two that meet at the border of a cell might come to lie on its two sides.
+            slack = abs(turn) * ROUNDING
+            first, last = low + turn - slack, high + turn + slack
+            met |= ((first <= dimension.hi) & (last >= dimension.lo))[:, None] & between(first, last)
+        return met

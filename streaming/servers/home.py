@@ -5,7 +5,7 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +13,16 @@ import pyarrow as pa
 from streaming.elements import bounds_of, element_schema
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import find, last_of_runs
-from streaming.servers.registry import MICROSECONDS
+from streaming.operators.stream_join import Reach
+from streaming.servers.registry import MICROSECONDS, Registry
 from streaming.spaces import Space
 
 # Versions of objects unheard of for so long are forgotten; looked for once in such a time's hundredth.
 FORGET_AFTER_US = 24 * 3600 * MICROSECONDS
 FORGET_EVERY_US = FORGET_AFTER_US // 100
+# Bits of a number; regions beyond share them, so that a bit stands for all regions that have it.
+BITS = 64
+EVERYWHERE = -1
 
 
 def tracked_schema(space: Space) -> pa.Schema:
@@ -34,20 +38,50 @@ def tracked_schema(space: Space) -> pa.Schema:
 
 @dataclass(frozen=True)
 class Home:
-    """State of a home server: one entry per object, ordered by `key_hash`; all arrays int64 of shape (M,)."""
+    """State of a home server: one entry per object, ordered by `key_hash`; all arrays int64 of shape (M,).
+
+    `copies` has the bit of each region that may know the object because its stream is joined with one.
+    """
 
     key_hash: np.ndarray
     version: np.ndarray
     region: np.ndarray
     heard_us: np.ndarray
+    copies: np.ndarray
     now_us: int = 0
     forgotten_us: int = 0
 
     @classmethod
     def empty(cls) -> "Home":
         """Return the state of a server that has not heard of any object."""
-        key_hash, version, region, heard_us = np.empty((4, 0), dtype=np.int64)
-        return cls(key_hash, version, region, heard_us)
+        return cls(*np.empty((len(COLUMNS), 0), dtype=np.int64))
+
+
+COLUMNS = tuple(field.name for field in fields(Home))[:5]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the queries ask of the home servers.
+
+    Parameters
+    ----------
+    streams_in_full : frozenset of int
+        Numbers of the streams whose superseded elements are wanted, too.
+    reach : Reach
+        To which regions the elements of joined streams must be sent.
+    grown : bool
+        It exceeds that of the batch before, so that regions fetch elements, of which the home servers do not know.
+    """
+
+    streams_in_full: frozenset[int]
+    reach: Reach
+    grown: bool = False
+
+    @classmethod
+    def of(cls, before: Registry, after: Registry) -> "Demand":
+        """Return what is asked, by the registries without and with a batch's control entries."""
+        return cls(after.streams_in_full, after.reach, after.reach.exceeds(before.reach))
 
 
 @dataclass(frozen=True)
@@ -56,18 +90,21 @@ class Outbox:
 
     `arrivals` holds each updated object's newest element, for the region where it lies; `departures` the same elements
     for the regions that the objects left; `passing` accepted elements that a newer one in the same batch supersedes,
-    of the streams of which a query wants every element. `stale` counts versions older than the newest known.
+    of the streams of which a query wants every element. Of joined streams there are besides `copies`, the newest
+    elements for other regions that must know them; `farewells`, the same for regions that need not know them any more;
+    and `echoes`, copies of what is passing. `stale` counts versions older than the newest known.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
     departures: tuple[pa.Table, np.ndarray]
     passing: tuple[pa.Table, np.ndarray]
+    copies: tuple[pa.Table, np.ndarray]
+    farewells: tuple[pa.Table, np.ndarray]
+    echoes: tuple[pa.Table, np.ndarray]
     stale: int
 
 
-def step(
-    home: Home, elements: pa.Table, partitioner: Partitioner, streams_in_full: frozenset[int], now_us: int
-) -> tuple[Home, Outbox]:
+def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Demand, now_us: int) -> tuple[Home, Outbox]:
     """Take a micro-batch of elements.
 
     Parameters
@@ -76,8 +113,7 @@ def step(
     elements : pyarrow.Table
         With `tracked_schema`, in the order of arrival.
     partitioner : Partitioner
-    streams_in_full : frozenset of int
-        Numbers of the streams whose superseded elements are wanted, too.
+    demand : Demand
     now_us : int
         The batch's latest tick; 0 without one.
 
@@ -87,6 +123,8 @@ def step(
     outbox : Outbox
     """
     now_us = max(home.now_us, now_us)
+    if demand.grown:
+        home = replace(home, copies=np.full(len(home.copies), EVERYWHERE))
     order, accepted, newest = _accept(home, elements)
     rows = order[newest]
     arrivals = elements.take(rows)
@@ -96,14 +134,23 @@ def step(
     before = np.full(len(rows), -1, dtype=np.int64)
     before[known] = home.region[position[known]]
     moved = np.flatnonzero(known & (before != region))
-    passing = _passing(elements, order, accepted & ~_mask(newest, len(order)), streams_in_full)
-    home = _put(home, arrivals, region, position, known)
+    passing = _passing(elements, order, accepted & ~_mask(newest, len(order)), demand.streams_in_full)
+    passing_region = partitioner.region_of(bounds_of(passing["bounds"]))
+    met = _met(arrivals, demand.reach, partitioner)
+    left = np.zeros_like(met)
+    left[known] = _regions(home.copies[position[known]], partitioner.regions) & ~met[known]
+    # Regions keep no elements of streams that are not joined.
+    left &= met.any(1)[:, None]
     outbox = Outbox(
         (arrivals, region),
         (arrivals.take(moved), before[moved]),
-        (passing, partitioner.region_of(bounds_of(passing["bounds"]))),
+        (passing, passing_region),
+        _for_regions(arrivals, _without(met, region)),
+        _for_regions(arrivals, _without(left, before)),
+        _for_regions(passing, _without(_met(passing, demand.reach, partitioner), passing_region)),
         int((~accepted).sum()),
     )
+    home = _put(home, arrivals, region, _bits(met), position, known)
     return _forget(home, now_us), outbox
 
 
@@ -141,26 +188,57 @@ def _passing(elements, order, superseded, streams_in_full):
     return elements.take(rows[wanted])
 
 
-def _put(home, arrivals, region, position, known):
+def _met(elements, reach, partitioner):
+    """Tell which regions must know which elements because of joins, bool of shape (N, regions)."""
+    if not reach:
+        return np.zeros((elements.num_rows, partitioner.regions), dtype=bool)
+    return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), partitioner)
+
+
+def _bits(met):
+    """Return the regions of each row (N, regions) as bits of an int64."""
+    bit = np.uint64(1) << (np.arange(met.shape[1]) % BITS).astype(np.uint64)
+    return np.bitwise_or.reduce(np.where(met, bit, np.uint64(0)), axis=1, initial=0).view(np.int64)
+
+
+def _regions(bits, regions):
+    """Tell which regions have their bit set, bool of shape (N, regions)."""
+    shift = (np.arange(regions) % BITS).astype(np.uint64)
+    return (bits.view(np.uint64)[:, None] >> shift) & np.uint64(1) != 0
+
+
+def _without(met, region):
+    """Return `met` (N, regions) without one region of each row; -1 is none."""
+    return met & (np.arange(met.shape[1]) != region[:, None])
+
+
+def _for_regions(elements, met):
+    """Return the elements once for every region of theirs, and these."""
+    rows, region = np.nonzero(met)
+    return elements.take(rows), region
+
+
+def _put(home, arrivals, region, copies, position, known):
     """Return the state with the arrived objects' new versions, regions and times."""
     new = {
         "key_hash": arrivals["key_hash"].to_numpy(),
         "version": arrivals["version"].to_numpy(),
         "region": region,
         "heard_us": arrivals["heard_us"].to_numpy(),
+        "copies": copies,
     }
     columns = {}
     for name, values in new.items():
         column = getattr(home, name).copy()
         column[position[known]] = values[known]
         columns[name] = np.insert(column, position[~known], values[~known])
-    return Home(**columns, now_us=home.now_us, forgotten_us=home.forgotten_us)
+    return replace(home, **columns)
 
 
 def _forget(home, now_us):
     """Advance the clock; now and then drop the objects that were silent for long."""
+    home = replace(home, now_us=now_us)
     if now_us - home.forgotten_us < FORGET_EVERY_US:
-        return Home(home.key_hash, home.version, home.region, home.heard_us, now_us, home.forgotten_us)
+        return home
     keep = home.heard_us >= now_us - FORGET_AFTER_US
-    columns = (column[keep] for column in (home.key_hash, home.version, home.region, home.heard_us))
-    return Home(*columns, now_us=now_us, forgotten_us=now_us)
+    return replace(home, **{name: getattr(home, name)[keep] for name in COLUMNS}, forgotten_us=now_us)

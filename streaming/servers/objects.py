@@ -66,6 +66,12 @@ class Objects:
         """Return the objects at `rows`, which are ascending positions or a mask."""
         return Objects(*(getattr(self, field.name)[rows] for field in fields(self)))
 
+    def followed(self, more: "Objects") -> "Objects":
+        """Return these objects and more after them, which leaves them unordered."""
+        return Objects(
+            *(np.concatenate([getattr(part, field.name) for part in (self, more)]) for field in fields(self))
+        )
+
     def merged(self, newer: "Objects") -> "Objects":
         """Return these objects with newer ones put in the place of those of the same key, or inserted."""
         position, present = find(self.key_hash, newer.key_hash)

@@ -6,6 +6,7 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -88,6 +89,16 @@ class Results:
     counters: dict = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
+    def plus(self, more: "Results") -> "Results":
+        """Return these results and more of the same region and micro-batch, whose counters add up."""
+        names = {**self.counters, **more.counters}
+        return Results(
+            pa.concat_tables([self.changes, more.changes]),
+            pa.concat_tables([self.snapshots, more.snapshots]),
+            {name: self.counters.get(name, 0) + more.counters.get(name, 0) for name in names},
+            {**more.failures, **self.failures},
+        )
+
 
 def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applied: Applied) -> tuple[Region, Results]:
     """Apply the control entries, then the updates, of one micro-batch.
@@ -113,14 +124,14 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     known, cold = region.objects, region.cold
     if arrivals.num_rows:
         known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
-    fate = _fates(known, inbox.departures["key_hash"].to_numpy(), after, applied, now_us)
+    fate = fates(known, inbox.departures["key_hash"].to_numpy(), after, applied, now_us)
     objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
     touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
 
     scope = _Scope(region, before, after, applied, touched)
     old, rest = scope.old_answers()
     failures = Failures()
-    new, told = _evaluate(objects, cold, arrivals, touched, after, applied, failures)
+    new, told = _evaluate(objects, cold, touched, after, applied, failures)
     changes = _changes(scope, old, new, known, fate)
     writer = _Writer(known, cold, inbox.departures, before, after)
     rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer, failures)]
@@ -136,7 +147,7 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     return replace(state, objects=objects, cold=cold), results
 
 
-def _fates(known, departed, after, applied, now_us):
+def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:
     """Return, for each known object, why it leaves the region, or MOVED where it stays (int8, shape (M,))."""
     fate = np.full(len(known), MOVED, dtype=np.int8)
     if after.ttl_us:
@@ -174,16 +185,17 @@ class _Scope:
             rest[np.isin(pair_query, altered)] = False
         return Answers(pair_key[~rest], pair_query[~rest], self.region.pair_partner[~rest]), rest
 
-    def reasons(self, query, fate):
-        """Return why the answer changed, by query (P,) and fate of the object (P,); the query's own change first."""
-        reason = fate.copy()
-        changed = np.isin(query, self.applied.changed)
-        fresh = changed & ~np.isin(query, self.before.ids)
-        here = fate == MOVED
-        reason[here & changed] = EDITED
-        reason[here & fresh] = REGISTERED
-        reason[np.isin(query, self.applied.cancelled)] = CANCELLED
-        return reason
+
+def reasons(query: np.ndarray, fate: np.ndarray, before: Registry, applied: Applied) -> np.ndarray:
+    """Return why answers changed, by query (P,) and fate of the object (P,); the query's own change first."""
+    reason = fate.copy()
+    changed = np.isin(query, applied.changed)
+    fresh = changed & ~np.isin(query, before.ids)
+    here = fate == MOVED
+    reason[here & changed] = EDITED
+    reason[here & fresh] = REGISTERED
+    reason[np.isin(query, applied.cancelled)] = CANCELLED
+    return reason
 
 
 @dataclass(frozen=True)
@@ -211,19 +223,19 @@ class Answers:
         return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
 
 
-def _evaluate(objects, cold, arrivals, touched, after, applied, failures):
+def _evaluate(objects, cold, touched, after, applied, failures):
     """Match touched objects with all queries, and the others with the queries that changed.
 
     Returns the answers to keep, ordered by key, and what queries that keep nothing report.
     """
     moved, present = find(objects.key_hash, touched)
     moved = moved[present]
-    found, told = _match(objects, cold, moved, after.queries, after.ids, failures)
-    if len(applied.changed):
+    found, told = _match(objects, cold, moved, after.queries, after.query_ids, failures)
+    changed = np.intersect1d(applied.changed, after.query_ids)
+    if len(changed):
         others = np.ones(len(objects), dtype=bool)
         others[moved] = False
-        compiled = after.compiled(applied.changed)
-        more, _ = _match(objects, cold, np.flatnonzero(others), compiled, applied.changed, failures)
+        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(changed), changed, failures)
         columns = ("key", "query", "partner", "distance")
         both = Answers(*(np.r_[getattr(found, name), getattr(more, name)] for name in columns))
         found = both.take(np.argsort(both.key, kind="stable"))
@@ -264,7 +276,7 @@ def _changes(scope, old, new, known, fate):
     sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
     measured = np.full(len(pairs), np.nan)
     measured[is_in] = distance[place[is_in]]
-    reason = scope.reasons(query, fate[row])
+    reason = reasons(query, fate[row], scope.before, scope.applied)
     # An object that did not move and stays in an edited query's answer is nothing to tell.
     tell = (sign != STAYED) | find(scope.touched, key)[1]
     return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
@@ -311,22 +323,7 @@ class _Writer:
 
     def table(self, answers, objects, source):
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
-        rows = len(answers.key)
-        columns = {
-            "query": answers.query,
-            "sign": np.broadcast_to(np.int8(answers.sign), rows),
-            "reason": np.broadcast_to(np.int8(answers.reason), rows),
-            "key": source["key"],
-            "key_hash": objects.key_hash,
-            "time_us": objects.time_us,
-            "bounds": bounds_array(objects.bounds),
-            "properties": source["properties"],
-            "partner_hash": answers.partner,
-            "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
-        }
-        columns |= self.partners(answers)
-        schema = result_schema(self.after.space)
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+        return result_rows(answers, objects, source, self.partners(answers), self.after.space)
 
     def partners(self, answers):
         """Return the keys and the properties of partners, null where there is none."""
@@ -365,7 +362,37 @@ def _passing(passing, writer, failures):
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
     failed = Failures()
     pairs = registry.queries.match(elements, failed)
-    failures.add(failed, registry.ids)
+    failures.add(failed, registry.query_ids)
     pairs = pairs.take(~registry.queries.keeps[pairs.query])
-    answers = Answers.of(pairs, objects.key_hash, registry.ids)
+    answers = Answers.of(pairs, objects.key_hash, registry.query_ids)
     return writer.table(answers, objects.take(pairs.row), passing.take(pa.array(pairs.row)))
+
+
+def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: Mapping, space: Space) -> pa.Table:
+    """Return members of answers as result tuples.
+
+    Parameters
+    ----------
+    answers : Answers, P members
+    objects : Objects
+    source : pyarrow.Table
+        The cold columns of the same objects, a row for each member.
+    partners : mapping of str to pyarrow array
+        `partner` and `partner_properties`.
+    space : Space
+    """
+    rows = len(answers.key)
+    columns = {
+        "query": answers.query,
+        "sign": np.broadcast_to(np.int8(answers.sign), rows),
+        "reason": np.broadcast_to(np.int8(answers.reason), rows),
+        "key": source["key"],
+        "key_hash": objects.key_hash,
+        "time_us": objects.time_us,
+        "bounds": bounds_array(objects.bounds),
+        "properties": source["properties"],
+        "partner_hash": answers.partner,
+        "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
+    } | dict(partners)
+    schema = result_schema(space)
+    return pa.table([columns[name] for name in schema.names], schema=schema)

@@ -9,9 +9,10 @@ import numpy as np
 import orjson
 
 from streaming.elements import stream_number
-from streaming.errors import InvalidPlan, LookoutError
+from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.features import Features
+from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import JoinPlan, Plan, parse_plan, plan_document
 from streaming.spaces import Space
 
@@ -100,13 +101,33 @@ class Registry:
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
-        """Numbers of the queries that run, int64, ascending; the order of `queries`."""
+        """Numbers of the queries that run, int64, ascending."""
         return np.array(sorted(q for q, r in self.registrations.items() if r.plan is not None), dtype=np.int64)
 
     @functools.cached_property
+    def stream_ids(self) -> np.ndarray:
+        """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
+        return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
+
+    @functools.cached_property
+    def query_ids(self) -> np.ndarray:
+        """Numbers of the others, int64, ascending; the order of `queries`."""
+        return np.setdiff1d(self.ids, self.stream_ids)
+
+    @functools.cached_property
     def queries(self) -> ContinuousQueries:
-        """The queries that run, ready to be matched."""
-        return self.compiled(self.ids)
+        """The queries that run and are no joins with streams, ready to be matched."""
+        return self.compiled(self.query_ids)
+
+    @functools.cached_property
+    def stream_joins(self) -> StreamJoins:
+        """The joins with streams that run, ready to be matched."""
+        return self.compiled_joins(self.stream_ids)
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
+        return Reach.of(self._join_plans(self.stream_ids), self.space)
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
@@ -120,8 +141,21 @@ class Registry:
 
     def compiled(self, ids: np.ndarray) -> ContinuousQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
-        plans = [self.registrations[query].plan for query in ids.tolist()]
-        return ContinuousQueries([plan for plan in plans if plan is not None], self.space, self.features)
+        return ContinuousQueries([self.plan(query) for query in ids.tolist()], self.space, self.features)
+
+    def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
+        """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
+        return StreamJoins(self._join_plans(ids), self.space)
+
+    def _join_plans(self, ids):
+        return [self.plan(query) for query in ids.tolist()]
+
+    def plan(self, query: int) -> Plan:
+        """Return the plan of a query that runs."""
+        plan = self.registrations[query].plan
+        if plan is None:
+            raise KeyError(query)
+        return plan
 
     def features(self, layer: str) -> Features:
         """Return the features of a layer as they are now; none of a layer that is not known (yet)."""
@@ -130,10 +164,12 @@ class Registry:
         return self.catalogue(layer, self.layers[layer])
 
     def partners(self, query: int) -> Features:
-        """Return the features with which a query's objects are paired; none if it is no join, or does not run."""
+        """Return the features with which a query's objects are paired; none if it joins with none, or does not run."""
         registration = self.registrations.get(query)
         plan = registration.plan if registration else None
-        return self.features(plan.partners.name) if isinstance(plan, JoinPlan) else Features.none(self.space)
+        if not isinstance(plan, JoinPlan) or _joins_stream(plan):
+            return Features.none(self.space)
+        return self.features(plan.partners.name)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -208,7 +244,6 @@ class _Change:
             return self._ack(entry, None)
         try:
             plan = parse_plan(entry["plan"], space)
-            _check_partners(plan)
         except LookoutError as error:
             return self._ack(entry, str(error))
         return self._put(entry, Registration.of(entry["revision"], plan, space))
@@ -264,7 +299,7 @@ class _Change:
     def _touch_joins(self, layer):
         for query, registration in self.registrations.items():
             plan = registration.plan
-            if isinstance(plan, JoinPlan) and plan.partners.name == layer:
+            if isinstance(plan, JoinPlan) and not _joins_stream(plan) and plan.partners.name == layer:
                 self._touched[query] = None
 
     def _drop_stream(self, entry, _):
@@ -274,8 +309,5 @@ class _Change:
         self._dropped[number] = entry["stream"]
 
 
-def _check_partners(plan):
-    if isinstance(plan, JoinPlan) and plan.partners.source != "layer":
-        raise InvalidPlan(
-            f"the partners of a join must be a layer; got the {plan.partners.source} {plan.partners.name!r}"
-        )
+def _joins_stream(plan):
+    return isinstance(plan, JoinPlan) and plan.partners.source == "stream"

@@ -1,0 +1,297 @@
+"""Continuous joins of a stream with the last known elements of a stream, all together.
+
+References
+----------
+BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta, lambda))`` where R is a stream's table.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import shapely
+
+from streaming.elements import stream_number
+from streaming.operators.boxes import in_plane
+from streaming.operators.elements import Elements
+from streaming.operators.partitioners import Partitioner
+from streaming.operators.query_index import FAR
+from streaming.operators.range_query import RangeQueries
+from streaming.operators.runs import expand, find
+from streaming.operators.spatial_join import Comparison, reached, transformed
+from streaming.plans import Enlargement, JoinPlan, RangePlan
+from streaming.spaces import Space
+from streaming.udf import evaluate_pair
+from streaming.udf.base import shapes_of
+
+Transform = tuple[Enlargement, ...]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Pairs of elements that satisfy joins.
+
+    Parameters
+    ----------
+    row, query, partner : ndarray of int64, shape (P,)
+        The element, the position of the join, and the element of the other side; no triple twice.
+    distance : ndarray of float64, shape (P,)
+        Of a join by distance; otherwise NaN.
+    reach : ndarray of float64, shape (P, 2n)
+        The transformed box of the element, larger by the distance: it meets the box of the partner.
+    """
+
+    row: np.ndarray
+    query: np.ndarray
+    partner: np.ndarray
+    distance: np.ndarray
+    reach: np.ndarray
+
+    @classmethod
+    def none(cls, space: Space) -> "Meetings":
+        """Return no pairs."""
+        row, query, partner = np.empty((3, 0), dtype=np.int64)
+        return cls(row, query, partner, np.empty(0), np.empty((0, 2 * space.n)))
+
+    @classmethod
+    def together(cls, parts: Sequence["Meetings"]) -> "Meetings":
+        """Return the pairs of all parts, of which there is one at least."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def take(self, rows: np.ndarray) -> "Meetings":
+        """Return the pairs at positions or of a mask."""
+        return Meetings(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def tellers(self, bounds: np.ndarray, partitioner: Partitioner) -> np.ndarray:
+        """Return the region that tells each pair, int64 of shape (P,): the first of those that both boxes meet.
+
+        Whoever knows both elements comes to the same one, and this one knows both.
+
+        Parameters
+        ----------
+        bounds : ndarray of float64, shape (N, 2n)
+            Of the elements; `partner` are rows of it.
+        partitioner : Partitioner
+        """
+        rows, place = np.unique(self.partner, return_inverse=True)
+        both = partitioner.regions_of(self.reach) & partitioner.regions_of(bounds[rows])[place]
+        return both.argmax(1)
+
+
+class StreamJoins:
+    """An immutable set of joins with streams, ready to be matched.
+
+    Parameters
+    ----------
+    plans : sequence of JoinPlan, length Q
+    space : Space
+
+    Attributes
+    ----------
+    keeps : ndarray of bool, shape (Q,)
+        Which joins have an answer that is kept.
+    """
+
+    def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
+        self.space = space
+        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
+        groups: dict[tuple, list[int]] = {}
+        for query, plan in enumerate(plans):
+            groups.setdefault(_way(plan), []).append(query)
+        self._groups = [_Group([plans[query] for query in group], np.array(group), space) for group in groups.values()]
+
+    def pairs(self, elements: Elements, key_hash: np.ndarray, left: np.ndarray, right: np.ndarray) -> Meetings:
+        """Return the pairs of elements that satisfy the joins; an object is none with itself.
+
+        Parameters
+        ----------
+        elements : Elements
+        key_hash : ndarray of int64, shape (N,)
+            Of the elements.
+        left, right : ndarray of int64
+            Rows of the elements that are looked at as elements of a join's stream, and as their partners.
+
+        Returns
+        -------
+        Meetings
+            Positions in the arrays and in `plans`.
+        """
+        partners: dict[int, _Partners] = {}
+        found = [Meetings.none(self.space)]
+        for group in self._groups:
+            rows = left[elements.stream[left] == group.stream]
+            if not len(rows):
+                continue
+            if group.partner_stream not in partners:
+                chosen = right[elements.stream[right] == group.partner_stream]
+                partners[group.partner_stream] = _Partners(elements, chosen, self.space)
+            found.append(group.pairs(elements, key_hash, rows, partners[group.partner_stream]))
+        return Meetings.together(found)
+
+
+class _Group:
+    """Joins of one stream with another that compare in the same way."""
+
+    def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
+        self.plans, self.queries, self.space = plans, queries, space
+        self.stream, self.partner_stream = stream_number(plans[0].stream), stream_number(plans[0].partners.name)
+        self._elements = RangeQueries([_of_elements(plan) for plan in plans], space)
+        self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
+        self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
+
+    def pairs(self, elements, key_hash, rows, partners):
+        comparison = Comparison(self.plans[0], self.space, partners)
+        at, feature = comparison.pairs(elements, rows)
+        row, partner = rows[at], partners.rows[feature]
+        others = key_hash[row] != key_hash[partner]
+        row, feature = row[others], feature[others]
+        if not len(row):
+            return Meetings.none(self.space)
+        distance = comparison.distances(elements, row, feature)
+        reach = comparison.reach(elements.bounds[row])
+        pair, query = self._passing(elements, row, partners.rows[feature])
+        partner = partners.rows[feature][pair]
+        return Meetings(row[pair], self.queries[query], partner, distance[pair], reach[pair])
+
+    def _passing(self, elements, row, partner):
+        """Return (pair, position in `plans`) of the pairs whose elements pass the filters of a join."""
+        rows, place = np.unique(row, return_inverse=True)
+        found, query = self._elements.match(_at(elements, rows))
+        start, stop = np.searchsorted(found, place, "left"), np.searchsorted(found, place, "right")
+        pair, position = expand(start, stop - start)
+        query = query[position]
+        if self._choosy:
+            rows, place = np.unique(partner, return_inverse=True)
+            found, passing = self._partners.match(_at(elements, rows))
+            keep = find(found * len(self.plans) + passing, place[pair] * len(self.plans) + query)[1]
+            pair, query = pair[keep], query[keep]
+        return self._judged(elements, row, partner, pair, query)
+
+    def _judged(self, elements, row, partner, pair, query):
+        """Drop the pairs that do not pass the pair filters of their join."""
+        keep = np.ones(len(pair), dtype=bool)
+        for number, plan in enumerate(self.plans):
+            mine = np.flatnonzero(query == number) if plan.partners.pair_filters else np.empty(0, np.int64)
+            for entry in plan.partners.pair_filters:
+                batches = elements.batch(row[pair[mine]]), elements.batch(partner[pair[mine]])
+                keep[mine] = evaluate_pair(entry.udf, *batches, entry.argument).passes
+                mine = mine[keep[mine]]
+        return pair[keep], query[keep]
+
+
+class _Partners:
+    """Elements in the place of a layer's features, in memory and indexed; see `features.Features`."""
+
+    def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
+        self.rows, self.bounds = rows, elements.bounds[rows]
+        self._elements, self._space = elements, space
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @functools.cached_property
+    def plane(self):
+        return np.clip(in_plane(self.bounds, self._space), -FAR, FAR)
+
+    @functools.cached_property
+    def extent(self):
+        return np.r_[self.plane[:, :2].min(0), self.plane[:, 2:].max(0)]
+
+    @functools.cached_property
+    def tree(self):
+        points = (self.plane[:, :2] == self.plane[:, 2:]).all()
+        return shapely.STRtree(shapely.points(self.plane[:, :2]) if points else shapely.box(*self.plane.T))
+
+    def shapes(self, rows):
+        unique, place = np.unique(rows, return_inverse=True)
+        shapes = shapes_of(self._elements.batch(self.rows[unique]))
+        shapely.prepare(shapes)
+        return shapes[place]
+
+    def spans(self, rows):
+        return shapely.bounds(self.shapes(rows))[:, [0, 2]]
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far the elements of streams reach for partners: to which regions they must be sent.
+
+    Parameters
+    ----------
+    space : Space
+    ways : mapping of (int, tuple of Enlargement or None) to float
+        By the number of a stream and a transformation the largest distance of its joins; with None for a stream that
+        has the partners.
+    """
+
+    space: Space
+    ways: Mapping[tuple[int, Transform | None], float]
+
+    @classmethod
+    def of(cls, plans: Sequence[JoinPlan], space: Space) -> "Reach":
+        """Return the reach of joins with streams."""
+        ways: dict[tuple[int, Transform | None], float] = {}
+        for plan in plans:
+            way = stream_number(plan.stream), plan.transform
+            ways[way] = max(ways.get(way, 0.0), plan.partners.distance)
+            ways[stream_number(plan.partners.name), None] = 0.0
+        return cls(space, ways)
+
+    def __bool__(self) -> bool:
+        return bool(self.ways)
+
+    @functools.cached_property
+    def streams(self) -> np.ndarray:
+        """Numbers of the streams that are joined on either side, int64, ascending."""
+        return np.array(sorted({stream for stream, _ in self.ways}), dtype=np.int64)
+
+    def exceeds(self, other: "Reach") -> bool:
+        """Tell whether it takes elements to regions to which the other does not."""
+        return any(other.ways.get(way, -1.0) < distance for way, distance in self.ways.items())
+
+    def regions(self, bounds: np.ndarray, stream: np.ndarray, partitioner: Partitioner) -> np.ndarray:
+        """Tell which regions must know which elements.
+
+        Parameters
+        ----------
+        bounds : ndarray of float64, shape (N, 2n)
+        stream : ndarray of int64, shape (N,)
+        partitioner : Partitioner
+
+        Returns
+        -------
+        ndarray of bool, shape (N, regions)
+            For each join, those that the element's reach meets, and those that its box meets.
+        """
+        met = partitioner.regions_of(bounds)
+        for (number, transform), distance in self.ways.items():
+            if transform is not None:
+                rows = np.flatnonzero(stream == number)
+                boxes = transformed(bounds[rows], transform, self.space)
+                met[rows] |= partitioner.regions_of(reached(boxes, distance, self.space))
+        return met & find(self.streams, stream)[1][:, None]
+
+
+def _way(plan):
+    partners = plan.partners
+    return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform
+
+
+def _of_elements(plan):
+    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters)
+
+
+def _of_partners(plan, space):
+    whole = tuple(space.whole().tolist())
+    return RangePlan(plan.partners.name, whole, whole, where=plan.partners.where, filters=plan.partners.filters)
+
+
+def _at(elements, rows):
+    """Return the elements at `rows` alone."""
+    return replace(
+        elements,
+        stream=elements.stream[rows],
+        bounds=elements.bounds[rows],
+        cold=lambda chosen: elements.cold(rows[chosen]),
+    )

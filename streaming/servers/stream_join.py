@@ -1,0 +1,319 @@
+"""The part of a regional server that joins streams with the last known elements of streams.
+
+An element of a joined stream is known in every region that it may have a partner in. A pair is found wherever both are
+known, and told by one region alone (`operators.stream_join.Meetings.tellers`). So no pair is lost and none is
+doubled, whatever the extents of the elements, and wherever the borders of the regions run.
+
+References
+----------
+BBoxDB Streams (2022), section 4.5: elements are enlarged so that they come to all regions of possible partners.
+J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects are replicated, results are not.
+"""
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import bounds_array
+from streaming.operators.elements import Elements
+from streaming.operators.partitioners import Partitioner
+from streaming.operators.runs import distinct, find
+from streaming.operators.stream_join import Reach
+from streaming.results import DROPPED, EXPIRED, HANDOFF, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.servers.home import tracked_schema
+from streaming.servers.objects import Cold, Objects
+from streaming.servers.region import SIGN, Answers, Region, Results, fates, reasons, result_rows
+from streaming.servers.registry import Applied, Registry
+from streaming.spaces import Space
+
+# Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
+# regions know; that it went to another region ends the pair only here.
+RANK = np.zeros(len(REASONS), dtype=np.int64)
+RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """A region among the others."""
+
+    number: int
+    partitioner: Partitioner
+
+    def found(self, regions: Iterable[Region], reach: Reach) -> pa.Table:
+        """Return the elements of joined streams, kept by whichever region, that this one must know."""
+        tables = [tracked_schema(reach.space).empty_table()]
+        for region in regions:
+            chosen = np.flatnonzero(np.isin(region.objects.stream, reach.streams))
+            objects = region.objects.take(chosen)
+            met = reach.regions(objects.bounds, objects.stream, self.partitioner)[:, self.number]
+            if met.any():
+                tables.append(_elements(objects.take(met), region.cold, reach.space))
+        return pa.concat_tables(tables)
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """What a region learns of joined streams in one micro-batch: tables with `home.tracked_schema`.
+
+    Parameters
+    ----------
+    present : pyarrow.Table
+        The newest elements that the region must know; keys are distinct, as they are within the other two.
+    gone : pyarrow.Table
+        The newest elements of objects that it need not know any more.
+    passing : pyarrow.Table
+        Elements that newer ones superseded, of streams of which a query wants every element.
+    found : pyarrow.Table or None
+        Elements of the batch before that the region must know since a join was registered; see `Place.found`.
+    """
+
+    present: pa.Table
+    gone: pa.Table
+    passing: pa.Table
+    found: pa.Table | None = None
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table], reach: Reach) -> "Inbox":
+        """Return the inbox, given the tables of `home.Outbox` for this region."""
+        joined = [_of_streams(tables[name], reach.streams) for name in ("arrivals", "passing")]
+        present = pa.concat_tables([joined[0], tables["copies"]])
+        left = pa.concat_tables([tables["departures"], tables["farewells"]])
+        stays = np.isin(left["key_hash"].to_numpy(), present["key_hash"].to_numpy())
+        return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["echoes"]]))
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
+
+    before: Registry
+    after: Registry
+    applied: Applied
+    now_us: int
+
+    @property
+    def grown(self) -> bool:
+        """Whether the region must know more elements than the home servers sent it so far."""
+        return self.after.reach.exceeds(self.before.reach)
+
+
+def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Region, Results]:
+    """Apply the control entries, then the updates, of one micro-batch.
+
+    Parameters
+    ----------
+    state : Region
+        The objects that the region knows, and the pairs that it tells: `pair_partner` is the object of the other side.
+    inbox : Inbox
+    orders : Orders
+    place : Place
+
+    Returns
+    -------
+    state : Region
+    results : Results
+        One tuple per (query, object, partner) at the most, apart from queries that emit all. A pair that another region
+        may tell from now on leaves with the reason ``handoff``, to be netted with what that region says.
+    """
+    known, cold = state.objects, state.cold
+    if inbox.found is not None:
+        known, cold = _with(known, cold, inbox.found)
+    gone = inbox.gone.filter(pa.array(find(known.key_hash, inbox.gone["key_hash"].to_numpy())[1]))
+    known, cold = _with(known, cold, inbox.present)
+    known, cold = _with(known, cold, gone)
+    fate = fates(known, gone["key_hash"].to_numpy(), orders.after, orders.applied, orders.now_us)
+    touched = fate != MOVED
+    touched[find(known.key_hash, inbox.present["key_hash"].to_numpy())[0]] = True
+    scene = _Scene(known, cold, fate, touched, orders, place)
+
+    old, rest = scene.old_answers(state)
+    new, held, told = scene.evaluate()
+    writer = _Writer(known, cold, orders.after.space)
+    rows = [writer.rows(scene.changes(old, new, held)), writer.rows(told), _passing(inbox.passing, scene)]
+    position = np.searchsorted(rest.key, new.key)
+    key, query, partner = (
+        np.insert(getattr(rest, name), position, getattr(new, name)) for name in ("key", "query", "partner")
+    )
+    state = Region(scene.objects, cold, key, query, partner, orders.now_us)
+    snapshots = writer.snapshots(state, orders.applied.snapshots)
+    cold, objects = cold.compacted(scene.objects)
+    counters = {"results": sum(table.num_rows for table in rows)}
+    return replace(state, objects=objects, cold=cold), Results(pa.concat_tables(rows), snapshots, counters)
+
+
+def _elements(objects, cold, space):
+    """Return objects as elements; their versions only the home servers know."""
+    columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
+    columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
+    source, schema = cold.take(objects), tracked_schema(space)
+    return pa.table([columns[name] if name in columns else source[name] for name in schema.names], schema=schema)
+
+
+def _of_streams(table, streams):
+    return table.filter(pa.array(np.isin(table["stream"].to_numpy(), streams)))
+
+
+def _with(known, cold, elements):
+    """Return objects with newer elements in the place of those of the same keys, or besides."""
+    if not elements.num_rows:
+        return known, cold
+    elements = elements.take(np.argsort(elements["key_hash"].to_numpy()))
+    return known.merged(Objects.arrived(elements, cold.following)), cold.append(elements)
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The objects of a region in a micro-batch: `known` were there or came, with what becomes of each.
+
+    `touched` moved, or leave; `objects` stay.
+    """
+
+    known: Objects
+    cold: Cold
+    fate: np.ndarray
+    touched: np.ndarray
+    orders: Orders
+    place: Place
+
+    @functools.cached_property
+    def stays(self):
+        return (self.fate == MOVED) & find(self.orders.after.reach.streams, self.known.stream)[1]
+
+    @functools.cached_property
+    def objects(self):
+        return self.known if self.stays.all() else self.known.take(self.stays)
+
+    def old_answers(self, state):
+        """Return the pairs told so far that the micro-batch may change, and the others."""
+        applied, touched = self.orders.applied, self.known.key_hash[self.touched]
+        scope = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
+        altered = np.r_[applied.changed, applied.cancelled]
+        if len(altered):
+            scope |= np.isin(state.pair_query, altered)
+        answers = Answers(state.pair_key, state.pair_query, state.pair_partner)
+        return answers.take(scope), answers.take(~scope)
+
+    def evaluate(self):
+        """Match touched objects with all, and all with all for the joins that changed.
+
+        Returns
+        -------
+        new, held, told : Answers
+            The pairs to keep, ordered by key; those of them and of other regions; what joins that keep nothing report.
+        """
+        after = self.orders.after
+        touched = self.touched[self.stays]
+        moved, others, all_ = np.flatnonzero(touched), np.flatnonzero(~touched), np.arange(len(touched))
+        joins, ids = after.stream_joins, after.stream_ids
+        arrived = self._answers(joins, ids, moved, all_)
+        told = arrived.take(~joins.keeps[np.searchsorted(ids, arrived.query)])
+        parts = [arrived, self._answers(joins, ids, others, moved)]
+        changed = np.intersect1d(self.orders.applied.changed, ids)
+        if len(changed):
+            parts.append(self._answers(after.compiled_joins(changed), changed, others, others))
+        held = _together(parts)
+        held = held.take(joins.keeps[np.searchsorted(ids, held.query)])
+        new = held.take(held.sign != STAYED)
+        return new.take(np.argsort(new.key, kind="stable")), held, told.take(told.sign != STAYED)
+
+    def _answers(self, joins, ids, left, right):
+        """Return pairs as members of answers; with the sign ``~`` where it is another region that tells them."""
+        objects = self.objects
+        elements = Elements(
+            objects.stream, objects.bounds, lambda rows: self.cold.take(objects.take(rows)), self.cold.has_geometries
+        )
+        return _members(joins.pairs(elements, objects.key_hash, left, right), objects, ids, self.place)
+
+    def changes(self, old, new, held):
+        """Compare the pairs told so far with those to tell now; return the tuples to tell."""
+        was, now = self._coded(old), self._coded(new)
+        order = np.argsort(now)
+        was, now, distance = np.sort(was), now[order], new.distance[order]
+        pairs = distinct(np.r_[was, now])
+        rest, query = np.divmod(pairs, max(1, len(self._queries)))
+        row, partner = np.divmod(rest, max(1, len(self.known)))
+        place, is_in = find(now, pairs)
+        sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
+        measured = np.full(len(pairs), np.nan)
+        measured[is_in] = distance[place[is_in]]
+        fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
+        elsewhere = ~is_in & find(np.sort(self._coded(held)), pairs)[1]
+        fate[elsewhere] = HANDOFF
+        query = self._queries[query]
+        reason = reasons(query, fate, self.orders.before, self.orders.applied)
+        tell = (sign != STAYED) | self.touched[row] | self.touched[partner]
+        key_hash = self.known.key_hash
+        return Answers(key_hash[row], query, key_hash[partner], measured, sign, reason).take(tell)
+
+    @functools.cached_property
+    def _queries(self):
+        return distinct(np.r_[self.orders.before.ids, self.orders.after.ids])
+
+    def _coded(self, answers):
+        """Return a number for each pair: by object, partner and query."""
+        row, partner = (np.searchsorted(self.known.key_hash, side) for side in (answers.key, answers.partner))
+        query = np.searchsorted(self._queries, answers.query)
+        return (row * len(self.known) + partner) * len(self._queries) + query
+
+
+def _members(meetings, objects, ids, place):
+    """Return pairs as members of answers; with the sign ``~`` where it is another region that tells them."""
+    mine = meetings.tellers(objects.bounds, place.partitioner) == place.number
+    partner = objects.key_hash[meetings.partner]
+    key, query = objects.key_hash[meetings.row], ids[meetings.query]
+    return Answers(key, query, partner, meetings.distance, SIGN[0, mine.astype(np.int8)])
+
+
+def _together(parts):
+    names = ("key", "query", "partner", "distance", "sign")
+    return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _passing(passing, scene):
+    """Report the pairs of elements that a newer one superseded to the joins that want every element."""
+    after, known = scene.orders.after, scene.objects
+    space = after.space
+    if not passing.num_rows:
+        return result_schema(space).empty_table()
+    objects, cold = Objects.arrived(passing, scene.cold.following), scene.cold.append(passing)
+    both = known.followed(objects)
+    elements = Elements(both.stream, both.bounds, lambda rows: cold.take(both.take(rows)), cold.has_geometries)
+    left, right = np.arange(len(known), len(both)), np.arange(len(known))
+    meetings = after.stream_joins.pairs(elements, both.key_hash, left, right)
+    meetings = meetings.take(~after.stream_joins.keeps[meetings.query])
+    answers = _members(meetings, both, after.stream_ids, scene.place)
+    mine = answers.sign != STAYED
+    rows, answers = meetings.row[mine], answers.take(mine)
+    return _Writer(both, cold, space).table(answers, rows, meetings.partner[mine])
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes result tuples of known objects."""
+
+    objects: Objects
+    cold: Cold
+    space: Space
+
+    def rows(self, answers):
+        """Return result tuples of members of answers."""
+        rows, partners = (np.searchsorted(self.objects.key_hash, side) for side in (answers.key, answers.partner))
+        return self.table(answers, rows, partners)
+
+    def snapshots(self, state, queries):
+        """Return the whole answers of queries."""
+        chosen = np.flatnonzero(np.isin(state.pair_query, queries)) if queries else np.empty(0, np.int64)
+        key, query, partner = state.pair_key[chosen], state.pair_query[chosen], state.pair_partner[chosen]
+        return self.rows(Answers(key, query, partner, reason=SNAPSHOT))
+
+    def table(self, answers, rows, partners):
+        """Return result tuples, given the rows of the objects and of their partners."""
+        if not len(answers.key):
+            return result_schema(self.space).empty_table()
+        objects = self.objects.take(rows)
+        others = self.cold.take(self.objects.take(partners))
+        columns = {"partner": others["key"], "partner_properties": others["properties"]}
+        return result_rows(answers, objects, self.cold.take(objects), columns, self.space)

@@ -148,6 +148,7 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         "acks": fragment.acks,
         "counters": fragment.counters,
         "newest_us": fragment.newest_us,
+        "shared": list(fragment.shared.items()),
     }
     return {
         "epoch": fragment.epoch,
@@ -178,6 +179,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         acks=tuple(head["acks"]),
         counters=head["counters"],
         newest_us=head["newest_us"],
+        shared={answer: tuple(queries) for answer, queries in head.get("shared", ())},
     )
 
 

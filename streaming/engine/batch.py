@@ -131,6 +131,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         applied.acks,
         counters,
         max(head.get("newest_us", 0) for head in heads),
+        results.shared,
     )
 
 

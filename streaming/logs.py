@@ -149,6 +149,7 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         "acks": fragment.acks,
         "counters": fragment.counters,
         "newest_us": fragment.newest_us,
+        "shared": list(fragment.shared.items()),
     }
     if fragment.failures:
         head["failures"] = fragment.failures
@@ -182,6 +183,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         counters=head["counters"],
         newest_us=head["newest_us"],
         failures=tuple(head.get("failures", ())),
+        shared={answer: tuple(queries) for answer, queries in head.get("shared", ())},
     )
 
 

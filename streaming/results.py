@@ -8,13 +8,13 @@ References
 PLACE* (2007), section 2: incremental evaluation by positive and negative tuples.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from streaming.elements import bounds_of
 from streaming.spaces import EARTH, Space
@@ -28,6 +28,8 @@ MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT = rang
 
 # Numbers of queries from here on belong to views, which nobody saved.
 VIEW_NUMBERS = 2**40
+# Numbers from here on belong to answers, which several queries with equal plans may share.
+ANSWER_NUMBERS = 2**62
 
 FRAME_METADATA = b"lookout"
 
@@ -38,7 +40,7 @@ def result_schema(space: Space) -> pa.Schema:
     Returns
     -------
     pyarrow.Schema
-        query : int64;
+        query : int64, in a fragment of `ANSWER_NUMBERS` on that of an answer which several queries share;
         sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`);
         reason : int8, a code of `REASONS`;
         key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element;
@@ -88,6 +90,8 @@ class Fragment:
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
     failures : tuple of dict
         User-defined filters that failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r].
+    shared : mapping of int to tuple of int
+        The queries of each answer that stands in `changes` for several.
     """
 
     epoch: str
@@ -101,6 +105,7 @@ class Fragment:
     counters: dict = field(default_factory=dict)
     newest_us: int = 0
     failures: tuple[dict, ...] = ()
+    shared: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def events_of(fragment: Fragment) -> Fragment:
@@ -109,12 +114,20 @@ def events_of(fragment: Fragment) -> Fragment:
     Netting such fragments of all regions gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-``
     with a ``+``, never with a ``~``.
     """
-    rows = fragment.changes
-    told = pc.and_(
-        pc.not_equal(rows["sign"], pa.scalar(STAYED, pa.int8())), pc.less(rows["query"], pa.scalar(VIEW_NUMBERS))
-    )
+    shared = {
+        answer: saved
+        for answer, queries in fragment.shared.items()
+        if (saved := tuple(query for query in queries if query < VIEW_NUMBERS))
+    }
+    query, sign = (fragment.changes[name].to_numpy() for name in ("query", "sign"))
+    told = (sign != STAYED) & ((query < VIEW_NUMBERS) | np.isin(query, list(shared)))
     return replace(
-        fragment, changes=rows.filter(told), snapshots=fragment.snapshots.slice(0, 0), snapshot_queries=(), acks=()
+        fragment,
+        changes=fragment.changes.filter(pa.array(told)),
+        snapshots=fragment.snapshots.slice(0, 0),
+        snapshot_queries=(),
+        acks=(),
+        shared=shared,
     )
 
 

@@ -149,6 +149,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         counters,
         max(head.get("newest_us", 0) for head in heads),
         _failures(results.failures, after),
+        results.shared,
     )
 
 

@@ -29,7 +29,7 @@ from streaming.spaces import Space
 logger = logging.getLogger(__name__)
 
 HEAD = b"head"
-PAIR_COLUMNS = ("pair_key", "pair_query", "pair_partner")
+PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
 REGISTRIES_KEPT = 3
 # Of a layer: that before and that after an edit.
 VERSIONS_KEPT = 2
@@ -259,6 +259,8 @@ def _read_region(path):
     table, pairs = read_tables(path)
     if "pair_partner" not in pairs.column_names:  # written before there were joins
         pairs = pairs.append_column("pair_partner", pa.array(np.zeros(pairs.num_rows, dtype=np.int64)))
+    if "pair_query" in pairs.column_names:  # written before answers were shared
+        pairs = pairs.rename_columns({"pair_query": "pair_answer"})
     head = _head(table)
     columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
     segments = tuple(

@@ -6,35 +6,63 @@ PLACE* (2007), section 3: the assembler merges the partial answers of the partic
 between servers is no change of the answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.operators.runs import expand, find
 from streaming.results import ENTERED, HANDOFF, MOVED, STAYED, Fragment
 
 
-def net(fragments: Sequence[Fragment]) -> pa.Table:
+def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -> pa.Table:
     """Return the result tuples of one micro-batch, ordered by query, ``-`` before ``~`` before ``+``.
 
     Parameters
     ----------
     fragments : sequence of Fragment
         Of all regions of one batch, one each.
+    queries : collection of int, optional
+        Those of which tuples are wanted; all where it is left out.
 
     Returns
     -------
     pyarrow.Table
         With `results.result_schema`. An object that left one region and entered another one's part of the same answer
-        is ``~``; one that left a region's part for good is ``-`` with the reason ``moved``.
+        is ``~``; one that left a region's part for good is ``-`` with the reason ``moved``. Tuples of a shared answer
+        stand once for each of its queries.
     """
-    table = pa.concat_tables([fragment.changes for fragment in fragments])
+    shared = {answer: members for fragment in fragments for answer, members in fragment.shared.items()}
+    tables = [fragment.changes for fragment in fragments]
+    if queries is not None:
+        wanted = frozenset(queries)
+        shared = {a: mine for a, members in shared.items() if (mine := tuple(q for q in members if q in wanted))}
+        chosen = pa.array([*wanted, *shared], pa.int64())
+        tables = [table.filter(pc.is_in(table["query"], value_set=chosen)) for table in tables]
+    table = pa.concat_tables(tables)
     reason = table["reason"].to_numpy()
     handoff = reason == HANDOFF
     if handoff.any():
         table = _settle(table, reason, handoff)
+    table = _fanned_out(table, shared)
     return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
+
+
+def _fanned_out(rows, shared):
+    """Let each tuple of a shared answer stand once for every query that shares it."""
+    if not shared:
+        return rows
+    query, answers = rows["query"].to_numpy(), np.array(sorted(shared), dtype=np.int64)
+    members = [np.array(shared[answer], dtype=np.int64) for answer in answers.tolist()]
+    sizes = np.array([len(queries) for queries in members])
+    place, of_many = find(answers, query)
+    start, count = np.zeros(len(query), dtype=np.int64), np.ones(len(query), dtype=np.int64)
+    start[of_many], count[of_many] = (np.cumsum(sizes) - sizes)[place[of_many]], sizes[place[of_many]]
+    row, position = expand(start, count)
+    told = np.where(of_many[row], np.concatenate(members)[position], query[row])
+    column = rows.schema.get_field_index("query")
+    return rows.take(pa.array(row)).set_column(column, rows.schema.field(column), pa.array(told))
 
 
 def _settle(table, reason, handoff):

@@ -6,8 +6,9 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,6 @@ from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, expand, find
-from streaming.operators.spatial_join import Pairs
 from streaming.results import (
     CANCELLED,
     DROPPED,
@@ -31,6 +31,7 @@ from streaming.results import (
     STAYED,
     result_schema,
 )
+from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
 from streaming.spaces import Space
@@ -48,9 +49,9 @@ class Region:
     ----------
     objects : Objects
     cold : Cold
-    pair_key, pair_query, pair_partner : ndarray of int64, shape (P,)
-        The answers: which object (its `key_hash`) belongs to which query, in a join with which feature (its `key_hash`,
-        otherwise 0); ordered by key.
+    pair_key, pair_answer, pair_partner : ndarray of int64, shape (P,)
+        Which object (its `key_hash`) belongs to which answer, in a join with which feature (its `key_hash`, otherwise
+        0); ordered by key. Queries with equal plans share an answer.
     now_us : int
         The latest tick.
     """
@@ -58,7 +59,7 @@ class Region:
     objects: Objects
     cold: Cold
     pair_key: np.ndarray
-    pair_query: np.ndarray
+    pair_answer: np.ndarray
     pair_partner: np.ndarray
     now_us: int = 0
 
@@ -82,12 +83,16 @@ class Inbox:
 
 @dataclass(frozen=True)
 class Results:
-    """Result tuples of one region and micro-batch, tables with `results.result_schema`; and what failed, by query."""
+    """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
+
+    `shared` is as in `results.Fragment`.
+    """
 
     changes: pa.Table
     snapshots: pa.Table
     counters: dict = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
+    shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch, whose counters add up."""
@@ -97,6 +102,7 @@ class Results:
             pa.concat_tables([self.snapshots, more.snapshots]),
             {name: self.counters.get(name, 0) + more.counters.get(name, 0) for name in names},
             {**more.failures, **self.failures},
+            {**self.shared, **more.shared},
         )
 
 
@@ -131,20 +137,39 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     scope = _Scope(region, before, after, applied, touched)
     old, rest = scope.old_answers()
     failures = Failures()
-    new, told = _evaluate(objects, cold, touched, after, applied, failures)
-    changes = _changes(scope, old, new, known, fate)
+    new, told = _evaluate(objects, cold, scope, failures)
+    new = scope.with_kept(old, new)
+    audience = after.audience(applied.changed)
+    changes = _changes(scope, scope.audience_before.told(old), audience.told(new), known, fate)
     writer = _Writer(known, cold, inbox.departures, before, after)
-    rows = [writer.rows(changes), writer.rows(told), _passing(inbox.passing, writer, failures)]
+    passing = _passing(inbox.passing, writer, audience, failures)
+    rows = [writer.rows(changes), writer.rows(audience.told(told)), passing]
     position = np.searchsorted(region.pair_key[rest], new.key)
     pair_key = np.insert(region.pair_key[rest], position, new.key)
-    pair_query = np.insert(region.pair_query[rest], position, new.query)
+    pair_answer = np.insert(region.pair_answer[rest], position, new.query)
     pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
-    state = Region(objects, cold, pair_key, pair_query, pair_partner, now_us)
+    state = Region(objects, cold, pair_key, pair_answer, pair_partner, now_us)
     snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
-    counters = {"objects": len(objects), "results": sum(table.num_rows for table in rows)}
-    results = Results(pa.concat_tables(rows), snapshots, counters, failures.errors)
+    table = pa.concat_tables(rows)
+    shared = audience.shared_in(table["query"].to_numpy())
+    counters = {"objects": len(objects), "results": _told(table, shared)}
+    results = Results(table, snapshots, counters, _of_queries(failures, after), shared)
     return replace(state, objects=objects, cold=cold), results
+
+
+def _of_queries(failures, registry):
+    """Return what failed by query, given what failed by answer."""
+    if not failures.errors:
+        return {}
+    answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
+    return {query: failures.errors[answer] for query, answer in answers if answer in failures.errors}
+
+
+def _told(rows, shared):
+    """Return the number of result tuples, those of a shared answer once for each of its queries."""
+    query = rows["query"].to_numpy()
+    return rows.num_rows + sum((len(queries) - 1) * int((query == answer).sum()) for answer, queries in shared.items())
 
 
 def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:
@@ -173,17 +198,51 @@ class _Scope:
     applied: Applied
     touched: np.ndarray
 
+    @functools.cached_property
+    def audience_before(self):
+        """To whom the answers were told, as far as it matters to this batch."""
+        return self.before.audience(np.union1d(self.applied.changed, self.applied.cancelled))
+
+    @functools.cached_property
+    def fresh(self):
+        """Answers of queries with a new plan, and of joins with an edited layer: they are evaluated anew."""
+        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
+        changed = np.intersect1d(changed, self.after.answers)
+        return np.union1d(changed, self.after.joins_with(self.applied.edited))
+
+    @functools.cached_property
+    def altered(self):
+        """All answers that may change without any motion."""
+        apart = np.union1d(self.applied.changed, self.applied.cancelled)
+        return np.union1d(self.fresh, self.before.answer_of[np.isin(self.before.ids, apart)])
+
     def old_answers(self):
         """Return the answers in scope, and the mask of the others."""
-        pair_key, pair_query = self.region.pair_key, self.region.pair_query
+        pair_key, pair_answer = self.region.pair_key, self.region.pair_answer
         start = np.searchsorted(pair_key, self.touched, "left")
         stop = np.searchsorted(pair_key, self.touched, "right")
         rest = np.ones(len(pair_key), dtype=bool)
         rest[expand(start, stop - start)[1]] = False
-        altered = np.union1d(self.applied.changed, self.applied.cancelled)
-        if len(altered):
-            rest[np.isin(pair_query, altered)] = False
-        return Answers(pair_key[~rest], pair_query[~rest], self.region.pair_partner[~rest]), rest
+        if len(self.altered):
+            rest[np.isin(pair_answer, self.altered)] = False
+        return Answers(pair_key[~rest], pair_answer[~rest], self.region.pair_partner[~rest]), rest
+
+    def with_kept(self, old, new):
+        """Return new answers, and those old ones that only had to be looked at: other queries still share them."""
+        kept = np.intersect1d(np.setdiff1d(self.altered, self.fresh), self.after.answers)
+        if not len(kept):
+            return new
+        still = old.take(np.isin(old.query, kept) & ~find(self.touched, old.key)[1])
+        return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
+
+    def reasons(self, query, fate):
+        """Return why answers changed, by query (P,) and fate of the object (P,)."""
+        reason = reasons(query, fate, self.before, self.applied)
+        if self.applied.edited:
+            joins = self.after.joins_with(self.applied.edited)
+            members = self.after.ids[np.isin(self.after.answer_of, joins)]
+            reason[(reason == MOVED) & np.isin(query, np.r_[joins, members])] = EDITED
+        return reason
 
 
 def reasons(query: np.ndarray, fate: np.ndarray, before: Registry, applied: Applied) -> np.ndarray:
@@ -198,51 +257,24 @@ def reasons(query: np.ndarray, fate: np.ndarray, before: Registry, applied: Appl
     return reason
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
-
-    `sign`, `reason` and `distance` are arrays of the same length, or one value for all.
-    """
-
-    key: np.ndarray
-    query: np.ndarray
-    partner: np.ndarray
-    distance: np.ndarray | float = np.nan
-    sign: np.ndarray | int = ENTERED
-    reason: np.ndarray | int = MOVED
-
-    @classmethod
-    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
-        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
-        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
-
-    def take(self, rows: np.ndarray) -> "Answers":
-        """Return the members at positions or of a mask."""
-        columns = (getattr(self, field.name) for field in fields(self))
-        return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
-
-
-def _evaluate(objects, cold, touched, after, applied, failures):
-    """Match touched objects with all queries, and the others with the queries that changed.
+def _evaluate(objects, cold, scope, failures):
+    """Match touched objects with all queries, and the others with those whose answers are evaluated anew.
 
     Returns the answers to keep, ordered by key, and what queries that keep nothing report.
     """
-    moved, present = find(objects.key_hash, touched)
+    after, fresh = scope.after, scope.fresh
+    moved, present = find(objects.key_hash, scope.touched)
     moved = moved[present]
-    found, told = _match(objects, cold, moved, after.queries, after.query_ids, failures)
-    changed = np.intersect1d(applied.changed, after.query_ids)
-    if len(changed):
+    found, told = _match(objects, cold, moved, after.queries, after.answers, failures)
+    if len(fresh):
         others = np.ones(len(objects), dtype=bool)
         others[moved] = False
-        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(changed), changed, failures)
-        columns = ("key", "query", "partner", "distance")
-        both = Answers(*(np.r_[getattr(found, name), getattr(more, name)] for name in columns))
-        found = both.take(np.argsort(both.key, kind="stable"))
+        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(fresh), fresh, failures)
+        found = found.joined(more)
     return found, told
 
 
-def _match(objects, cold, rows, queries, ids, failures):
+def _match(objects, cold, rows, queries, numbers, failures):
     """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
     chosen = objects if len(rows) == len(objects) else objects.take(rows)
     elements = Elements(
@@ -250,15 +282,15 @@ def _match(objects, cold, rows, queries, ids, failures):
     )
     failed = Failures()
     pairs = queries.match(elements, failed)
-    failures.add(failed, ids)
+    failures.add(failed, numbers)
     keeps = queries.keeps[pairs.query]
-    answers = Answers.of(pairs, chosen.key_hash, ids)
+    answers = Answers.of(pairs, chosen.key_hash, numbers)
     return answers.take(keeps), answers.take(~keeps)
 
 
 def _changes(scope, old, new, known, fate):
     """Compare old and new answers; return the tuples to tell."""
-    queries = distinct(np.r_[scope.before.ids, scope.after.ids])
+    queries = distinct(np.r_[old.query, new.query])
     partners = distinct(np.r_[old.partner, new.partner])
 
     def coded(answers):
@@ -315,32 +347,44 @@ class _Writer:
 
     def snapshots(self, queries, state):
         """Return the whole answers of `queries`."""
-        chosen = np.flatnonzero(np.isin(state.pair_query, queries)) if queries else np.empty(0, np.int64)
+        running = np.isin(self.after.ids, queries)
+        wanted = self.after.answer_of[running]
+        chosen = np.flatnonzero(np.isin(state.pair_answer, wanted)) if len(wanted) else np.empty(0, np.int64)
         if not len(chosen):
             return result_schema(self.after.space).empty_table()
-        key, query, partner = state.pair_key[chosen], state.pair_query[chosen], state.pair_partner[chosen]
-        return self.present(Answers(key, query, partner, reason=SNAPSHOT), state.objects, state.cold)
+        key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
+        audience = Audience.of(self.after.ids[running], wanted, self.after.ids)
+        whole = audience.told(Answers(key, answer, partner, reason=SNAPSHOT))
+        return self.present(whole, state.objects, state.cold)
 
     def table(self, answers, objects, source):
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
         return result_rows(answers, objects, source, self.partners(answers), self.after.space)
 
+    def layers(self):
+        """Yield where partners may be found: the layers that are joined now, then those that were.
+
+        A feature's hash is that of its key and its layer, so it is in one layer only.
+        """
+        for registry in (self.after, self.before):
+            for layer in sorted(registry.layers_joined):
+                yield registry, layer
+
     def partners(self, answers):
         """Return the keys and the properties of partners, null where there is none."""
         rows = len(answers.key)
-        joined = np.flatnonzero(answers.partner != 0)
+        left = np.flatnonzero(answers.partner != 0)
         found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
-        for query in np.unique(answers.query[joined]).tolist():
-            mine = joined[answers.query[joined] == query]
-            for registry in (self.after, self.before):
-                features = registry.partners(query)
-                place, present = features.find(answers.partner[mine])
-                found.append(mine[present])
-                # Never whole features: one may be a continent, and stand in thousands of rows.
-                wanted = features.table.select(["key", "properties"]).take(pa.array(place[present]))
-                taken["partner"].append(wanted["key"])
-                taken["partner_properties"].append(wanted["properties"])
-                mine = mine[~present]
+        for features in (registry.features(layer) for registry, layer in self.layers()):
+            if not len(left):
+                break
+            place, present = features.find(answers.partner[left])
+            found.append(left[present])
+            # Never whole features: one may be a continent, and stand in thousands of rows.
+            wanted = features.table.select(["key", "properties"]).take(pa.array(place[present]))
+            taken["partner"].append(wanted["key"])
+            taken["partner_properties"].append(wanted["properties"])
+            left = left[~present]
         if not taken["partner"]:
             return {name: pa.nulls(rows, pa.string()) for name in taken}
         index = np.full(rows, -1)
@@ -353,7 +397,7 @@ class _Writer:
         }
 
 
-def _passing(passing, writer, failures):
+def _passing(passing, writer, audience, failures):
     """Report elements that a newer one superseded to the queries that want every element."""
     registry = writer.after
     if not passing.num_rows or registry.queries.keeps.all():
@@ -362,10 +406,11 @@ def _passing(passing, writer, failures):
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
     failed = Failures()
     pairs = registry.queries.match(elements, failed)
-    failures.add(failed, registry.query_ids)
+    failures.add(failed, registry.answers)
     pairs = pairs.take(~registry.queries.keeps[pairs.query])
-    answers = Answers.of(pairs, objects.key_hash, registry.query_ids)
-    return writer.table(answers, objects.take(pairs.row), passing.take(pa.array(pairs.row)))
+    told = audience.told(Answers.of(pairs, np.arange(len(objects)), registry.answers))
+    answers = replace(told, key=objects.key_hash[told.key])
+    return writer.table(answers, objects.take(told.key), passing.take(pa.array(told.key)))
 
 
 def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: Mapping, space: Space) -> pa.Table:

@@ -1,7 +1,8 @@
 """The registry: which continuous queries and streams there are. A pure function of the control log."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.features import Features
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import JoinPlan, Plan, parse_plan, plan_document
+from streaming.results import ANSWER_NUMBERS
+from streaming.servers.answers import Audience
 from streaming.spaces import Space
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
@@ -35,16 +38,20 @@ class Registration:
         None once cancelled.
     text : bytes
         The plan as JSON, kept since the whole registry is written whenever one query changes.
+    answer : int
+        The number of the query's answer, which queries with equal plans share.
     """
 
     revision: int
     plan: Plan | None
     text: bytes = b"null"
+    answer: int = 0
 
     @classmethod
-    def of(cls, revision: int, plan: Plan | None, space: Space) -> "Registration":
-        """Return the registration of a plan."""
-        return cls(revision, plan, orjson.dumps(plan and plan_document(plan, space)))
+    def of(cls, revision: int, plan: Plan | None, space: Space, answer: int | None = None) -> "Registration":
+        """Return the registration of a plan; the number of its answer follows from the plan unless it is given."""
+        text = orjson.dumps(plan and plan_document(plan, space))
+        return cls(revision, plan, text, _answer_number(text) if answer is None else answer)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,8 @@ class Applied:
         ``{"query", "revision", "op", "error"}`` for each entry that registers or cancels.
     changed, cancelled : ndarray of int64
         Queries with a new plan, and queries that ended; ascending.
+    edited : frozenset of str
+        Layers of which another version is in force, or none.
     snapshots : tuple of int
         Queries whose whole answer is asked for.
     dropped : mapping of int to str
@@ -71,6 +80,7 @@ class Applied:
     snapshots: tuple[int, ...] = ()
     dropped: Mapping[int, str] = field(default_factory=dict)
     now_us: int = 0
+    edited: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -105,19 +115,51 @@ class Registry:
         return np.array(sorted(q for q, r in self.registrations.items() if r.plan is not None), dtype=np.int64)
 
     @functools.cached_property
-    def stream_ids(self) -> np.ndarray:
-        """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
-        return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
+    def answer_of(self) -> np.ndarray:
+        """The number of the answer of each of `ids`, int64."""
+        return np.array([self.registrations[query].answer for query in self.ids.tolist()], dtype=np.int64)
 
     @functools.cached_property
-    def query_ids(self) -> np.ndarray:
-        """Numbers of the others, int64, ascending; the order of `queries`."""
-        return np.setdiff1d(self.ids, self.stream_ids)
+    def answers(self) -> np.ndarray:
+        """Numbers of the answers of queries that are no joins with streams, int64, ascending, each once.
+
+        The order of `queries`.
+        """
+        return np.unique(self.answer_of[np.isin(self.ids, self.stream_ids, invert=True)])
+
+    def audience(self, apart: np.ndarray) -> Audience:
+        """Return to whom answers are told; each of the queries `apart` is told by itself."""
+        return Audience.of(self.ids, self.answer_of, apart) if len(apart) else self._everyone
+
+    @functools.cached_property
+    def _everyone(self):
+        return Audience.of(self.ids, self.answer_of, np.empty(0, dtype=np.int64))
 
     @functools.cached_property
     def queries(self) -> ContinuousQueries:
-        """The queries that run and are no joins with streams, ready to be matched."""
-        return self.compiled(self.query_ids)
+        """The queries that run and are no joins with streams, those with one answer as one, ready to be matched."""
+        return self.compiled(self.answers)
+
+    @functools.cached_property
+    def _plans(self):
+        """The plan of each answer."""
+        running = (registration for registration in self.registrations.values() if registration.plan is not None)
+        return {registration.answer: registration.plan for registration in running}
+
+    @functools.cached_property
+    def layers_joined(self) -> frozenset[str]:
+        """Names of the layers that queries are joined with."""
+        return frozenset(layer for layer in map(_layer_of, self._plans.values()) if layer is not None)
+
+    def joins_with(self, layers: Container[str]) -> np.ndarray:
+        """Return the numbers of the answers of joins with some layers, int64, ascending."""
+        joined = (answer for answer, plan in self._plans.items() if _layer_of(plan) in layers)
+        return np.array(sorted(joined), dtype=np.int64)
+
+    @functools.cached_property
+    def stream_ids(self) -> np.ndarray:
+        """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
+        return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
 
     @functools.cached_property
     def stream_joins(self) -> StreamJoins:
@@ -139,9 +181,9 @@ class Registry:
         asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
         return frozenset(asked | self.stored.keys())
 
-    def compiled(self, ids: np.ndarray) -> ContinuousQueries:
-        """Return some of the queries that run, ready to be matched, in the order of `ids`."""
-        return ContinuousQueries([self.plan(query) for query in ids.tolist()], self.space, self.features)
+    def compiled(self, answers: np.ndarray) -> ContinuousQueries:
+        """Return the queries of some answers, ready to be matched, in the order of `answers`."""
+        return ContinuousQueries([self._plans[answer] for answer in answers.tolist()], self.space, self.features)
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
@@ -162,14 +204,6 @@ class Registry:
         if self.catalogue is None or layer not in self.layers:
             return Features.none(self.space)
         return self.catalogue(layer, self.layers[layer])
-
-    def partners(self, query: int) -> Features:
-        """Return the features with which a query's objects are paired; none if it joins with none, or does not run."""
-        registration = self.registrations.get(query)
-        plan = registration.plan if registration else None
-        if not isinstance(plan, JoinPlan) or _joins_stream(plan):
-            return Features.none(self.space)
-        return self.features(plan.partners.name)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -197,7 +231,7 @@ class Registry:
     def to_json(self) -> bytes:
         """Return the registry as a JSON document; `from_json` is the inverse."""
         queries = [
-            [query, registration.revision, orjson.Fragment(registration.text)]
+            [query, registration.revision, orjson.Fragment(registration.text), registration.answer]
             for query, registration in self.registrations.items()
         ]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
@@ -208,8 +242,9 @@ class Registry:
         """Return the registry of a space that `to_json` wrote."""
         document = orjson.loads(text)
         registrations = {
-            query: Registration.of(revision, plan and parse_plan(plan, space), space)
-            for query, revision, plan in document["queries"]
+            # Before answers were shared, the number of a query was that of its answer.
+            query: Registration.of(revision, plan and parse_plan(plan, space), space, *(answer or [query]))
+            for query, revision, plan, *answer in document["queries"]
         }
         layers, stored = document.get("layers", {}), dict(document.get("stored", ()))
         return cls(space, registrations, dict(document["ttl_us"]), layers, stored, catalogue)
@@ -221,6 +256,7 @@ class _Change:
     def __init__(self, registrations, ttl_us, layers, stored):
         self.registrations, self.ttl_us, self.layers, self.stored = registrations, ttl_us, layers, stored
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
+        self._edited = set()
 
     def apply(self, entry, space):
         operation = getattr(self, f"_{entry.get('op')}", None)
@@ -237,6 +273,7 @@ class _Change:
             tuple(self._snapshots),
             dict(self._dropped),
             self._now_us,
+            frozenset(self._edited),
         )
 
     def _register(self, entry, space):
@@ -290,17 +327,11 @@ class _Change:
         """Let the joins with a layer go over to another version of it."""
         if self.layers.get(entry["layer"]) != entry["version"]:
             self.layers[entry["layer"]] = entry["version"]
-            self._touch_joins(entry["layer"])
+            self._edited.add(entry["layer"])
 
     def _drop_layer(self, entry, _):
         if self.layers.pop(entry["layer"], None) is not None:
-            self._touch_joins(entry["layer"])
-
-    def _touch_joins(self, layer):
-        for query, registration in self.registrations.items():
-            plan = registration.plan
-            if isinstance(plan, JoinPlan) and not _joins_stream(plan) and plan.partners.name == layer:
-                self._touched[query] = None
+            self._edited.add(entry["layer"])
 
     def _drop_stream(self, entry, _):
         number = stream_number(entry["stream"])
@@ -311,3 +342,13 @@ class _Change:
 
 def _joins_stream(plan):
     return isinstance(plan, JoinPlan) and plan.partners.source == "stream"
+
+
+def _answer_number(text):
+    """Return the number of the answer of a plan: equal plans have equal ones, in every process and after a restart."""
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS
+
+
+def _layer_of(plan):
+    """Return the name of the layer that a plan joins with, None where it joins with none."""
+    return plan.partners.name if isinstance(plan, JoinPlan) and plan.partners.source == "layer" else None

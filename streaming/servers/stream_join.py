@@ -23,9 +23,10 @@ from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.servers.answers import Answers
 from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
-from streaming.servers.region import SIGN, Answers, Region, Results, fates, reasons, result_rows
+from streaming.servers.region import SIGN, Region, Results, fates, reasons, result_rows
 from streaming.servers.registry import Applied, Registry
 from streaming.spaces import Space
 
@@ -192,8 +193,8 @@ class _Scene:
         scope = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
         if len(altered):
-            scope |= np.isin(state.pair_query, altered)
-        answers = Answers(state.pair_key, state.pair_query, state.pair_partner)
+            scope |= np.isin(state.pair_answer, altered)
+        answers = Answers(state.pair_key, state.pair_answer, state.pair_partner)
         return answers.take(scope), answers.take(~scope)
 
     def evaluate(self):
@@ -305,8 +306,8 @@ class _Writer:
 
     def snapshots(self, state, queries):
         """Return the whole answers of queries."""
-        chosen = np.flatnonzero(np.isin(state.pair_query, queries)) if queries else np.empty(0, np.int64)
-        key, query, partner = state.pair_key[chosen], state.pair_query[chosen], state.pair_partner[chosen]
+        chosen = np.flatnonzero(np.isin(state.pair_answer, queries)) if queries else np.empty(0, np.int64)
+        key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         return self.rows(Answers(key, query, partner, reason=SNAPSHOT))
 
     def table(self, answers, rows, partners):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
 import shapely
 from hypothesis import given, settings
@@ -16,9 +17,11 @@ from shapely import affinity
 from streaming.elements import box_elements, wrapped
 from streaming.engine.store import read_tables, write_tables
 from streaming.layers.features import feature_table
+from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.metres import local_metres
 from streaming.plans import PREDICATES, parse_plan, plan_document
-from streaming.results import EDITED, LEFT, MOVED
+from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
+from streaming.servers.assembler import net
 from streaming.spaces import EARTH
 from tests.oracle import boxes_meet, enlarge, where_holds
 from tests.servers.harness import Client, Engine, one
@@ -151,11 +154,20 @@ class World:
         self.newest[key] = box, orjson.dumps(properties).decode()
 
     def register(self):
-        query, plan = self.rng.randint(1, 3), random_plan(self.rng)
+        """Register or edit a query, every other time with the plan of another one."""
+        query, plan = self.rng.randint(1, 5), random_plan(self.rng)
+        if self.plans and self.rng.random() < 0.5:
+            plan = self.rng.choice(list(self.plans.values()))
         self.revision += 1
         self.plans[query] = plan
         document = plan_document(plan)
         self.control.append({"op": "register", "query": query, "revision": self.revision, "plan": document})
+
+    def cancel(self):
+        query = self.rng.randint(1, 5)
+        self.revision += 1
+        self.plans.pop(query, None)
+        self.control.append({"op": "cancel", "query": query, "revision": self.revision})
 
     def edit(self):
         layer = self.rng.choice(LAYERS)
@@ -184,6 +196,7 @@ class World:
                 if joined(plan, key, box, text, feature_key, feature)
             }
             assert self.client.answers[query] == expected, plan
+        assert not any(held for query, held in self.client.answers.items() if query not in self.plans)
 
 
 def play_seed(seed):
@@ -194,7 +207,8 @@ def play_seed(seed):
         for _ in range(6):
             if rng.random() < 0.3:
                 world.engine.restart()
-            for event in rng.choices([world.move, world.register, world.edit], [6, 2, 2], k=rng.randint(0, 10)):
+            events = [world.move, world.register, world.cancel, world.edit]
+            for event in rng.choices(events, [6, 3, 1, 2], k=rng.randint(0, 10)):
                 event()
             world.cut()
     return world.client.told
@@ -207,7 +221,7 @@ def test_answers_equal_the_oracle_after_every_batch_edit_and_restart(seed):
 
 
 def test_the_histories_tell_of_pairs_that_come_and_go_by_motion_and_by_edits():
-    told = [row for seed in range(30) for row in play_seed(seed)]
+    told = [row for seed in range(50) for row in play_seed(seed)]
     assert {(LEFT, MOVED), (LEFT, EDITED)} <= {(row["sign"], row["reason"]) for row in told}
     assert all(row["partner"] is not None and row["partner_properties"] for row in told)
     assert any(row["distance"] for row in told) and any(row["distance"] is None for row in told)
@@ -237,6 +251,79 @@ def test_a_pair_filter_judges_pairs_and_distances_are_told(engine):
     assert distances["a"] == 0 and distances["b"] == pytest.approx(11.12, abs=0.01)
 
 
+def register(*queries, revision=1, plan=None):
+    """Return control entries."""
+    plan = plan or {"stream": "buses", "kind": "join", "join": {"layer": "zones"}}
+    return [{"op": "register", "query": query, "revision": revision, "plan": plan} for query in queries]
+
+
+def bus(version, lon, key="7"):
+    """Return a stretch of the feed with one bus."""
+    box = [lon, 1.0, -math.inf, lon, 1.0, math.inf]
+    return [("buses", 0, box_elements("buses", [key], [version], [box], [{}]))]
+
+
+def rows_of(fragments):
+    """Return the number of tuples that are written."""
+    return sum(fragment.changes.num_rows for fragment in fragments)
+
+
+def test_queries_with_equal_plans_share_an_answer_that_is_evaluated_kept_and_written_once(engine):
+    client, many = Client(), range(1, 101)
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    control = [{"op": "layer", "layer": "zones", "version": version}, *register(*many)]
+    client.receive(engine.run([], control))
+    fragments = engine.run(bus(1, 1.0), [])
+    client.receive(fragments)
+    assert rows_of(fragments) == 1 and sum(part.counters["results"] for part in fragments) == 100
+    assert all(set(client.answers[query]) == {("7", "z")} for query in many)
+    regions = range(engine.layout.regions)
+    assert sum(len(engine.layout.store.region(n, engine.batch).pair_key) for n in regions) == 1
+    assert set(net(fragments, [3, 5])["query"].to_pylist()) == {3, 5}
+
+
+def test_who_joins_or_leaves_a_shared_answer_is_told_alone(engine):
+    client = Client()
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    client.receive(engine.run(bus(1, 1.0), [{"op": "layer", "layer": "zones", "version": version}, *register(1, 2)]))
+
+    def told(fragments):
+        before = len(client.told)
+        client.receive(fragments)
+        return [(row["query"], row["sign"], row["reason"]) for row in client.told[before:]]
+
+    assert told(engine.run([], register(3))) == [(3, ENTERED, REGISTERED)]
+    assert told(engine.run([], register(3, revision=2))) == []
+    engine.restart()
+    assert told(engine.run([], [{"op": "cancel", "query": 1, "revision": 2}])) == [(1, LEFT, CANCELLED)]
+    elsewhere = {"stream": "buses", "kind": "join", "join": {"layer": "zones"}, "area": {"lo": [5, 5], "hi": [6, 6]}}
+    assert told(engine.run([], register(2, revision=2, plan=elsewhere))) == [(2, LEFT, EDITED)]
+    assert told(engine.run(bus(2, 1.5), register(1, revision=3))) == [(1, ENTERED, REGISTERED), (3, STAYED, MOVED)]
+
+
+def test_events_of_a_shared_answer_are_those_of_saved_queries(engine):
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    view = VIEW_NUMBERS + 1
+    control = [{"op": "layer", "layer": "zones", "version": version}, *register(1, 2, view, view + 1)]
+    fragments = engine.run(bus(1, 5.0), control)
+    fragments = [read_fragment(encoded(part), EARTH) for part in engine.run(bus(2, 1.0), [])]
+    assert net(fragments)["query"].to_pylist() == [1, 2, view, view + 1]
+    assert net([events_of(part) for part in fragments])["query"].to_pylist() == [1, 2]
+    plan = {"stream": "buses", "compare": {"lo": [0, 0], "hi": [2, 2]}}
+    engine.run([], [{"op": "cancel", "query": query, "revision": 2} for query in (1, 2)])
+    engine.run([], register(view + 2, view + 3, plan=plan))
+    events = [events_of(part) for part in engine.run(bus(3, 5.0), [])]
+    assert rows_of(events) == 0 and not any(part.shared for part in events)
+
+
+def encoded(fragment):
+    """Return a fragment as the log gives it back."""
+    return {
+        name.encode(): value.encode() if isinstance(value, str) else value
+        for name, value in fragment_fields(fragment).items()
+    }
+
+
 def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):
     client = Client()
     plan = {"stream": "buses", "kind": "join", "join": {"layer": "zones"}}
@@ -250,7 +337,7 @@ def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_
     assert not client.answers[1]
 
 
-def test_a_state_that_was_written_before_there_were_joins_is_read(engine):
+def test_a_state_that_was_written_before_there_were_joins_and_shared_answers_is_read(engine):
     client = Client()
     plan = {"stream": "buses", "compare": {"lo": [0, 0], "hi": [2, 2]}}
     inside, outside = ([lon, 1.0, -math.inf, lon, 1.0, math.inf] for lon in (1.0, 5.0))
@@ -258,7 +345,12 @@ def test_a_state_that_was_written_before_there_were_joins_is_read(engine):
     client.receive(engine.run([("buses", 0, one("buses", "7", 1, inside, {}))], control))
     for path in (engine.root / "region").glob("*/0.arrow"):
         objects, pairs = read_tables(path)
-        write_tables(path, [objects, pairs.drop_columns("pair_partner")])
+        write_tables(path, [objects, pa.table({"pair_key": pairs["pair_key"], "pair_query": [1] * pairs.num_rows})])
+    path = engine.root / "registry" / "0.json"
+    document = orjson.loads(path.read_bytes())
+    document["queries"] = [[query, revision, plan] for query, revision, plan, _ in document["queries"]]
+    path.write_bytes(orjson.dumps(document))
     engine.restart()
-    client.receive(engine.run([("buses", 0, one("buses", "7", 2, outside, {}))], []))
-    assert not client.answers[1] and client.told[-1]["sign"] == LEFT
+    elements = [("buses", 0, one("buses", "7", 2, outside, {}))]
+    client.receive(engine.run(elements, register(2, plan=plan)))
+    assert not client.answers[1] and not client.answers[2] and client.told[-1]["sign"] == LEFT

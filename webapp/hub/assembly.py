@@ -1,7 +1,7 @@
 """From fragments to batches."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -55,8 +55,7 @@ class Batch:
 
     def changes(self, queries: Iterable[int]) -> pa.Table:
         """Return the net changes of some queries, sorted by query."""
-        chosen = pa.array(sorted(queries), pa.int64())
-        return net([replace(f, changes=_only(f.changes, chosen)) for f in self.fragments])
+        return net(self.fragments, frozenset(queries))
 
     def snapshot(self, query: int) -> pa.Table:
         """Return the whole answer of one of `snapshot_queries`."""

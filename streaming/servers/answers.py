@@ -1,0 +1,106 @@
+"""Members of answers, and to whom they are told: queries with equal plans share one answer.
+
+A tuple of an answer that several queries share is evaluated, kept and written once, under the number of the answer; who
+assembles the fragments fans it out to those queries of which somebody wants to hear.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from streaming.operators.runs import expand
+from streaming.operators.spatial_join import Pairs
+from streaming.results import ENTERED, MOVED
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
+
+    `query` is the number of an answer, or under which number it is told. `sign`, `reason` and `distance` are arrays
+    of the same length, or one value for all.
+    """
+
+    key: np.ndarray
+    query: np.ndarray
+    partner: np.ndarray
+    distance: np.ndarray | float = np.nan
+    sign: np.ndarray | int = ENTERED
+    reason: np.ndarray | int = MOVED
+
+    @classmethod
+    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
+        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
+        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
+
+    def take(self, rows: np.ndarray) -> "Answers":
+        """Return the members at positions or of a mask."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
+
+    def joined(self, others: "Answers") -> "Answers":
+        """Return these members and others, whose distances are arrays, ordered by key."""
+        columns = ("key", "query", "partner", "distance")
+        both = Answers(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in columns))
+        return both.take(np.argsort(both.key, kind="stable"))
+
+
+@dataclass(frozen=True)
+class Audience:
+    """To whom answers are told.
+
+    Parameters
+    ----------
+    answer, name : ndarray of int64, shape (N,)
+        Answers, ascending, and under which number their tuples are told: that of a query, or the answer's own.
+    shared : dict of int to tuple of int
+        The queries of each answer that is told under its own number.
+    """
+
+    answer: np.ndarray
+    name: np.ndarray
+    shared: dict[int, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, ids: np.ndarray, answer_of: np.ndarray, apart: np.ndarray) -> "Audience":
+        """Return the audience of queries.
+
+        Parameters
+        ----------
+        ids, answer_of : ndarray of int64, shape (Q,)
+            Queries and their answers.
+        apart : ndarray of int64
+            Queries that are told by themselves, since they do not hold what the others hold that share their answer.
+        """
+        alone = np.isin(ids, apart)
+        order = np.argsort(answer_of[~alone], kind="stable")
+        queries = ids[~alone][order]
+        answer, start, count = np.unique(answer_of[~alone][order], return_index=True, return_counts=True)
+        several = np.flatnonzero(count > 1)
+        shared = {
+            number: tuple(queries[first : first + size].tolist())
+            for number, first, size in zip(*(part[several].tolist() for part in (answer, start, count)), strict=True)
+        }
+        answers = np.r_[answer, answer_of[alone]]
+        names = np.r_[np.where(count > 1, answer, queries[start]), ids[alone]]
+        order = np.argsort(answers, kind="stable")
+        return cls(answers[order], names[order], shared)
+
+    def told(self, answers: Answers) -> Answers:
+        """Return members of answers under the numbers under which they are told."""
+        start = np.searchsorted(self.answer, answers.query, "left")
+        count = np.searchsorted(self.answer, answers.query, "right") - start
+        if (count == 1).all():
+            return replace(answers, query=self.name[start])
+        row, position = expand(start, count)
+        return replace(answers.take(row), query=self.name[position])
+
+    def names_of(self, answers: np.ndarray) -> np.ndarray:
+        """Return all numbers under which some answers are told."""
+        return self.name[np.isin(self.answer, answers)]
+
+    def shared_in(self, names: np.ndarray) -> dict[int, tuple[int, ...]]:
+        """Return the queries of those shared answers that occur among numbers."""
+        if not self.shared:
+            return {}
+        return {name: self.shared[name] for name in np.unique(names).tolist() if name in self.shared}

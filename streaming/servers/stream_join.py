@@ -246,6 +246,8 @@ class _Scene:
         query = self._queries[query]
         reason = reasons(query, fate, self.orders.before, self.orders.applied)
         tell = (sign != STAYED) | self.touched[row] | self.touched[partner]
+        # An edit may have a pair measured that was not, or in another way.
+        tell |= np.isin(query, self.orders.applied.changed) & ~np.isnan(measured)
         key_hash = self.known.key_hash
         return Answers(key_hash[row], query, key_hash[partner], measured, sign, reason).take(tell)
 

@@ -15,6 +15,7 @@ import shapely
 from streaming.elements import stream_number
 from streaming.operators.boxes import in_plane
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
@@ -101,7 +102,14 @@ class StreamJoins:
             groups.setdefault(_way(plan), []).append(query)
         self._groups = [_Group([plans[query] for query in group], np.array(group), space) for group in groups.values()]
 
-    def pairs(self, elements: Elements, key_hash: np.ndarray, left: np.ndarray, right: np.ndarray) -> Meetings:
+    def pairs(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        failures: Failures | None = None,
+    ) -> Meetings:
         """Return the pairs of elements that satisfy the joins; an object is none with itself.
 
         Parameters
@@ -111,6 +119,8 @@ class StreamJoins:
             Of the elements.
         left, right : ndarray of int64
             Rows of the elements that are looked at as elements of a join's stream, and as their partners.
+        failures : Failures, optional
+            Is told of user-defined filters that fail, by the positions of their queries.
 
         Returns
         -------
@@ -126,7 +136,10 @@ class StreamJoins:
             if group.partner_stream not in partners:
                 chosen = right[elements.stream[right] == group.partner_stream]
                 partners[group.partner_stream] = _Partners(elements, chosen, self.space)
-            found.append(group.pairs(elements, key_hash, rows, partners[group.partner_stream]))
+            failed = Failures()
+            found.append(group.pairs(elements, key_hash, rows, partners[group.partner_stream], failed))
+            if failures is not None:
+                failures.add(failed, group.queries)
         return Meetings.together(found)
 
 
@@ -140,7 +153,7 @@ class _Group:
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
 
-    def pairs(self, elements, key_hash, rows, partners):
+    def pairs(self, elements, key_hash, rows, partners, failures):
         comparison = Comparison(self.plans[0], self.space, partners)
         at, feature = comparison.pairs(elements, rows)
         row, partner = rows[at], partners.rows[feature]
@@ -150,32 +163,38 @@ class _Group:
             return Meetings.none(self.space)
         distance = comparison.distances(elements, row, feature)
         reach = comparison.reach(elements.bounds[row])
-        pair, query = self._passing(elements, row, partners.rows[feature])
+        pair, query = self._passing(elements, row, partners.rows[feature], failures)
         partner = partners.rows[feature][pair]
         return Meetings(row[pair], self.queries[query], partner, distance[pair], reach[pair])
 
-    def _passing(self, elements, row, partner):
+    def _passing(self, elements, row, partner, failures):
         """Return (pair, position in `plans`) of the pairs whose elements pass the filters of a join."""
         rows, place = np.unique(row, return_inverse=True)
-        found, query = self._elements.match(_at(elements, rows))
+        found, query = self._elements.match(_at(elements, rows), failures)
         start, stop = np.searchsorted(found, place, "left"), np.searchsorted(found, place, "right")
         pair, position = expand(start, stop - start)
         query = query[position]
         if self._choosy:
-            rows, place = np.unique(partner, return_inverse=True)
-            found, passing = self._partners.match(_at(elements, rows))
-            keep = find(found * len(self.plans) + passing, place[pair] * len(self.plans) + query)[1]
+            rows, place = np.unique(partner[pair], return_inverse=True)
+            failed = Failures()
+            found, passing = self._partners.match(_at(elements, rows), failed)
+            # A filter of partners judges them for all joins; those without a pair have lost nothing.
+            for number in np.intersect1d(list(failed.errors), query):
+                failures.note(query[query == number], failed.errors[int(number)])
+            keep = find(found * len(self.plans) + passing, place * len(self.plans) + query)[1]
             pair, query = pair[keep], query[keep]
-        return self._judged(elements, row, partner, pair, query)
+        return self._judged(elements, row, partner, pair, query, failures)
 
-    def _judged(self, elements, row, partner, pair, query):
+    def _judged(self, elements, row, partner, pair, query, failures):
         """Drop the pairs that do not pass the pair filters of their join."""
         keep = np.ones(len(pair), dtype=bool)
         for number, plan in enumerate(self.plans):
             mine = np.flatnonzero(query == number) if plan.partners.pair_filters else np.empty(0, np.int64)
             for entry in plan.partners.pair_filters:
                 batches = elements.batch(row[pair[mine]]), elements.batch(partner[pair[mine]])
-                keep[mine] = evaluate_pair(entry.udf, *batches, entry.argument).passes
+                judged = evaluate_pair(entry.udf, *batches, entry.argument)
+                failures.note(query[mine], judged.error)
+                keep[mine] = judged.passes
                 mine = mine[keep[mine]]
         return pair[keep], query[keep]
 

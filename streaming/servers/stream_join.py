@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach
@@ -128,7 +129,7 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     fate = fates(known, gone["key_hash"].to_numpy(), orders.after, orders.applied, orders.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, inbox.present["key_hash"].to_numpy())[0]] = True
-    scene = _Scene(known, cold, fate, touched, orders, place)
+    scene = _Scene(known, cold, fate, touched, orders, place, Failures())
 
     old, rest = scene.old_answers(state)
     new, held, told = scene.evaluate()
@@ -142,7 +143,8 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     snapshots = writer.snapshots(state, orders.applied.snapshots)
     cold, objects = cold.compacted(scene.objects)
     counters = {"results": sum(table.num_rows for table in rows)}
-    return replace(state, objects=objects, cold=cold), Results(pa.concat_tables(rows), snapshots, counters)
+    results = Results(pa.concat_tables(rows), snapshots, counters, scene.failures.errors)
+    return replace(state, objects=objects, cold=cold), results
 
 
 def _elements(objects, cold, space):
@@ -178,6 +180,7 @@ class _Scene:
     touched: np.ndarray
     orders: Orders
     place: Place
+    failures: Failures
 
     @functools.cached_property
     def stays(self):
@@ -226,7 +229,10 @@ class _Scene:
         elements = Elements(
             objects.stream, objects.bounds, lambda rows: self.cold.take(objects.take(rows)), self.cold.has_geometries
         )
-        return _members(joins.pairs(elements, objects.key_hash, left, right), objects, ids, self.place)
+        failed = Failures()
+        meetings = joins.pairs(elements, objects.key_hash, left, right, failed)
+        self.failures.add(failed, ids)
+        return _members(meetings, objects, ids, self.place)
 
     def changes(self, old, new, held):
         """Compare the pairs told so far with those to tell now; return the tuples to tell."""
@@ -285,7 +291,9 @@ def _passing(passing, scene):
     both = known.followed(objects)
     elements = Elements(both.stream, both.bounds, lambda rows: cold.take(both.take(rows)), cold.has_geometries)
     left, right = np.arange(len(known), len(both)), np.arange(len(known))
-    meetings = after.stream_joins.pairs(elements, both.key_hash, left, right)
+    failed = Failures()
+    meetings = after.stream_joins.pairs(elements, both.key_hash, left, right, failed)
+    scene.failures.add(failed, after.stream_ids)
     meetings = meetings.take(~after.stream_joins.keeps[meetings.query])
     answers = _members(meetings, both, after.stream_ids, scene.place)
     mine = answers.sign != STAYED

@@ -75,3 +75,18 @@ def test_a_join_is_named_for_the_filters_of_features_and_of_pairs(acme, engine, 
     fragments = engine.run([ship()], control + [register(query, plan) for query, plan in plans.items()])
     assert failures(fragments) == {(1, 1): ERROR}
     assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 1): ERROR}
+
+
+@pytest.mark.parametrize("place", ["filters", "pair_filters"])
+def test_a_join_with_a_stream_is_named_for_the_filters_of_partners_and_of_pairs(acme, engine, place):
+    ships = {"stream": "ships", "predicate": "intersects"}
+    plans = {
+        1: {"kind": "join", "join": {**ships, place: [{"udf": "picky"}]}},
+        2: {"kind": "join", "join": ships},
+        3: {"kind": "join", "join": {**ships, place: [{"udf": "picky"}]}, "area": FAR},
+        4: {"kind": "join", "join": ships, **PICKY},
+    }
+    other = ("ships", 0, box_elements("ships", ["t"], [1], [[1.0, 1.0, -math.inf, 1.0, 1.0, math.inf]], [{}]))
+    fragments = engine.run([ship(), other], [register(query, plan) for query, plan in plans.items()])
+    assert failures(fragments) == {(1, 1): ERROR, (4, 1): ERROR}
+    assert failures(engine.run([], [])) == {}

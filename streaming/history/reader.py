@@ -43,6 +43,10 @@ class History:
         """Return the streams of which parts are stored."""
         return stream_names(self.folder)
 
+    def pending(self) -> int:
+        """Return the number of elements that are not in parts yet, of all streams."""
+        return sum(one.rows for one in pending_of(self.folder))
+
     def collect(self, stream: str, condition: pc.Expression, span: Span, take: Callable[[pa.Table], None]) -> None:
         """Hand stored elements of a stream on, in no order.
 

@@ -133,7 +133,7 @@ class Registry:
         """Return the features with which a query's objects are paired; none if it is no join, or does not run."""
         registration = self.registrations.get(query)
         plan = registration.plan if registration else None
-        return self.features(plan.partners.name) if isinstance(plan, JoinPlan) else Features.none(self.space)
+        return self.features(plan.partners.layer) if isinstance(plan, JoinPlan) else Features.none(self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -264,7 +264,7 @@ class _Change:
     def _touch_joins(self, layer):
         for query, registration in self.registrations.items():
             plan = registration.plan
-            if isinstance(plan, JoinPlan) and plan.partners.name == layer:
+            if isinstance(plan, JoinPlan) and plan.partners.layer == layer:
                 self._touched[query] = None
 
     def _drop_stream(self, entry, _):
@@ -275,7 +275,6 @@ class _Change:
 
 
 def _check_partners(plan):
-    if isinstance(plan, JoinPlan) and plan.partners.source != "layer":
-        raise InvalidPlan(
-            f"the partners of a join must be a layer; got the {plan.partners.source} {plan.partners.name!r}"
-        )
+    if isinstance(plan, JoinPlan) and plan.partners.source == "stream":
+        rule = "the partners of a join must be a layer, or stored"
+        raise InvalidPlan(f"{rule}; got the {plan.partners.source} {plan.partners.name!r}")

@@ -45,7 +45,8 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
     # Spark collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
     gc.freeze()
     known = parse_space(space)
-    return Layout(Store(Path(root), known, Path(layers)), partitions, regions, Writer(Path(history), known))
+    store = Store(Path(root), known, Path(layers), Path(history))
+    return Layout(store, partitions, regions, Writer(Path(history), known))
 
 
 @lru_cache(maxsize=8)

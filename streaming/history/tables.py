@@ -29,6 +29,7 @@ from streaming.plans import JoinPlan, parse_plan
 from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")
+BY_KEY, BY_TIME = ("key", "time_us"), ("time_us", "key")
 # A join compares so many rows of the left table at a time.
 CHUNK = 8_192
 # `disjoint` looks at every pair at once.
@@ -135,7 +136,7 @@ class Tables:
         if table.source == "layer":
             rows = self._features(table)
             return _cut([rows.filter(pc.equal(rows["key"], key))], limit)
-        return self._stored(table, pc.field("key") == key, EVER, limit, newest=True)
+        return self._stored(table, pc.field("key") == key, EVER, _Collected(self.space, limit, BY_KEY, True), few=True)
 
     def query_by_box(
         self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
@@ -156,7 +157,12 @@ class Tables:
         box = self.space.whole() if box is None else np.asarray(box, dtype=np.float64)
         if table.source == "layer":
             return _cut([self._inside(self._features(table), box)], limit)
-        return self._stored(table, meets(box, self.space) & within(span), span, limit, box)
+        collected = _Collected(self.space, limit, BY_KEY)
+        return self._stored(table, meets(box, self.space) & within(span), span, collected, box)
+
+    def newest(self, table: Table, limit: int) -> Found:
+        """Return the newest stored elements of a stream, in the order of time, then key."""
+        return self._stored(table, pc.scalar(True), EVER, _Collected(self.space, limit, BY_TIME, True))
 
     def join(
         self,
@@ -235,15 +241,14 @@ class Tables:
             rule = f"a join must compare at most {self.most_rows:,} rows of a table: give a smaller box or span"
             raise InvalidQuestion(f"{rule}; got more of the {table.source} {table.name!r}")
 
-    def _stored(self, table, condition, span, limit, box=None, newest=False):
+    def _stored(self, table, condition, span, collected, box=None, few=False):
+        def take(rows):
+            self.turn(rows.num_rows)
+            collected.take(rows if box is None else self._inside(rows, box))
+
         def ask():
-            collected = _Collected(self.space, limit, newest)
-
-            def take(rows):
-                self.turn(rows.num_rows)
-                collected.take(rows if box is None else self._inside(rows, box))
-
-            self.history.collect(table.name, condition, span, take)
+            collected.begin()
+            self.history.collect(table.name, condition, span, take, few)
             return collected.found()
 
         return asked(ask)
@@ -271,11 +276,15 @@ def _layer_rows(root, name, version, space):
 
 
 class _Collected:
-    """Keeps the first rows of many by key and time, or the newest, and whether there were more."""
+    """Keeps the first rows of many in an order, or the last, and whether there were more."""
 
-    def __init__(self, space, limit, newest):
-        self._limit, self._newest, self._rows = limit, newest, 0
-        self._tables, self._more = [row_schema(space).empty_table()], False
+    def __init__(self, space, limit, order, last=False):
+        self._limit, self._order, self._last = limit, order, last
+        self._none = row_schema(space).empty_table()
+
+    def begin(self):
+        """Forget what was taken."""
+        self._tables, self._rows, self._more = [self._none], 0, False
 
     def take(self, rows):
         """Take some more rows."""
@@ -287,17 +296,17 @@ class _Collected:
 
     def found(self):
         """Return the rows that are kept."""
-        found = _cut(self._tables, self._limit, self._newest)
+        found = _cut(self._tables, self._limit, self._order, self._last)
         return replace(found, truncated=found.truncated or self._more)
 
 
-def _cut(tables, limit, newest=False):
+def _cut(tables, limit, order=BY_KEY, last=False):
     """Return rows in order, and no more of them than the limit."""
     rows = pa.concat_tables(tables)
-    rows = rows.sort_by([("key", "ascending"), ("time_us", "ascending")])
+    rows = rows.sort_by([(name, "ascending") for name in order])
     if limit is None or rows.num_rows <= limit:
         return Found(rows, False)
-    return Found(rows.slice(rows.num_rows - limit) if newest else rows.slice(0, limit), True)
+    return Found(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
 
 
 def _boxes(rows, space):

@@ -351,4 +351,4 @@ def _answer_number(text):
 
 def _layer_of(plan):
     """Return the name of the layer that a plan joins with, None where it joins with none."""
-    return plan.partners.name if isinstance(plan, JoinPlan) and plan.partners.source == "layer" else None
+    return plan.partners.layer if isinstance(plan, JoinPlan) and not _joins_stream(plan) else None

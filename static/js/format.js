@@ -62,6 +62,20 @@ export function utcTime(ms) {
   return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC` : NONE;
 }
 
+/** A span of time in UTC, the day once where it is one: "2026-11-21 10:00:00 to 11:00:00 UTC". */
+export function utcSpan(fromMs, toMs) {
+  const [from, to] = [utcTime(fromMs), utcTime(toMs)];
+  if (from === to) return to;
+  return `${from.replace(" UTC", "")} to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to}`;
+}
+
+/** Date and time in a time zone; the browser's own where none is given. */
+export function localTime(ms, timeZone) {
+  if (!Number.isFinite(ms)) return NONE;
+  const date = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeZone }).format(ms);
+  return `${date} ${localClock(ms, timeZone)}`;
+}
+
 /** Hours, minutes and seconds in a time zone; the browser's own where none is given. */
 export function localClock(ms, timeZone) {
   const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone };

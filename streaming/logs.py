@@ -111,8 +111,9 @@ def control_entry(op: str, **entry: Any) -> dict[str, str]:
     """Return the fields of a control entry, to be appended with XADD.
 
     The entries are ``register`` (query, revision, plan; also an edit: a revision not above the known one changes
-    nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us), ``stream`` (stream, ttl_s),
-    ``drop_stream`` (stream), ``layer`` (layer, version; its files are there) and ``drop_layer`` (layer).
+    nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us), ``stream`` (stream, ttl_s,
+    stored: whether its elements are), ``drop_stream`` (stream), ``layer`` (layer, version; its files are there) and
+    ``drop_layer`` (layer).
     """
     return {"entry": json.dumps({"op": op, **entry})}
 

@@ -32,6 +32,8 @@ class EngineSettings:
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
     layers_dir : Path
         The stored layers (``LOOKOUT_LAYERS_DIR``, ``layers`` in `home`); the web application writes them.
+    history_dir : Path
+        The stored elements of streams (``LOOKOUT_HISTORY_DIR``, ``history`` in `home`).
     master : str
         Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2]``).
     max_blocks : int
@@ -51,6 +53,7 @@ class EngineSettings:
     regions: int = 4
     state_dir: Path = Path("var/engine/earth")
     layers_dir: Path = Path("var/layers")
+    history_dir: Path = Path("var/history")
     master: str = "local[2]"
     max_blocks: int = 64
     driver_memory: str = "1g"
@@ -87,6 +90,7 @@ class EngineSettings:
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
             layers_dir=layers_dir(given, home),
+            history_dir=history_dir(given, home),
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
@@ -98,6 +102,11 @@ class EngineSettings:
 def layers_dir(environ: Mapping[str, str], home: Path) -> Path:
     """Return the folder of the stored layers: what the environment says, else ``layers`` in the state folder."""
     return Path(environ.get("LOOKOUT_LAYERS_DIR") or home / "layers").expanduser().absolute()
+
+
+def history_dir(environ: Mapping[str, str], home: Path) -> Path:
+    """Return the folder of the stored elements: what the environment says, else ``history`` in the state folder."""
+    return Path(environ.get("LOOKOUT_HISTORY_DIR") or home / "history").expanduser().absolute()
 
 
 def redis_url(environ: Mapping[str, str], home: Path) -> str:

@@ -34,12 +34,12 @@ def withdraw_space(name: str) -> None:
 
 
 def publish(stream: Stream) -> None:
-    """Tell the gateway how to run a stream, if it does not know, and the engine how long its objects live."""
+    """Tell the gateway how to run a stream, if it does not know, and the engine what becomes of its objects."""
     document = json.dumps(stream.definition())
     if client().hget(STREAMS_KEY, stream.name) != document.encode():
         client().hset(STREAMS_KEY, stream.name, document)
         client().publish(STREAMS_CHANNEL, stream.name)
-    log(stream.space_id).send("stream", stream=stream.name, ttl_s=stream.ttl_s)
+    log(stream.space_id).send("stream", stream=stream.name, ttl_s=stream.ttl_s, stored=stream.stored)
 
 
 def withdraw(name: str, space: str) -> None:

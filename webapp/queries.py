@@ -72,7 +72,8 @@ def _checked(document, stream):
 
 def _check_partners(partners, space):
     """Raise Refused where the layer or stream to join with does not lie in a space."""
-    there = {"layer": space.layers, "stream": space.streams}[partners.source]
+    stored = space.streams.filter(stored=True)
+    there = {"layer": space.layers, "stream": space.streams, "stored": stored}[partners.source]
     if not there.filter(name=partners.name).exists():
         what = f"join: in {space.name}, {partners.source}"
         raise Refused(partners.source, _must_be_one_of(what, there, partners.name))
@@ -195,8 +196,10 @@ def _revise(query):
 
 def _send(query, was_shared=False):
     """Announce a change, and have a task tell the engine of it."""
-    from webapp.tasks import cancel_query, register_query  # the tasks import this module's models
+    from webapp.tasks import cancel_query, register_query, take_snapshots  # the tasks import this module's models
 
     task = register_query if query.should_run else cancel_query
+    if query.should_run and "stored" in query.plan.get("join", {}):
+        transaction.on_commit(take_snapshots.delay)
     transaction.on_commit(lambda: announce([query], was_shared))
     transaction.on_commit(lambda: task.delay(query.pk))

@@ -13,6 +13,7 @@ variable                  default                         what
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
+``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import environ
 
-from streaming.settings import layers_dir, redis_url
+from streaming.settings import history_dir, layers_dir, redis_url
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -35,6 +36,7 @@ PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
+HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")
@@ -124,6 +126,8 @@ CELERY_BEAT_SCHEDULE = {
     "settle-late": {"task": "webapp.tasks.settle_late", "schedule": 2.0, "options": {"expires": 2}},
     "record-events": {"task": "webapp.tasks.record_events", "schedule": 2.0, "options": {"expires": 2}},
     "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
+    "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
+    "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 
@@ -197,6 +201,13 @@ LAYER_VERSIONS_KEPT = 3
 LAYER_VERSION_LIFE_S = 600.0
 # Of features that a web process keeps in memory to draw them.
 LAYER_CACHE_BYTES = 512 << 20
+# Limits of a question to a table: its time, the bytes of its answer, the rows of each table that a join compares. The
+# keeping of the history has its time, too.
+TABLE_ANSWER_S = 10.0
+TABLE_ANSWER_BYTES = 4 << 20
+TABLE_JOIN_ROWS = 200_000
+TABLE_QUESTIONS_AT_ONCE = 8
+HISTORY_UPKEEP_S = 40.0
 # How long a task waits for the engine to acknowledge a query, and how long a web process may be silent.
 ACK_TIMEOUT_S = 10.0
 WEB_PROCESS_TTL_S = 15

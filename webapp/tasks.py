@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from streaming.layers import Wanted
 from streaming.logs import LogNames
-from webapp import layers, liveness, recording
+from webapp import history, layers, liveness, recording
 from webapp.control import Acknowledgement, engine_epoch, recent_answers, tell_engine
 from webapp.definitions import republish
 from webapp.models import Layer, Query, Space
@@ -119,6 +119,18 @@ def retire_imports() -> int:
     ended = layers.retire_imports()
     layers.catch_up()
     return ended
+
+
+@shared_task
+def keep_history() -> None:
+    """Remove what is too old of the history, and merge its small files."""
+    history.maintain(settings.HISTORY_UPKEEP_S)
+
+
+@shared_task
+def take_snapshots() -> int:
+    """Make snapshots of the stored elements with which streams are joined; return the number of streams."""
+    return history.take_snapshots()
 
 
 @shared_task

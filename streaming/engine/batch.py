@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from streaming.elements import from_ipc, stream_number, to_ipc
 from streaming.engine.store import Store
+from streaming.history.writer import Turn, Writer
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
 from streaming.servers import home, region
@@ -30,11 +31,14 @@ class Layout:
     store : Store
     partitions, regions : int
         Of the ingest log, and of the space.
+    history : Writer
+        Of what regions store.
     """
 
     store: Store
     partitions: int
     regions: int
+    history: Writer
 
     @property
     def partitioner(self) -> GridPartitioner:
@@ -114,6 +118,8 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     after, applied = store.applied(batch, control)
     inbox = region.Inbox(*(_opened(letters, name, store.space) for name in TABLES))
     state, results = region.step(store.region(number, batch), inbox, before, after, applied)
+    turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
+    layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
     store.save_region(number, batch, state)
     if number == 0 and after is not before:
         store.save_registry(batch, after)
@@ -121,7 +127,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     for name in ("elements", "stale"):
         counters[name] = sum(head.get(name, 0) for head in heads)
     return Fragment(
-        store.epoch(),
+        turn.epoch,
         batch,
         number,
         layout.regions,

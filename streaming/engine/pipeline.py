@@ -62,6 +62,7 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
         "layers_dir": str(settings.layers_dir),
+        "history_dir": str(settings.history_dir),
         "space": space_text(settings.space),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
@@ -97,5 +98,5 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
 
 def _layout(settings):
     """Return what returns the layout in whatever process it is called."""
-    folders = str(settings.state_dir), str(settings.layers_dir)
+    folders = str(settings.state_dir), str(settings.layers_dir), str(settings.history_dir)
     return partial(layout_of, *folders, space_text(settings.space), settings.partitions, settings.regions)

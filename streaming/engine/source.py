@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streaming.engine.batch import Block, Layout, home_task
 from streaming.engine.store import Store
+from streaming.history.writer import Writer
 from streaming.logs import FIRST, LogNames
 from streaming.spaces import parse_space
 
@@ -32,20 +33,22 @@ MOST_CONTROL_ENTRIES = 10_000
 
 
 @lru_cache(maxsize=8)
-def layout_of(root: str, layers: str, space: str, partitions: int, regions: int) -> Layout:
+def layout_of(root: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
     """Return this process's layout of an engine; its store remembers the newest states between tasks.
 
     Parameters
     ----------
-    root, layers : str
-        The folders of the state and of the layers.
+    root, layers, history : str
+        The folders of the state, of the layers and of the stored elements.
     space : str
         The JSON text of the engine's space.
     partitions, regions : int
     """
     # Spark collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
     gc.freeze()
-    return Layout(Store(Path(root), parse_space(space), Path(layers)), partitions, regions)
+    known = parse_space(space)
+    store = Store(Path(root), known, Path(layers), Path(history))
+    return Layout(store, partitions, regions, Writer(Path(history), known))
 
 
 @lru_cache(maxsize=8)
@@ -87,7 +90,8 @@ class LogReader(DataSourceStreamReader):
     """Plans micro-batches over the logs; an offset is the last entry's id of each log."""
 
     def __init__(self, options: dict) -> None:
-        self.url, self.root, self.layers = options["redis_url"], options["state_dir"], options["layers_dir"]
+        self.url = options["redis_url"]
+        self.folders = options["state_dir"], options["layers_dir"], options["history_dir"]
         self.space = options["space"]
         self.names = LogNames(parse_space(self.space).name)
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
@@ -129,7 +133,7 @@ class LogReader(DataSourceStreamReader):
 
     def read(self, span: Span) -> Iterator[pa.RecordBatch]:
         """Run one home server on its span; yield its letters."""
-        layout = layout_of(self.root, self.layers, self.space, self.partitions_count, self.regions)
+        layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
         control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
         blocks = (
             Block(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])

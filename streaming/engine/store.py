@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
+from streaming.history.snapshots import snapshots
 from streaming.layers.store import LayerStore
 from streaming.operators.features import Features
+from streaming.plans.queries import STORED_PREFIX
 from streaming.servers.home import Home
 from streaming.servers.objects import Cold, Objects, Segment
 from streaming.servers.region import Region
@@ -68,13 +70,14 @@ class Store:
     root : Path
         Made if it is not there.
     space : Space
-    layers : Path, optional
-        Where the versions of layers are kept.
+    layers, history : Path, optional
+        Where the versions of layers are kept, and the snapshots of stored elements.
     """
 
-    def __init__(self, root: Path, space: Space, layers: Path | None = None) -> None:
+    def __init__(self, root: Path, space: Space, layers: Path | None = None, history: Path | None = None) -> None:
         self.root, self.space = root, space
         self._layers = LayerStore(layers or root / "layers")
+        self._snapshots = snapshots(history or root / "history", space)
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
@@ -98,7 +101,7 @@ class Store:
         versions = self._features.setdefault(layer, {})
         if version not in versions:
             try:
-                table = self._layers.read(layer, version, self.space)
+                table = self._read(layer, version)
             except LookoutError as error:
                 logger.error("joins with the layer %s have no answers: %s", layer, error)
                 return Features.none(self.space)
@@ -106,6 +109,11 @@ class Store:
             for old in sorted(versions)[:-VERSIONS_KEPT]:
                 del versions[old]
         return versions[version]
+
+    def _read(self, layer, version):
+        stream = layer.removeprefix(STORED_PREFIX)
+        store = self._layers if stream == layer else self._snapshots
+        return store.read(stream, version, self.space)
 
     def registry(self, batch: int) -> Registry:
         """Return the registry before `batch`; it has a version only for the batches that changed it."""

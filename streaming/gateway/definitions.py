@@ -12,12 +12,12 @@ from streaming.gateway.transports import make_transport
 from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
-_OPTIONAL = ("enabled", "ttl_s")
+_OPTIONAL = ("enabled", "ttl_s", "stored")
 
 
 @dataclass(frozen=True)
 class StreamDefinition:
-    """A stream: where its bytes come from, what they mean, and how long its objects last without news.
+    """A stream: where its bytes come from, what they mean, and what becomes of its objects.
 
     Parameters
     ----------
@@ -27,6 +27,8 @@ class StreamDefinition:
     enabled : bool
     ttl_s : float or None
         Time to live; None for ever.
+    stored : bool
+        Whether the engine stores its elements.
     """
 
     name: str
@@ -35,6 +37,7 @@ class StreamDefinition:
     decoder: Mapping[str, Any]
     enabled: bool = True
     ttl_s: float | None = None
+    stored: bool = False
 
 
 def read_definition(payload: bytes) -> StreamDefinition:
@@ -58,8 +61,9 @@ def check_definition(definition: StreamDefinition, spaces: Mapping[str, Space]) 
     """Raise InvalidOptions unless a definition can be run in one of some spaces, given by their names."""
     if not isinstance(definition.space, str) or definition.space not in spaces:
         raise InvalidOptions(f"space must be one of {', '.join(spaces)}; got {definition.space!r}")
-    if not isinstance(definition.enabled, bool):
-        raise InvalidOptions(f"enabled must be true or false; got {definition.enabled!r}")
+    for name in ("enabled", "stored"):
+        if not isinstance(getattr(definition, name), bool):
+            raise InvalidOptions(f"{name} must be true or false; got {getattr(definition, name)!r}")
     ttl_s = definition.ttl_s
     if ttl_s is not None and (isinstance(ttl_s, bool) or not isinstance(ttl_s, int | float) or not ttl_s > 0):
         raise InvalidOptions(f"ttl_s must be null or a positive number; got {ttl_s!r}")

@@ -114,7 +114,8 @@ class Gateway:
         try:
             definition = read_definition(payload)
             check_definition(definition, {name: intake.space for name, intake in self.intakes.items()})
-            await asyncio.to_thread(self.intakes[space].log.send, "stream", stream=name, ttl_s=definition.ttl_s)
+            words = {"stream": name, "ttl_s": definition.ttl_s, "stored": definition.stored}
+            await asyncio.to_thread(self.intakes[space].log.send, "stream", **words)
             health.enter("stopped")
             if definition.enabled:
                 self._start(definition, health)

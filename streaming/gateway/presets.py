@@ -55,6 +55,9 @@ DEMO_STREAMS: list[dict[str, Any]] = [
         "space": "earth",
         "enabled": True,
         "ttl_s": 60,
+        # Some 500 elements/s: five million in three hours, below 200 MB.
+        "stored": True,
+        "retention_s": 3 * 3600,
         "transport": {"kind": "simulator", "fleet": "buses", "count": 120, "seed": 1, "step_s": 1, "pace": 4},
         "decoder": _SIMULATED,
     },

@@ -170,8 +170,9 @@ def hilbert_order(bounds: np.ndarray, space: Space) -> np.ndarray:
 
 def _cells(low, high):
     """Return the number of the cell of each interval's middle; unbounded intervals lie in the first."""
-    middle = np.where(np.isfinite(low) & np.isfinite(high), low + (high - low) / 2, -np.inf)
-    known = np.isfinite(middle)
+    known = np.isfinite(low) & np.isfinite(high)
+    middle = low.copy()
+    middle[known] += (high[known] - low[known]) / 2
     if not known.any():
         return np.zeros(len(middle), dtype=np.uint32)
     start, stop = middle[known].min(), middle[known].max()

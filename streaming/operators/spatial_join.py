@@ -99,7 +99,7 @@ class SpatialJoins:
         for query, plan in plans.items():
             groups.setdefault(_way(plan), []).append(query)
         self._groups = [
-            (Comparison(plans[queries[0]], space, features_of(plans[queries[0]].partners.name)), np.array(queries))
+            (Comparison(plans[queries[0]], space, features_of(plans[queries[0]].partners.layer)), np.array(queries))
             for queries in groups.values()
         ]
 

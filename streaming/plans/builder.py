@@ -85,21 +85,22 @@ class QueryPlanBuilder:
         *,
         layer: str | None = None,
         stream: str | None = None,
+        stored: str | None = None,
         predicate: str = "intersects",
         distance: float | None = None,
     ) -> "QueryPlanBuilder":
-        """Join the elements with the features of a layer, or the last known elements of a stream.
+        """Join the elements with the features of a layer, or with the last known or the stored elements of a stream.
 
         Parameters
         ----------
-        layer, stream : str
-            One of both.
+        layer, stream, stored : str
+            One of them.
         predicate : str
             One of `PREDICATES`.
         distance : float
             Of the predicate ``dwithin``.
         """
-        given = {"layer": layer, "stream": stream, "predicate": predicate, "distance": distance}
+        given = {"layer": layer, "stream": stream, "stored": stored, "predicate": predicate, "distance": distance}
         return self._with(kind="join", join={name: value for name, value in given.items() if value is not None})
 
     def filter_stream_by_key(self, key: str) -> "QueryPlanBuilder":

@@ -111,7 +111,7 @@ def _partners(document, space):
         raise InvalidPlan(f"join must have one of {', '.join(SOURCES)}; got {', '.join(named) or 'none'}")
     predicate = _choice(document, "predicate", PREDICATES)
     if predicate == "disjoint" and named == ["stream"]:
-        raise InvalidPlan("the partners of disjoint must be a layer; got a stream")
+        raise InvalidPlan("the partners of disjoint must be a layer, or stored; got a stream")
     if (predicate == "dwithin") != ("distance" in document):
         raise InvalidPlan(f"distance belongs to the predicate dwithin, which needs it; got {document!r:.200}")
     return Partners(

@@ -12,7 +12,9 @@ from streaming.plans.parts import Box, Enlargement, Filter, UserFilter
 KINDS = ("range", "join")
 REPORTS = ("inside", "outside")
 EMITS = ("changes", "all")
-SOURCES = ("layer", "stream")
+SOURCES = ("layer", "stream", "stored")
+# No layer's name begins so.
+STORED_PREFIX = "stored:"
 # OGC 06-103r4 (simple features), section 6.1.15; besides, the boxes alone, and a distance.
 PREDICATES = (
     "intersects",
@@ -72,8 +74,9 @@ class Partners:
 
     Parameters
     ----------
-    source : {"layer", "stream"}
-        Features of a layer, or the last known elements of a stream (which may be the query's own).
+    source : {"layer", "stream", "stored"}
+        Features of a layer, the last known elements of a stream, or the stored elements of one (which may be the
+        query's own), as of the last snapshot.
     name : str
         Of the layer or stream.
     predicate : str
@@ -96,6 +99,11 @@ class Partners:
     where: str = ""
     filters: tuple[Filter, ...] = ()
     pair_filters: tuple[UserFilter, ...] = ()
+
+    @property
+    def layer(self) -> str:
+        """The name under which the engine knows the features of a layer, or a snapshot of stored elements."""
+        return f"{STORED_PREFIX}{self.name}" if self.source == "stored" else self.name
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _complete_join(schema):
 
 
 def _complete_partners(schema):
-    """Name the partners by one of two keys, and let a distance belong to its predicate."""
+    """Name the partners by one of three keys, and let a distance belong to its predicate."""
     properties = schema["properties"]
     source, name = properties.pop("source"), properties.pop("name")
     named = {
@@ -180,7 +180,7 @@ def _complete_partners(schema):
     schema["oneOf"] = [_given(name, "string") for name in SOURCES]
     schema["allOf"] = [
         {"if": _is("dwithin"), "then": {"required": ["distance"]}, "else": {"properties": {"distance": False}}},
-        {"if": _is("disjoint"), "then": _given("layer", "string")},
+        {"if": _is("disjoint"), "then": {"properties": {"stream": {"type": "null"}}}},
     ]
 
 

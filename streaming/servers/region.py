@@ -146,7 +146,7 @@ def _fates(known, departed, after, applied, now_us):
         ttl = np.where(limited, ttl_us[np.minimum(position, len(streams) - 1)], FOREVER_US)
         fate[known.heard_us < now_us - ttl] = EXPIRED
     if applied.dropped:
-        fate[np.isin(known.stream, applied.dropped)] = DROPPED
+        fate[np.isin(known.stream, list(applied.dropped))] = DROPPED
     position, present = find(known.key_hash, departed)
     fate[position[present]] = HANDOFF
     return fate
@@ -359,7 +359,7 @@ class _Writer:
 def _passing(passing, writer, failures):
     """Report elements that a newer one superseded to the queries that want every element."""
     registry = writer.after
-    if not passing.num_rows:
+    if not passing.num_rows or registry.queries.keeps.all():
         return result_schema(registry.space).empty_table()
     objects = Objects.arrived(passing, -1)
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))

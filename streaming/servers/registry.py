@@ -58,8 +58,8 @@ class Applied:
         Queries with a new plan, and queries that ended; ascending.
     snapshots : tuple of int
         Queries whose whole answer is asked for.
-    dropped : tuple of int
-        Numbers of the streams whose objects are to leave.
+    dropped : mapping of int to str
+        The streams whose objects are to leave, by their numbers.
     now_us : int
         The latest tick; 0 without one.
     """
@@ -68,7 +68,7 @@ class Applied:
     changed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     cancelled: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     snapshots: tuple[int, ...] = ()
-    dropped: tuple[int, ...] = ()
+    dropped: Mapping[int, str] = field(default_factory=dict)
     now_us: int = 0
 
 
@@ -85,6 +85,8 @@ class Registry:
         Time-to-live by stream number; a stream that is absent keeps its objects for ever.
     layers : mapping of str to int
         The version in force of each layer that joins may use.
+    stored : mapping of int to str
+        The streams whose elements are stored, by their numbers.
     catalogue : callable
         Returns the `Features` of a layer's version.
     """
@@ -93,6 +95,7 @@ class Registry:
     registrations: Mapping[int, Registration] = field(default_factory=dict)
     ttl_us: Mapping[int, int] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
+    stored: Mapping[int, str] = field(default_factory=dict)
     catalogue: Catalogue | None = field(default=None, compare=False)
 
     @functools.cached_property
@@ -107,9 +110,13 @@ class Registry:
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
-        """Numbers of the streams of which a query wants every element, not only the newest of each object."""
+        """Numbers of the streams of which every element is wanted, not only the newest of each object.
+
+        A query wants it, or they are stored.
+        """
         plans = (registration.plan for registration in self.registrations.values())
-        return frozenset(stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all")
+        asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
+        return frozenset(asked | self.stored.keys())
 
     def compiled(self, ids: np.ndarray) -> ContinuousQueries:
         """Return some of the queries that run, ready to be matched, in the order of `ids`."""
@@ -126,7 +133,7 @@ class Registry:
         """Return the features with which a query's objects are paired; none if it is no join, or does not run."""
         registration = self.registrations.get(query)
         plan = registration.plan if registration else None
-        return self.features(plan.partners.name) if isinstance(plan, JoinPlan) else Features.none(self.space)
+        return self.features(plan.partners.layer) if isinstance(plan, JoinPlan) else Features.none(self.space)
 
     def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
@@ -137,18 +144,19 @@ class Registry:
             `self` where nothing changed.
         applied : Applied
         """
-        change = _Change(dict(self.registrations), dict(self.ttl_us), dict(self.layers))
+        change = _Change(dict(self.registrations), dict(self.ttl_us), dict(self.layers), dict(self.stored))
         for entry in entries:
             change.apply(entry, self.space)
         return self._changed(change), change.applied()
 
     def _changed(self, change):
-        if (change.registrations, change.ttl_us, change.layers) == (self.registrations, self.ttl_us, self.layers):
+        changed = {name: getattr(change, name) for name in ("registrations", "ttl_us", "layers", "stored")}
+        if all(value == getattr(self, name) for name, value in changed.items()):
             return self
         cancelled = [query for query, registration in change.registrations.items() if registration.plan is None]
         for query in cancelled[:-CANCELLED_KEPT]:
             del change.registrations[query]
-        return replace(self, registrations=change.registrations, ttl_us=change.ttl_us, layers=change.layers)
+        return replace(self, **changed)
 
     def to_json(self) -> bytes:
         """Return the registry as a JSON document; `from_json` is the inverse."""
@@ -156,7 +164,8 @@ class Registry:
             [query, registration.revision, orjson.Fragment(registration.text)]
             for query, registration in self.registrations.items()
         ]
-        return orjson.dumps({"queries": queries, "ttl_us": list(self.ttl_us.items()), "layers": self.layers})
+        numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
+        return orjson.dumps({"queries": queries, "layers": self.layers} | numbered)
 
     @classmethod
     def from_json(cls, text: bytes, space: Space, catalogue: Catalogue | None = None) -> "Registry":
@@ -166,14 +175,15 @@ class Registry:
             query: Registration.of(revision, plan and parse_plan(plan, space), space)
             for query, revision, plan in document["queries"]
         }
-        return cls(space, registrations, dict(document["ttl_us"]), document.get("layers", {}), catalogue)
+        layers, stored = document.get("layers", {}), dict(document.get("stored", ()))
+        return cls(space, registrations, dict(document["ttl_us"]), layers, stored, catalogue)
 
 
 class _Change:
     """Collects what a sequence of control entries does."""
 
-    def __init__(self, registrations, ttl_us, layers):
-        self.registrations, self.ttl_us, self.layers = registrations, ttl_us, layers
+    def __init__(self, registrations, ttl_us, layers, stored):
+        self.registrations, self.ttl_us, self.layers, self.stored = registrations, ttl_us, layers, stored
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
 
     def apply(self, entry, space):
@@ -189,7 +199,7 @@ class _Change:
             np.array(sorted(running), dtype=np.int64),
             np.array(sorted(ended), dtype=np.int64),
             tuple(self._snapshots),
-            tuple(self._dropped),
+            dict(self._dropped),
             self._now_us,
         )
 
@@ -236,6 +246,10 @@ class _Change:
             self.ttl_us.pop(number, None)
         else:
             self.ttl_us[number] = int(entry["ttl_s"] * MICROSECONDS)
+        if entry.get("stored"):
+            self.stored[number] = entry["stream"]
+        else:
+            self.stored.pop(number, None)
 
     def _layer(self, entry, _):
         """Let the joins with a layer go over to another version of it."""
@@ -250,17 +264,17 @@ class _Change:
     def _touch_joins(self, layer):
         for query, registration in self.registrations.items():
             plan = registration.plan
-            if isinstance(plan, JoinPlan) and plan.partners.name == layer:
+            if isinstance(plan, JoinPlan) and plan.partners.layer == layer:
                 self._touched[query] = None
 
     def _drop_stream(self, entry, _):
         number = stream_number(entry["stream"])
         self.ttl_us.pop(number, None)
-        self._dropped[number] = None
+        self.stored.pop(number, None)
+        self._dropped[number] = entry["stream"]
 
 
 def _check_partners(plan):
-    if isinstance(plan, JoinPlan) and plan.partners.source != "layer":
-        raise InvalidPlan(
-            f"the partners of a join must be a layer; got the {plan.partners.source} {plan.partners.name!r}"
-        )
+    if isinstance(plan, JoinPlan) and plan.partners.source == "stream":
+        rule = "the partners of a join must be a layer, or stored"
+        raise InvalidPlan(f"{rule}; got the {plan.partners.source} {plan.partners.name!r}")

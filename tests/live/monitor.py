@@ -208,7 +208,7 @@ class Monitor:
             message, table = read_frame(frame)
             rows = json_rows(table)
         if (reply := self._replies.get(message.get("id"))) and not reply.done():
-            reply.set_result(message)
+            reply.set_result(message | ({"rows": rows} if rows else {}))
         self._TAKES.get(message["type"], Monitor._take_other)(self, message, rows)
 
     def _take_hello(self, message, _):

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from streaming.plans import EMITS, PREDICATES, REPORTS
+from streaming.plans.queries import SOURCES
 from tests.strategies import corners, steps
 
 
@@ -40,12 +41,12 @@ boxes_or_null = st.one_of(st.none(), boxes)
 @st.composite
 def partners(draw):
     """Return what a join says of its partners."""
-    source = draw(st.sampled_from(["layer", "stream"]))
+    source = draw(st.sampled_from(SOURCES))
     optional = {"where": wheres, "filters": st.lists(filters, max_size=2), "pair_filters": st.lists(udfs, max_size=2)}
     document = {source: draw(texts)} | draw(st.fixed_dictionaries({}, optional=optional))
     if draw(st.booleans()):
-        document["stream" if source == "layer" else "layer"] = None
-    choices = [predicate for predicate in PREDICATES if source == "layer" or predicate != "disjoint"]
+        document[draw(st.sampled_from([other for other in SOURCES if other != source]))] = None
+    choices = [predicate for predicate in PREDICATES if source != "stream" or predicate != "disjoint"]
     predicate = draw(st.one_of(st.none(), st.sampled_from(choices), st.just("dwithin")))
     if predicate is not None:
         document["predicate"] = predicate

@@ -111,7 +111,7 @@ def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
         (lambda: SHIPS.filter_stored_by_key("a"), "come after spatial_join_with"),
         (lambda: SHIPS.filter_stored_by_where("a = 1"), "come after spatial_join_with"),
         (lambda: NEAR.filter_pairs_by_udf("x"), "come after spatial_join_with"),
-        (lambda: SHIPS.spatial_join_with(), "join must have one of layer, stream; got none"),
+        (lambda: SHIPS.spatial_join_with(), "join must have one of layer, stream, stored; got none"),
         (lambda: SHIPS.spatial_join_with(layer="a", stream="b"), "got layer, stream"),
         (lambda: SHIPS.spatial_join_with(layer="a", predicate="beside"), "predicate must be one of"),
         (lambda: SHIPS.spatial_join_with(layer="a", predicate="dwithin"), "distance belongs to"),

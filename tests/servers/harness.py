@@ -5,6 +5,7 @@ from collections import defaultdict
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
 from streaming.engine.batch import Block, Layout, home_task, region_task
 from streaming.engine.store import Store
+from streaming.history import Writer
 from streaming.layers.store import LayerStore
 from streaming.results import ENTERED, LEFT, SIGNS, STAYED, events_of
 from streaming.servers.assembler import net
@@ -17,12 +18,13 @@ class Engine:
     def __init__(self, root, partitions=2, regions=4, space=EARTH):
         self.root, self.space = root, space
         self.layers = LayerStore(root / "layers")
-        self.layout = Layout(Store(root, space), partitions, regions)
+        self.layout = Layout(Store(root, space), partitions, regions, Writer(root / "history", space))
         self.batch = 0
 
     def restart(self):
         """Forget what the process knows; the files stay."""
-        self.layout = Layout(Store(self.root, self.space), self.layout.partitions, self.layout.regions)
+        kept = self.layout
+        self.layout = Layout(Store(self.root, self.space), kept.partitions, kept.regions, kept.history)
 
     def run(self, elements, control):
         """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""

@@ -12,7 +12,7 @@ from webapp import queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
 from webapp.layers import announce
-from webapp.models import Layer
+from webapp.models import Layer, Stream
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]
@@ -61,6 +61,9 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["stream.status"] = await socket.hear("stream.status")
         await database_sync_to_async(announce)(Layer(name="squares", space_id="earth"))
         heard["layer.status"] = await socket.hear("layer.status")
+        await database_sync_to_async(Stream.objects.filter(name="ships").update)(stored=True)
+        await socket.tell("table.query", id=5, table={"stored": "ships"})
+        heard["table.rows"] = await socket.hear("table.rows", id=5)
     assert set(heard) == set(REPLIES)
     for kind, message in heard.items():
         assert set(message) == set(REPLIES[kind]), kind

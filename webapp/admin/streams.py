@@ -9,6 +9,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from streaming.logs import HEALTH_KEY
+from webapp.history import extent_in_words
 from webapp.models import Stream
 from webapp.redis import client
 
@@ -34,14 +35,17 @@ def _time(microseconds):
 class StreamAdmin(admin.ModelAdmin):
     """Streams with their health."""
 
-    list_display = ("name", "title", "space", "enabled", "transport", "decoder", "state", "rate", "malformed")
-    list_filter = ("enabled", "space", "transport", "decoder")
+    list_display = (
+        *("name", "title", "space", "enabled", "stored", "transport", "decoder", "state", "rate", "malformed"),
+    )
+    list_filter = ("enabled", "stored", "space", "transport", "decoder")
     search_fields = ("name", "title")
     actions = ("start", "stop")
-    readonly_fields = ("state", "counters", "malformed_input")
+    readonly_fields = ("kept", "state", "counters", "malformed_input")
     fieldsets = (
         (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s")}),
         ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
+        ("History", {"fields": ("stored", "retention_s", "kept")}),
         ("Health", {"fields": ("state", "counters", "malformed_input")}),
     )
 
@@ -64,6 +68,17 @@ class StreamAdmin(admin.ModelAdmin):
             stream.enabled = enabled
             stream.save()  # one by one: each is published
         self.message_user(request, f"{len(queryset)} streams {'started' if enabled else 'stopped'}", messages.SUCCESS)
+
+    def get_deleted_objects(self, objs, request):
+        """Tell, before anything is deleted, that the history goes with it."""
+        deleted, *rest = super().get_deleted_objects(objs, request)
+        kept = [f"The history of {stream.name}: {words}" for stream in objs if (words := extent_in_words(stream))]
+        return [*deleted, *kept], *rest
+
+    @admin.display(description="what is stored")
+    def kept(self, stream):
+        """What the history has of the stream on disk."""
+        return extent_in_words(stream) or "nothing yet"
 
     @admin.display(description="state")
     def state(self, stream):

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.plans import PREDICATES
+from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.queries import Refused
 
@@ -12,6 +14,7 @@ MAX_NAME_CHARACTERS = 120
 MAX_STREAMS = 32
 MAX_QUERIES = 1_000
 MAX_NUMBER = 2**53 - 1
+MAX_KEY_CHARACTERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,22 @@ def _is_names(value):
     return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
 
 
+def _is_key(value):
+    return isinstance(value, str) and 0 < len(value) <= MAX_KEY_CHARACTERS
+
+
+def _is_rows(value):
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_ROWS
+
+
+def _is_predicate(value):
+    return value in PREDICATES
+
+
+def _is_amount(value):
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
 NAME = Field(f"a text of 1 to {MAX_NAME_CHARACTERS} characters", _is_name)
 QUERY = Field("the number of a query", _is_number)
 ONE_QUERY = Field(QUERY.rule, _is_number, required=False)
@@ -66,6 +85,14 @@ PAUSED = Field("true or false", _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
 NEW_PLAN = Field(PLAN.rule, _is_object, required=False)
 
+TABLE = Field('a table, {"layer": name} or {"stored": stream}', _is_object)
+KEY = Field(f"a text of 1 to {MAX_KEY_CHARACTERS} characters", _is_key)
+ROWS = Field(f"a whole number from 1 to {MAX_ROWS}", _is_rows, required=False)
+BOX = Field(AREA.rule, _is_object, required=False)
+SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, required=False)
+PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
+DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
+
 FIELDS: dict[str, dict[str, Field]] = {
     "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
@@ -75,6 +102,17 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.snapshot": {"query": QUERY},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},
     "view.unsubscribe": {},
+    "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},
+    "table.query": {"table": TABLE, "box": BOX, "span": SPAN, "limit": ROWS},
+    "table.join": {
+        "left": TABLE,
+        "right": TABLE,
+        "box": BOX,
+        "span": SPAN,
+        "predicate": PREDICATE,
+        "distance": DISTANCE,
+        "limit": ROWS,
+    },
 }
 
 

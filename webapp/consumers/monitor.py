@@ -1,9 +1,12 @@
 """The consumer of ``/ws/monitor/``: translates messages into what `webapp.queries` and the hub do."""
 
 import asyncio
+import contextlib
 import logging
+import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,7 +16,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from streaming.spaces import EARTH, space_document
-from webapp import queries
+from webapp import history, queries
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.limits import TokenBucket
 from webapp.consumers.messages import read_document, read_fields, reference_of
@@ -29,6 +32,8 @@ logger = logging.getLogger(__name__)
 UNAUTHENTICATED, FLOODED, TOO_BIG, BROKEN = 4401, 1008, 1009, 1011
 # So many refused messages at once, and one a second in the long run, before a flood ends the connection.
 REFUSALS_BURST = 100
+# Questions to tables are answered beside everything else, so many at a time in a process.
+ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
 class Monitor(AsyncWebsocketConsumer):
@@ -37,6 +42,7 @@ class Monitor(AsyncWebsocketConsumer):
     async def __call__(self, scope, receive, send):
         """Serve the connection, and let go of all that it holds however it ends."""
         self.joined = False
+        self.questions, self.ended = set(), threading.Event()
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -169,6 +175,18 @@ class Monitor(AsyncWebsocketConsumer):
         """Close the viewport."""
         await self.viewport.show(reference, {}, "json")
 
+    async def on_table_get(self, reference, **fields):
+        """Answer what is stored under a key."""
+        await self._ask(reference, "table.get", fields)
+
+    async def on_table_query(self, reference, **fields):
+        """Answer what is stored in a box."""
+        await self._ask(reference, "table.query", fields)
+
+    async def on_table_join(self, reference, **fields):
+        """Answer which rows of two tables make pairs."""
+        await self._ask(reference, "table.join", fields)
+
     # What these are made of.
 
     def say(self, message: dict[str, Any]) -> None:
@@ -176,6 +194,27 @@ class Monitor(AsyncWebsocketConsumer):
         if message.get("id", "") is None:
             message = {key: value for key, value in message.items() if key != "id"}
         self.outbox.reply(orjson.dumps(message).decode())
+
+    async def _ask(self, reference, kind, fields):
+        """Have a question to tables answered; the connection goes on meanwhile."""
+        if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
+            rule = f"a connection may ask {settings.TABLE_QUESTIONS_AT_ONCE} questions to tables at once"
+            raise Refused("rate", f"{rule}; got one more")
+        asked = await database_sync_to_async(history.question)(kind, fields)
+        task = asyncio.create_task(self._answer(reference, asked))
+        self.questions.add(task)
+        task.add_done_callback(self.questions.discard)
+
+    async def _answer(self, reference, asked):
+        try:
+            said = await asyncio.get_running_loop().run_in_executor(ANSWERING, history.answer, asked, self.ended)
+        except Refused as refused:
+            said = {"type": "error", "code": refused.code, "message": refused.message}
+        except Exception:
+            logger.exception("a question to tables failed")
+            said = {"type": "error", "code": "table", "message": "the question could not be answered; see the log"}
+        with contextlib.suppress(Unread):
+            self.say({"id": reference, **said})
 
     def _groups(self):
         return user_group(self.user.pk), SHARED_GROUP, SPACES_GROUP, LAYERS_GROUP
@@ -230,6 +269,7 @@ class Monitor(AsyncWebsocketConsumer):
     async def _leave(self):
         """Let go of everything, whatever of it fails."""
         self.joined = False
+        self.ended.set()  # a question that is being answered ends by itself
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hubs.leave)
             stack.push_async_callback(self.viewport.close)

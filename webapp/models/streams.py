@@ -1,12 +1,14 @@
 """Streams: where elements come from, and how their bytes are read."""
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from streaming.errors import InvalidOptions
 from webapp.models.spaces import EARTH, Space
 
+# A thousand years: beyond, there are no dates.
+MAX_RETENTION_S = 1000 * 366 * 86_400
 NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
 
 
@@ -36,6 +38,18 @@ class Stream(models.Model):
         blank=True,
         validators=[MinValueValidator(1)],
         help_text="An object unheard of for so long leaves every answer; empty: never.",
+    )
+    stored = models.BooleanField(
+        "store elements",
+        default=False,
+        help_text="Every element goes to the history; otherwise only the last of each object is known.",
+    )
+    retention_s = models.FloatField(
+        "retention [s]",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
+        help_text="Stored elements that are older are removed, a file at a time; empty: never. A day is 86400.",
     )
     transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
     transport_options = models.JSONField("transport options", default=dict, blank=True)
@@ -70,6 +84,7 @@ class Stream(models.Model):
             "space": self.space_id,
             "enabled": self.enabled,
             "ttl_s": self.ttl_s,
+            "stored": self.stored,
             "transport": {"kind": self.transport, **self.transport_options},
             "decoder": {"kind": self.decoder, **self.decoder_options},
         }
@@ -77,7 +92,7 @@ class Stream(models.Model):
     def summary(self) -> dict:
         """Return what clients are told of this stream."""
         summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
-        return summary | {"space": self.space_id}
+        return summary | {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
 
     def _option_errors(self, field: str) -> dict[str, str]:
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""

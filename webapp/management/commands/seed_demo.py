@@ -29,6 +29,8 @@ class Command(BaseCommand):
             icon=preset["icon"],
             enabled=preset["enabled"],
             ttl_s=preset["ttl_s"],
+            stored=preset.get("stored", False),
+            retention_s=preset.get("retention_s"),
             transport=transport.pop("kind"),
             transport_options=transport,
             decoder=decoder.pop("kind"),

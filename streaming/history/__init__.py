@@ -1,0 +1,26 @@
+"""The history: stored elements of streams, and questions to them and to layers.
+
+References
+----------
+BBoxDB Streams (2022), sections 3.2 and 4.1: what is stored of a stream is a table like any other.
+"""
+
+from streaming.history.errors import InvalidQuestion
+from streaming.history.reader import EVER, History
+from streaming.history.tables import Found, Table, Tables, joined_schema, layer, parse_table, stored
+from streaming.history.writer import Turn, Writer
+
+__all__ = [
+    "EVER",
+    "Found",
+    "History",
+    "InvalidQuestion",
+    "Table",
+    "Tables",
+    "Turn",
+    "Writer",
+    "joined_schema",
+    "layer",
+    "parse_table",
+    "stored",
+]

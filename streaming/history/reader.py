@@ -1,0 +1,132 @@
+"""The history of a space, read: every stored element once, parts and pending files alike."""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from streaming.elements import from_ipc
+from streaming.history.files import Part, covers, days_of, in_force, parts_of, pending_of, stream_names
+from streaming.history.rows import days, part_schema, rows_of, stored, waiting_schema
+from streaming.spaces import Space
+
+Answer = TypeVar("Answer")
+Span = tuple[int | None, int | None]
+EVER: Span = (None, None)
+# Files that a list names may have been merged when they are to be read: then there is a new list.
+ATTEMPTS = 5
+
+
+class Moved(Exception):
+    """A file has gone since it was listed: what it held is in another one, or is not kept any more."""
+
+
+class History:
+    """The stored elements of a space's streams.
+
+    Parameters
+    ----------
+    root : Path
+    space : Space
+    """
+
+    def __init__(self, root: Path, space: Space) -> None:
+        self.folder, self.space = Path(root) / space.name, space
+
+    def streams(self) -> list[str]:
+        """Return the streams of which parts are stored."""
+        return stream_names(self.folder)
+
+    def pending(self) -> int:
+        """Return the number of elements that are not in parts yet, of all streams."""
+        return sum(one.rows for one in pending_of(self.folder))
+
+    def collect(self, stream: str, condition: pc.Expression, span: Span, take: Callable[[pa.Table], None]) -> None:
+        """Hand stored elements of a stream on, in no order.
+
+        Parameters
+        ----------
+        stream : str
+        condition : pyarrow.compute.Expression
+            Over the columns of `rows.part_schema`.
+        span : (int or None, int or None)
+            Of event times in microseconds, both ends included, by which days are left out; the condition is to say it,
+            too.
+        take : callable
+            Of tables with `rows.row_schema`. It may raise to end the reading.
+        """
+        pending, parts = self._listed(stream, span)
+        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
+        if waiting:
+            take(rows_of(stored(pa.concat_tables(waiting), self.space).filter(condition), self.space))
+        for batch in _batches(parts, condition, self.space):
+            take(rows_of(batch, self.space))
+
+    def _listed(self, stream, span):
+        """Return the pending files and a stream's parts; in this order, so that nothing is missed that is merged."""
+        pending = pending_of(self.folder)
+        folder = self.folder / stream
+        wanted = [day for day in days_of(folder) if _in_span(day, span)]
+        return pending, in_force(parts_of(folder, wanted))[0]
+
+    def _waiting(self, stream, pending, parts):
+        """Return what a pending file has of a stream that no part has."""
+        table = _pending_table(pending.path, _stamp(pending.path), self.space)
+        mine = table.filter(pc.equal(table["stream"].cast(pa.string()), stream))
+        if not mine.num_rows:
+            return None
+        day = days(mine)
+        covered = [date for date in np.unique(day) if covers(parts, str(date), pending)]
+        return mine.filter(pa.array(~np.isin(day, covered))) if covered else mine
+
+
+def asked(ask: Callable[[], Answer]) -> Answer:
+    """Return the answer to a question, asked again where files moved meanwhile."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(Moved):
+            return ask()
+    return ask()
+
+
+def _stamp(path):
+    """Return what changes when a file is written anew."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise Moved from None
+    return status.st_ino, status.st_mtime_ns
+
+
+@functools.lru_cache(maxsize=2048)
+def _pending_table(path, _, space):
+    """Return the elements of a pending file; none of one of a space that was defined anew since."""
+    try:
+        table = from_ipc(path.read_bytes())
+    except FileNotFoundError:
+        raise Moved from None
+    return table if table.schema.equals(waiting_schema(space)) else waiting_schema(space).empty_table()
+
+
+def _batches(parts: list[Part], condition, space: Space) -> Iterator[pa.Table]:
+    """Return the elements of parts that satisfy a condition; row groups that cannot have any are not read."""
+    if not parts:
+        return
+    try:
+        dataset = ds.dataset([str(part.path) for part in parts], schema=part_schema(space), format="parquet")
+        for batch in dataset.to_batches(filter=condition):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except FileNotFoundError:
+        raise Moved from None
+
+
+def _in_span(day, span):
+    date = np.datetime64(day, "D")
+    start, stop = (None if end is None else np.datetime64(end, "us").astype("datetime64[D]") for end in span)
+    return (start is None or date >= start) and (stop is None or date <= stop)

@@ -1,0 +1,159 @@
+"""Stored elements as tables: how they wait, how they lie in Parquet, and how they are told."""
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from streaming.elements import bounds_array, bounds_of, element_schema
+from streaming.layers.features import hilbert_order
+from streaming.spaces import Space
+
+ROWS_PER_GROUP = 16_384
+INSTANT = pa.timestamp("us", tz="UTC")
+# The shift of a dimension that wraps is rounded; what passes by that alone is judged once more.
+MARGIN = 1e-9
+
+
+@functools.lru_cache(maxsize=32)
+def waiting_schema(space: Space) -> pa.Schema:
+    """Return the columns of elements that wait for a part: those of `elements.element_schema`, stream and heard_us."""
+    kept = [field for field in element_schema(space) if field.name not in ("key_hash", "version")]
+    return pa.schema(
+        [*kept, pa.field("heard_us", pa.int64()), pa.field("stream", pa.dictionary(pa.int32(), pa.string()))]
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def part_schema(space: Space) -> pa.Schema:
+    """Return the columns of a part.
+
+    Returns
+    -------
+    pyarrow.Schema
+        key : string;
+        time, heard : timestamp, the event time, and when the gateway received the element;
+        lo_0, hi_0, lo_1, .. : float64, the bounds in each dimension, a column each, so that readers skip row groups by
+        their least and greatest values;
+        geometry : binary, WKB or null;
+        properties : string, a JSON object.
+    """
+    bounds = [pa.field(f"{side}_{axis}", pa.float64()) for axis in range(space.n) for side in ("lo", "hi")]
+    fields = [pa.field("key", pa.string()), pa.field("time", INSTANT), pa.field("heard", INSTANT), *bounds]
+    return pa.schema([*fields, pa.field("geometry", pa.binary()), pa.field("properties", pa.string())])
+
+
+@functools.lru_cache(maxsize=32)
+def row_schema(space: Space) -> pa.Schema:
+    """Return the columns of what is read of a table.
+
+    Returns
+    -------
+    pyarrow.Schema
+        key : string;
+        time_us : int64, null in a layer;
+        bounds : fixed-size list of 2n float64;
+        geometry : binary, WKB or null;
+        properties : string, a JSON object.
+    """
+    schema = element_schema(space)
+    fields = [schema.field(name) for name in ("key", "time_us", "bounds", "geometry", "properties")]
+    return pa.schema([field.with_nullable(True) for field in fields])
+
+
+def waiting(elements: pa.Table, names: Mapping[int, str], space: Space) -> pa.Table:
+    """Return elements of streams that are stored, with `waiting_schema(space)`.
+
+    Parameters
+    ----------
+    elements : pyarrow.Table
+        With `servers.home.tracked_schema(space)`.
+    names : mapping of int to str
+        The stored streams, by their numbers; elements of others are left out.
+    space : Space
+    """
+    numbers, schema = np.array(sorted(names), dtype=np.int64), waiting_schema(space)
+    stream = elements["stream"].to_numpy()
+    mine = np.isin(stream, numbers)
+    elements, stream = (elements, stream) if mine.all() else (elements.filter(pa.array(mine)), stream[mine])
+    words = pa.array([names[number] for number in numbers.tolist()], pa.string())
+    codes = pa.array(np.searchsorted(numbers, stream).astype(np.int32))
+    columns = {name: elements[name] for name in schema.names[:-1]}
+    columns["stream"] = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, words)])
+    return pa.table(columns, schema=schema)
+
+
+def days(elements: pa.Table) -> np.ndarray:
+    """Return the day, UTC, of each element's event time: datetime64[D] of shape (N,)."""
+    return elements["time_us"].to_numpy().astype("datetime64[us]").astype("datetime64[D]")
+
+
+def stored(elements: pa.Table, space: Space) -> pa.Table:
+    """Return waiting elements with `part_schema(space)`."""
+    bounds = bounds_of(elements["bounds"]) if elements.num_rows else np.empty((0, 2 * space.n))
+    sides = {
+        f"{side}_{axis}": pa.array(np.ascontiguousarray(bounds[:, first + axis]))
+        for side, first in (("lo", 0), ("hi", space.n))
+        for axis in range(space.n)
+    }
+    columns = sides | {name: elements[name] for name in ("key", "geometry", "properties")}
+    columns |= {name: elements[f"{name}_us"].cast(INSTANT) for name in ("time", "heard")}
+    schema = part_schema(space)
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def write_rows(path: Path, table: pa.Table, space: Space) -> None:
+    """Write stored elements as Parquet, along a Hilbert curve, so that a row group is small in space."""
+    order = hilbert_order(boxes(table, space), space)
+    pq.write_table(table.take(pa.array(order)), path, compression="zstd", row_group_size=ROWS_PER_GROUP)
+
+
+def boxes(table: pa.Table, space: Space) -> np.ndarray:
+    """Return the boxes of stored elements, float64 of shape (N, 2n)."""
+    names = [f"{side}_{axis}" for side in ("lo", "hi") for axis in range(space.n)]
+    return np.stack([table[name].to_numpy() for name in names], axis=1)
+
+
+def rows_of(table: pa.Table, space: Space) -> pa.Table:
+    """Return stored elements with `row_schema(space)`."""
+    columns = {name: table[name] for name in ("key", "geometry", "properties")}
+    columns |= {"time_us": table["time"].cast(pa.int64()), "bounds": bounds_array(boxes(table, space))}
+    schema = row_schema(space)
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def meets(box: np.ndarray, space: Space) -> pc.Expression:
+    """Return the condition that every stored element satisfies whose box intersects another, and few others do.
+
+    Parameters
+    ----------
+    box : ndarray of float64, shape (2n,)
+    space : Space
+    """
+    condition = pc.scalar(True)
+    for axis, dimension in enumerate(space.dimensions):
+        low, high = box[axis], box[space.n + axis]
+        if np.isneginf(low) and np.isposinf(high):
+            continue
+        turns = (0.0, dimension.extent, -dimension.extent) if dimension.wraps else (0.0,)
+        there = pc.scalar(False)
+        for turn in turns:
+            reaches = pc.field(f"hi_{axis}") >= float(low - turn - MARGIN)
+            there = there | (reaches & (pc.field(f"lo_{axis}") <= float(high - turn + MARGIN)))
+        condition = condition & there
+    return condition
+
+
+def within(span: tuple[int | None, int | None]) -> pc.Expression:
+    """Return the condition that an event time lies in a span of microseconds, both ends included; None is open."""
+    condition = pc.scalar(True)
+    start, stop = span
+    if start is not None:
+        condition = condition & (pc.field("time") >= pa.scalar(start, INSTANT))
+    if stop is not None:
+        condition = condition & (pc.field("time") <= pa.scalar(stop, INSTANT))
+    return condition

@@ -1,0 +1,351 @@
+"""Questions to layers and to the stored elements of streams, alike: by key, by box, and joined.
+
+References
+----------
+BBoxDB Streams (2022), sections 2.1.2 and 3.2: the operations get, queryByRect and join.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.elements import bounds_of
+from streaming.errors import InvalidPlan
+from streaming.history.errors import InvalidQuestion
+from streaming.history.reader import EVER, History, Span, asked
+from streaming.history.rows import meets, row_schema, within
+from streaming.layers import LayerStore
+from streaming.operators.boxes import intersects
+from streaming.operators.elements import Elements
+from streaming.operators.features import Features
+from streaming.operators.spatial_join import Comparison
+from streaming.plans import JoinPlan, parse_plan
+from streaming.spaces import EARTH, Space
+
+SOURCES = ("layer", "stored")
+BY_KEY, BY_TIME = ("key", "time_us"), ("time_us", "key")
+# A join compares so many rows of the left table at a time.
+CHUNK = 8_192
+# `disjoint` looks at every pair at once.
+DISJOINT_PAIRS = 50_000_000
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stored table: the newest version of a layer, or the stored elements of a stream.
+
+    Parameters
+    ----------
+    source : {"layer", "stored"}
+    name : str
+        Of the layer or stream.
+    """
+
+    source: str
+    name: str
+
+
+def layer(name: str) -> Table:
+    """Return the table of a layer."""
+    return Table("layer", name)
+
+
+def stored(stream: str) -> Table:
+    """Return the table of a stream's stored elements."""
+    return Table("stored", stream)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer to a question.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        With `rows.row_schema`; of a join with `joined_schema`. Ordered by key, then time.
+    truncated : bool
+        Whether there is more than was asked for.
+    """
+
+    rows: pa.Table
+    truncated: bool
+
+
+def joined_schema(space: Space) -> pa.Schema:
+    """Return the columns of a join's rows: those of the left table, of the right one as partner_..., and distance.
+
+    `distance` is null but where the predicate is one of distance.
+    """
+    left = row_schema(space)
+    right = [field.with_name(f"partner_{field.name}") for field in left]
+    return pa.schema([*left, *right, pa.field("distance", pa.float64())])
+
+
+def no_limit(rows: int) -> None:
+    """Let a question take its time; see `Tables`."""
+
+
+class Tables:
+    """The layers and the history of a space.
+
+    Parameters
+    ----------
+    layers, history : Path
+        The folders in which they are.
+    space : Space
+    most_rows : int, optional
+        A join that would compare more rows of a table than that is refused.
+    turn : callable
+        Called again and again while a question is answered, with the number of rows that were read since; it may raise
+        to end that.
+
+    Examples
+    --------
+    >>> tables = Tables(Path("var/layers"), Path("var/history"))
+    >>> tables.get(stored("buses"), "bus 7").rows.num_rows
+    0
+    """
+
+    def __init__(
+        self,
+        layers: Path,
+        history: Path,
+        space: Space = EARTH,
+        most_rows: int | None = None,
+        turn: Callable[[int], None] = no_limit,
+    ) -> None:
+        self.space, self.most_rows, self.turn = space, most_rows, turn
+        self.layers, self.history = LayerStore(layers), History(history, space)
+
+    def get(self, table: Table, key: str, limit: int | None = None) -> Found:
+        """Return what is stored under a key, in the order of time; where that is too much, the newest of it.
+
+        Parameters
+        ----------
+        table : Table
+        key : str
+        limit : int, optional
+            Of rows.
+        """
+        if table.source == "layer":
+            rows = self._features(table)
+            return _cut([rows.filter(pc.equal(rows["key"], key))], limit)
+        return self._stored(table, pc.field("key") == key, EVER, _Collected(self.space, limit, BY_KEY, True))
+
+    def query_by_box(
+        self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
+    ) -> Found:
+        """Return what intersects a box, by its own box.
+
+        Parameters
+        ----------
+        table : Table
+        box : ndarray of float64, shape (2n,), optional
+            See `spaces.Space.box`; without it, everywhere.
+        span : (int or None, int or None)
+            Event times in microseconds since 1970 UTC, both ends included; None is open. Features of layers have none,
+            and are there at all times.
+        limit : int, optional
+            Of rows: the first, by key and time.
+        """
+        box = self.space.whole() if box is None else np.asarray(box, dtype=np.float64)
+        if table.source == "layer":
+            return _cut([self._inside(self._features(table), box)], limit)
+        collected = _Collected(self.space, limit, BY_KEY)
+        return self._stored(table, meets(box, self.space) & within(span), span, collected, box)
+
+    def newest(self, table: Table, limit: int) -> Found:
+        """Return the newest stored elements of a stream, in the order of time, then key."""
+        return self._stored(table, pc.scalar(True), EVER, _Collected(self.space, limit, BY_TIME, True))
+
+    def join(
+        self,
+        left: Table,
+        right: Table,
+        box: np.ndarray | None = None,
+        span: Span = EVER,
+        predicate: str = "intersects",
+        distance: float | None = None,
+        limit: int | None = None,
+    ) -> Found:
+        """Return the pairs of rows of two tables for which a predicate holds, as in continuous joins.
+
+        Parameters
+        ----------
+        left, right : Table
+            Of the same table, a row is never paired with one of the same key.
+        box, span
+            As in `query_by_box`; both rows of a pair satisfy them.
+        predicate : str
+            One of `plans.PREDICATES`: what the left row is to the right one.
+        distance : float, optional
+            Of the predicate ``dwithin``.
+        limit : int, optional
+            Of pairs: the first, by key and time of the left row, then of the right one.
+
+        Raises
+        ------
+        InvalidQuestion
+            When the predicate is none, or the tables have too many rows in the box and the span.
+        """
+        plan = _plan(predicate, distance, self.space)
+        rows, partners = (self.query_by_box(table, box, span, self._most()).rows for table in (left, right))
+        for table, found in ((left, rows), (right, partners)):
+            self._check_size(table, found.num_rows)
+        if predicate == "disjoint" and rows.num_rows * partners.num_rows > DISJOINT_PAIRS:
+            rule = f"a join by disjoint must compare at most {DISJOINT_PAIRS:,} pairs"
+            raise InvalidQuestion(f"{rule}; got {rows.num_rows:,} by {partners.num_rows:,}")
+        comparison = Comparison(plan, self.space, _as_features(partners, self.space))
+        elements = Elements(
+            np.zeros(rows.num_rows, dtype=np.int64),
+            _boxes(rows, self.space),
+            lambda wanted: rows.take(pa.array(wanted)),
+            rows["geometry"].null_count < rows.num_rows,
+        )
+        return self._pairs(comparison, elements, rows, partners, left == right, limit)
+
+    def _pairs(self, comparison, elements, rows, partners, alike, limit):
+        """Compare a chunk of rows at a time, until there are pairs enough."""
+        found, count = [joined_schema(self.space).empty_table()], 0
+        for start in range(0, rows.num_rows, CHUNK):
+            chunk = np.arange(start, min(start + CHUNK, rows.num_rows))
+            self.turn(len(chunk))
+            at, partner = comparison.pairs(elements, chunk)
+            at = chunk[at]
+            order = np.lexsort((partner, at))
+            at, partner = at[order], partner[order]
+            if alike:
+                other = pc.not_equal(rows["key"].take(pa.array(at)), partners["key"].take(pa.array(partner)))
+                at, partner = (side[np.asarray(other, dtype=bool)] for side in (at, partner))
+            if limit is not None:
+                at, partner = at[: limit + 1 - count], partner[: limit + 1 - count]
+            distance = comparison.distances(elements, at, partner)
+            found.append(_joined(rows.take(pa.array(at)), partners.take(pa.array(partner)), distance))
+            count += len(at)
+            if limit is not None and count > limit:
+                break
+        table = pa.concat_tables(found)
+        return Found(table if limit is None else table.slice(0, limit), limit is not None and count > limit)
+
+    def _most(self):
+        return None if self.most_rows is None else self.most_rows + 1
+
+    def _check_size(self, table, rows):
+        if self.most_rows is not None and rows > self.most_rows:
+            rule = f"a join must compare at most {self.most_rows:,} rows of a table: give a smaller box or span"
+            raise InvalidQuestion(f"{rule}; got more of the {table.source} {table.name!r}")
+
+    def _stored(self, table, condition, span, collected, box=None):
+        def take(rows):
+            self.turn(rows.num_rows)
+            collected.take(rows if box is None else self._inside(rows, box))
+
+        def ask():
+            collected.begin()
+            self.history.collect(table.name, condition, span, take)
+            return collected.found()
+
+        return asked(ask)
+
+    def _features(self, table):
+        version = self.layers.newest(table.name)
+        if version is None:
+            raise InvalidQuestion(f"layer must be the name of a layer; got {table.name!r}")
+        return _layer_rows(self.layers.root, table.name, version, self.space)
+
+    def _inside(self, rows, box):
+        at = np.arange(rows.num_rows)
+        mask = intersects(_boxes(rows, self.space), at, box[None], np.zeros_like(at), self.space)
+        return rows if mask.all() else rows.filter(pa.array(mask))
+
+
+@functools.lru_cache(maxsize=4)
+def _layer_rows(root, name, version, space):
+    """Return the features of a version with `rows.row_schema`."""
+    features = LayerStore(root).read(name, version, space)
+    schema = row_schema(space)
+    columns = {field: features[field] for field in ("key", "bounds", "geometry", "properties")}
+    columns["time_us"] = pa.nulls(features.num_rows, pa.int64())
+    return pa.table([columns[field] for field in schema.names], schema=schema)
+
+
+class _Collected:
+    """Keeps the first rows of many in an order, or the last, and whether there were more."""
+
+    def __init__(self, space, limit, order, last=False):
+        self._limit, self._order, self._last = limit, order, last
+        self._none = row_schema(space).empty_table()
+
+    def begin(self):
+        """Forget what was taken."""
+        self._tables, self._rows, self._more = [self._none], 0, False
+
+    def take(self, rows):
+        """Take some more rows."""
+        self._tables.append(rows)
+        self._rows += rows.num_rows
+        if self._limit is not None and self._rows > max(4 * self._limit, 65_536):
+            found = self.found()
+            self._tables, self._rows, self._more = [found.rows], found.rows.num_rows, found.truncated
+
+    def found(self):
+        """Return the rows that are kept."""
+        found = _cut(self._tables, self._limit, self._order, self._last)
+        return replace(found, truncated=found.truncated or self._more)
+
+
+def _cut(tables, limit, order=BY_KEY, last=False):
+    """Return rows in order, and no more of them than the limit."""
+    rows = pa.concat_tables(tables)
+    rows = rows.sort_by([(name, "ascending") for name in order])
+    if limit is None or rows.num_rows <= limit:
+        return Found(rows, False)
+    return Found(rows.slice(rows.num_rows - limit) if last else rows.slice(0, limit), True)
+
+
+def _boxes(rows, space):
+    return bounds_of(rows["bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
+
+
+def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
+    """Return the plan of a continuous join that compares in the same way."""
+    given = {"predicate": predicate, "distance": distance}
+    join = {"layer": "partners"} | {name: value for name, value in given.items() if value is not None}
+    try:
+        plan = parse_plan({"stream": "rows", "kind": "join", "join": join}, space)
+    except InvalidPlan as error:
+        raise InvalidQuestion(str(error)) from None
+    assert isinstance(plan, JoinPlan)
+    return plan
+
+
+def _as_features(rows, space):
+    """Return rows as what elements are joined with, in the same order."""
+    return Features(rows.append_column("key_hash", pa.array(np.arange(rows.num_rows))), space)
+
+
+def _joined(rows, partners, distance):
+    columns = {name: rows[name] for name in rows.column_names}
+    columns |= {f"partner_{name}": partners[name] for name in partners.column_names}
+    return pa.table(columns | {"distance": pa.array(distance, pa.float64(), from_pandas=True)})
+
+
+def parse_table(document: Any) -> Table:
+    """Return the table that a JSON object ``{"layer": name}`` or ``{"stored": stream}`` names.
+
+    Raises
+    ------
+    InvalidQuestion
+        When it is none.
+    """
+    if isinstance(document, dict) and len(document) == 1:
+        ((source, name),) = document.items()
+        if source in SOURCES and isinstance(name, str) and name:
+            return Table(source, name)
+    raise InvalidQuestion(f'a table must be {{"layer": name}} or {{"stored": stream}}; got {document!r:.80}')

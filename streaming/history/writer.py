@@ -1,0 +1,219 @@
+"""The engine's side of the history: a region stores what it accepts.
+
+References
+----------
+BBoxDB Streams (2022), section 4.1.1: a processed element is stored or discarded; section 4.1.2: new elements are
+collected, then written as immutable files, which are merged later.
+"""
+
+import contextlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.elements import from_ipc, to_ipc
+from streaming.history.files import (
+    PENDING,
+    Part,
+    Pending,
+    covers,
+    part_path,
+    parts_of,
+    pending_of,
+    pending_path,
+    whole,
+)
+from streaming.history.rows import days, stored, waiting, waiting_schema, write_rows
+from streaming.spaces import Space
+
+# What waits is written as parts once there is so much of it, or some of it has waited for so long.
+MERGE_ROWS = 50_000
+MERGE_AFTER_S = 60
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A region's turn in one micro-batch.
+
+    Parameters
+    ----------
+    epoch : str
+    region, regions : int
+        The region's number, and how many there are.
+    batch : int
+        That it runs proves that all before it are committed.
+    now_us : int
+        The region's clock.
+    """
+
+    epoch: str
+    region: int
+    regions: int
+    batch: int
+    now_us: int
+
+
+class Writer:
+    """Writes the history of a space.
+
+    Parameters
+    ----------
+    root : Path
+        Made when the first element is stored.
+    space : Space
+    """
+
+    def __init__(self, root: Path, space: Space) -> None:
+        self.folder, self.space = Path(root) / space.name, space
+
+    def store(
+        self, turn: Turn, elements: Sequence[pa.Table], names: Mapping[int, str], dropped: Collection[str] = ()
+    ) -> None:
+        """Store what a region has accepted in a micro-batch; a batch that is run again stores the same once.
+
+        Parameters
+        ----------
+        turn : Turn
+        elements : sequence of pyarrow.Table
+            With `servers.home.tracked_schema`, of whatever streams.
+        names : mapping of int to str
+            The streams that are stored, by their numbers.
+        dropped : collection of str
+            Streams of which nothing is to be left that was stored in earlier batches.
+        """
+        pending = self._pending(turn)
+        if dropped:
+            self._drop(turn, pending, dropped)
+        if _due(turn, pending):
+            self._merge(turn, pending)
+        kept = [waiting(table, names, self.space) for table in elements if names and table.num_rows]
+        self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
+
+    def _pending(self, turn):
+        """Return the pending files that this region looks after: its own, and those of regions that are no more."""
+        return pending_of(self.folder, lambda region: region % turn.regions == turn.region)
+
+    def _wait(self, turn, pending, elements):
+        """Write the batch's pending file, or none; what a run of it that was cut off has left is replaced."""
+        second = turn.now_us // MICROSECONDS
+        path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
+        if elements.num_rows:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary = path.with_name(f"{path.name}.tmp")
+            temporary.write_bytes(to_ipc(elements))
+            temporary.replace(path)
+        for other in pending:
+            if (other.epoch, other.region, other.batch) == (turn.epoch, turn.region, turn.batch) and other.path != path:
+                other.path.unlink(missing_ok=True)
+
+    def _merge(self, turn, pending):
+        """Write parts of what committed batches have left, then remove that."""
+        ripe = [one for one in pending if _committed(one, turn)]
+        places: dict[tuple[str, int], list[Pending]] = {}
+        for one in ripe:
+            places.setdefault((one.epoch, one.region), []).append(one)
+        for (epoch, region), files in places.items():
+            tables = [read_pending(one, self.space) for one in files]
+            self._write_parts(epoch, region, files, tables)
+        for one in ripe:
+            one.path.unlink(missing_ok=True)
+        self._tidy(turn)
+
+    def _write_parts(self, epoch, region, files, tables):
+        """Write the parts of some pending files of one region and epoch, ordered by batch."""
+        table = pa.concat_tables(tables, promote_options="none").unify_dictionaries().combine_chunks()
+        number = np.repeat(np.arange(len(files)), [one.num_rows for one in tables])
+        day = days(table)
+        for stream, mine in _by_stream(table):
+            for date in np.unique(day[mine]):
+                rows = mine[day[mine] == date]
+                self._write_part(self.folder / stream, str(date), region, epoch, files, number[rows], table, rows)
+
+    def _write_part(self, folder, day, region, epoch, files, number, table, rows):
+        """Write what no part has yet: a merge that was cut off may have written some of its parts."""
+        known = parts_of(folder, [day])
+        fresh = np.array([not covers(known, day, one) for one in files])
+        rows = rows[fresh[number]]
+        if not len(rows):
+            return
+        batches = [one.batch for one, new in zip(files, fresh, strict=True) if new]
+        path = part_path(folder, day, region, epoch, batches[0], batches[-1])
+        with whole(path) as temporary:
+            write_rows(temporary, stored(table.take(pa.array(rows)), self.space), self.space)
+
+    def _drop(self, turn, pending, dropped):
+        """Remove what earlier batches have stored of some streams, as far as this region looks after it."""
+        names = pa.array(sorted(dropped), pa.string())
+        for one in pending:
+            if not _committed(one, turn):
+                continue
+            table = read_pending(one, self.space)
+            kept = table.filter(pc.invert(pc.is_in(table["stream"].cast(pa.string()), names)))
+            if kept.num_rows < table.num_rows:
+                temporary = one.path.with_name(f"{one.path.name}.tmp")
+                temporary.write_bytes(to_ipc(kept))
+                temporary.replace(one.path)
+        for name in dropped:
+            remove(part for part in parts_of(self.folder / name) if part.region % turn.regions == turn.region)
+
+    def _tidy(self, turn):
+        """Remove the folders of epochs that are over, once they are empty."""
+        for path in (self.folder / PENDING).glob("*/*"):
+            if path.parent.name != turn.epoch:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+                    path.parent.rmdir()
+
+
+def read_pending(pending: Pending, space: Space) -> pa.Table:
+    """Return the elements of a pending file, with `rows.waiting_schema`.
+
+    None of a file that has gone, or is of a space that was defined anew since.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        table = from_ipc(pending.path.read_bytes())
+        if table.schema.equals(waiting_schema(space)):
+            return table
+    return waiting_schema(space).empty_table()
+
+
+def remove(parts: Iterable[Part]) -> int:
+    """Remove parts, and the folders that are empty then; return their number."""
+    count = 0
+    for part in parts:
+        part.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.path.parent.rmdir()
+            part.path.parent.parent.rmdir()
+            part.path.parent.parent.parent.rmdir()
+        count += 1
+    return count
+
+
+def _due(turn, pending):
+    """Tell whether it is time to merge; the batches of epochs that are over wait for nothing."""
+    ripe = [one for one in pending if _committed(one, turn)]
+    if any(one.epoch != turn.epoch for one in ripe) or sum(one.rows for one in ripe) >= MERGE_ROWS:
+        return True
+    oldest = min((one.second for one in ripe), default=turn.now_us)
+    return turn.now_us // MICROSECONDS - oldest >= MERGE_AFTER_S
+
+
+def _committed(pending, turn):
+    return pending.epoch != turn.epoch or pending.batch < turn.batch
+
+
+def _by_stream(table):
+    """Return the streams of waiting elements, each with its rows."""
+    column = table["stream"].combine_chunks() if table.num_rows else None
+    if column is None:
+        return
+    column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    codes = column.indices.to_numpy()
+    for code in np.unique(codes).tolist():
+        yield column.dictionary[code].as_py(), np.flatnonzero(codes == code)

@@ -1,0 +1,296 @@
+"""The history on the side of the web application: questions to it, its upkeep, and snapshots for joins."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow.compute as pc
+import redis
+import shapely
+from django.conf import settings
+
+from streaming.elements import bounds_of
+from streaming.errors import LookoutError
+from streaming.history import Found, InvalidQuestion, Table, Tables, parse_table, snapshots, upkeep
+from streaming.plans.parts import parse_box
+from streaming.plans.queries import STORED_PREFIX
+from streaming.spaces import Space as ParsedSpace
+from webapp.models import Layer, Query, Space, Stream
+from webapp.models.spaces import spaces_by_name
+from webapp.queries import Refused
+from webapp.redis import log
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_ROWS, MAX_ROWS = 1_000, 10_000
+PARTNER = ("key", "time", "geometry", "properties")
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that was checked against the database.
+
+    Parameters
+    ----------
+    kind : {"table.get", "table.query", "table.join"}
+    space : Space
+    tables : tuple of Table
+        One, or the two of a join.
+    fields : dict
+        The arguments of the method of `Tables` besides.
+    """
+
+    kind: str
+    space: ParsedSpace
+    tables: tuple[Table, ...]
+    fields: dict[str, Any]
+
+
+def question(kind: str, fields: dict[str, Any]) -> Question:
+    """Return the question of a message.
+
+    Raises
+    ------
+    Refused
+        ``table`` where a table is unknown or two lie in different spaces, ``fields`` where a box or a span is none.
+    """
+    names = ("left", "right") if kind == "table.join" else ("table",)
+    tables = tuple(_table(fields[name]) for name in names)
+    spaces = [_space_of(table) for table in tables]
+    if len({space.pk for space in spaces}) > 1:
+        raise Refused("table", f"the tables of a join must lie in one space; got {', '.join(s.pk for s in spaces)}")
+    space = spaces[0].parsed
+    given = {name: value for name, value in fields.items() if name not in names}
+    try:
+        given["limit"] = given.get("limit", DEFAULT_ROWS)
+        if "box" in given:
+            given["box"] = parse_box(given["box"], "box", space)
+        if "span" in given:
+            given["span"] = parse_span(given["span"])
+    except LookoutError as error:
+        raise Refused("fields", str(error)) from None
+    return Question(kind, space, tables, given)
+
+
+def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
+    """Return the message that answers a question, but for its id; to be called in a thread of its own.
+
+    Raises
+    ------
+    Refused
+        ``table`` where the question asks for too much.
+    """
+    deadline = time.monotonic() + settings.TABLE_ANSWER_S
+
+    def turn(_):
+        if ended.is_set():
+            raise InvalidQuestion("the connection has ended")
+        if time.monotonic() > deadline:
+            rule = f"a question must be answered within {settings.TABLE_ANSWER_S:g} s: give a smaller box or span"
+            raise InvalidQuestion(f"{rule}; got one that takes longer")
+
+    tables = Tables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
+    method = {"table.get": tables.get, "table.query": tables.query_by_box, "table.join": tables.join}[asked.kind]
+    try:
+        found = method(*asked.tables, **asked.fields)
+    except InvalidQuestion as error:
+        raise Refused("table", str(error)) from None
+    return rows_message(found, asked.space, settings.TABLE_ANSWER_BYTES)
+
+
+def rows_message(found: Found, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
+    """Return the message ``table.rows`` of an answer, cut where geometries and properties are too many bytes."""
+    size = np.zeros(found.rows.num_rows, dtype=np.int64)
+    for name in found.rows.column_names:
+        if name.endswith(("geometry", "properties")):
+            size += pc.fill_null(pc.binary_length(found.rows[name]), 0).to_numpy()
+    few = int(np.searchsorted(np.cumsum(size), most_bytes, "right"))
+    rows = found.rows.slice(0, max(1, few))
+    documents = _documents(rows, "", space)
+    if "distance" in rows.column_names:
+        distances = rows["distance"].to_pylist()
+        for document, partner, distance in zip(documents, _documents(rows, "partner_", space), distances, strict=True):
+            document["partner"] = {name: partner[name] for name in PARTNER} | {"distance": distance}
+    return {"type": "table.rows", "rows": documents, "truncated": found.truncated or rows.num_rows < len(size)}
+
+
+def _documents(rows, prefix, space):
+    """Return the JSON forms of rows; `orjson` writes infinite bounds as null."""
+    columns = {name: rows[prefix + name] for name in ("key", "time_us", "geometry", "properties")}
+    bounds = bounds_of(rows[f"{prefix}bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
+    shapes = shapely.to_geojson(shapely.from_wkb(columns["geometry"].to_numpy()))
+    return [
+        {
+            "key": key,
+            "time": time and f"{time}Z",
+            "lo": low,
+            "hi": high,
+            "geometry": orjson.Fragment(shape) if shape is not None else None,
+            "properties": orjson.Fragment(text or "{}"),
+        }
+        for key, time, low, high, shape, text in zip(
+            columns["key"].to_pylist(),
+            _instants(columns["time_us"]),
+            bounds[:, : space.n].tolist(),
+            bounds[:, space.n :].tolist(),
+            shapes,
+            columns["properties"].to_pylist(),
+            strict=True,
+        )
+    ]
+
+
+def _instants(times):
+    if times.null_count == len(times):
+        return [None] * len(times)
+    return np.datetime_as_string(times.to_numpy().astype("datetime64[us]")).tolist()
+
+
+def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Return the span of ``{"from": ..., "to": ...}`` in microseconds; each ISO 8601, or seconds since 1970 UTC.
+
+    Raises
+    ------
+    InvalidQuestion
+        When it is none.
+
+    Examples
+    --------
+    >>> parse_span({"from": "1970-01-01T00:00:01Z", "to": 2.5})
+    (1000000, 2500000)
+    """
+    if set(document) - {"from", "to"}:
+        raise InvalidQuestion(f'span must be an object of the form {{"from": ..., "to": ...}}; got {document!r:.80}')
+    start, stop = (_instant(document.get(name)) for name in ("from", "to"))
+    if start is not None and stop is not None and start > stop:
+        raise InvalidQuestion(f"span: from must not be after to; got {document!r:.80}")
+    return start, stop
+
+
+def _instant(value):
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            instant = datetime.fromisoformat(value)
+            instant = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        elif isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        else:
+            instant = datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        rule = "a time must be ISO 8601, or seconds since 1970 UTC, in the years 1 to 9999"
+        raise InvalidQuestion(f"span: {rule}; got {value!r:.80}") from None
+    return round((instant - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * MICROSECONDS)
+
+
+def _table(document):
+    try:
+        return parse_table(document)
+    except InvalidQuestion as error:
+        raise Refused("fields", str(error)) from None
+
+
+def _space_of(table):
+    """Return the space in which a table lies."""
+    there = Layer.objects.filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
+    found = there.select_related("space").filter(name=table.name).first()
+    if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
+        names = [row.name for row in there if table.source == "layer" or row.stored]
+        what = "the name of a layer" if table.source == "layer" else "a stream whose elements are stored"
+        raise Refused("table", f"{table.source} must be {what}: {', '.join(names) or '(none yet)'}; got {table.name!r}")
+    return found.space
+
+
+def folder_of(stream: Stream) -> Path:
+    """Return the folder in which the history of a stream is."""
+    return settings.HISTORY_DIR / stream.space_id / stream.name
+
+
+def extent_in_words(stream: Stream) -> str:
+    """Return what the history of a stream takes, in words; empty where there is none."""
+    extent = upkeep.extent(folder_of(stream))
+    if not extent.files:
+        return ""
+    return f"{extent.size / 1e6:,.1f} MB in {extent.files:,} files, {extent.first_day} to {extent.last_day}"
+
+
+def maintain(time_s: float) -> None:
+    """Remove what is too old, or of streams and spaces that are no more, and merge small files, for so long at most."""
+    deadline = time.monotonic() + time_s
+    folders = _folders()  # before the database is asked: what is made meanwhile is not taken for an orphan
+    streams = {(stream.space_id, stream.name): stream for stream in Stream.objects.all()}
+    spaces = spaces_by_name()
+    for space, name, folder in folders:
+        stream = streams.get((space, name))
+        if stream is None:
+            upkeep.forget(folder)
+            logger.info("the history of %s in %s is removed: there is no such stream any more", name, space)
+            continue
+        if stream.retention_s is not None:
+            before_us = int((time.time() - stream.retention_s) * MICROSECONDS)
+            if count := upkeep.expire(folder, before_us):
+                logger.info("history of %s: %d files are older than %g s, and removed", name, count, stream.retention_s)
+        upkeep.compact(folder, spaces[space], lambda: time.monotonic() < deadline)
+    for folder in _entries(settings.HISTORY_DIR):
+        if folder.name in spaces:
+            upkeep.tidy(folder)
+        else:
+            upkeep.forget(folder)
+            logger.info("the history of the space %s is removed: there is no such space any more", folder.name)
+
+
+def _folders():
+    """Return the space, the stream and the folder of every history."""
+    return [
+        (space.name, folder.name, folder)
+        for space in _entries(settings.HISTORY_DIR)
+        for folder in _entries(space)
+        if not folder.name.startswith(".")
+    ]
+
+
+def _entries(folder):
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def take_snapshots() -> int:
+    """Make snapshots of the streams that running queries are joined with, tell the engines; return their number.
+
+    Of the others the engines are told to let go.
+    """
+    wanted = _stored_partners(Query.objects.alive().filter(plan__kind="join"))
+    for space, stream in sorted(wanted):
+        version = snapshots.take(settings.HISTORY_DIR, stream, Space.objects.get(pk=space).parsed)
+        _send(space, "layer", stream, version=version)
+    for space in Space.objects.all():
+        store = snapshots.snapshots(settings.HISTORY_DIR, space.parsed)
+        for folder in _entries(store.root):
+            if not folder.name.startswith(".") and (space.pk, folder.name) not in wanted:
+                _send(space.pk, "drop_layer", folder.name)
+                store.drop(folder.name)
+    return len(wanted)
+
+
+def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
+    """Return the space and the stream of whose stored elements running queries ask."""
+    return {
+        (query.space_id, stream)
+        for query in queries
+        if query.should_run and (stream := query.plan.get("join", {}).get("stored"))
+    }
+
+
+def _send(space, op, stream, **entry):
+    try:
+        log(space).send(op, layer=f"{STORED_PREFIX}{stream}", **entry)
+    except redis.ConnectionError as error:
+        logger.warning("the snapshot of %s is told with the next one: %s", stream, error)

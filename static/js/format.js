@@ -201,11 +201,16 @@ export function pairedText(joins) {
   return `${noun(pairs, "pair")} now, with ${noun(features.size, "feature")}`;
 }
 
+/** Of what the partners of a join may be. */
+export const SOURCES = ["layer", "stream", "stored"];
+
 /** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
 export function planText(plan, titleOf) {
   if (plan?.kind !== "join") return plan?.report ?? "inside";
-  const { layer, stream, predicate, distance } = plan.join;
-  const partner = titleOf(layer ? "layer" : "stream", layer ?? stream);
+  const { predicate, distance } = plan.join;
+  const source = SOURCES.find((one) => plan.join[one]);
+  const name = titleOf(source, plan.join[source]);
+  const partner = source === "stored" ? `where ${name} have been` : name;
   if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
   return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
 }

@@ -1,10 +1,15 @@
 """What the page asks stored tables, and how it shows what they answer."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.test_layers import name as name
+from tests.browser.test_layers import row as row_of
+from tests.browser.test_layers import upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -56,6 +61,34 @@ class StoredTables:
     def question(self):
         """The last question, without the number by which its answer finds back."""
         return {name: value for name, value in self.questions[-1].items() if name != "id"}
+
+
+def test_where_a_ship_has_been_is_stored_and_shown(stored_feed, screen, name):
+    screen.look(ZOOM, *MIDDLE)
+    for place in TRACK:
+        stored_feed.put(anna=place)
+        assert screen.painted(place, "ship")
+    screen.page.mouse.click(*screen.pixel(*TRACK[-1]))
+    screen.page.get_by_role("button", name="Where was it?").click()
+    expect(screen.page.locator("#history-summary")).to_have_text(re.compile("^4 rows of 1 key, .* UTC$"))
+    expect(screen.page.locator("#history-rows tbody tr")).to_have_count(4)
+
+    upload(screen, name)
+    expect(row_of(screen, name)).to_have_attribute("data-status", "ready")
+    screen.look(ZOOM, *MIDDLE)
+    screen.page.keyboard.press("h")
+    screen.page.locator("#history-form [name=table]").select_option(f"stored:{stored_feed.name}")
+    screen.page.get_by_label("Pairs with another table").check()
+    screen.page.locator("#history-form [name=partner]").select_option(f"layer:{name}")
+    ask(screen)
+    expect(screen.page.locator("#history-rows tbody tr")).to_have_count(1)
+    expect(screen.page.locator("#history-rows tbody tr")).to_contain_text("The Square")
+    screen.page.locator("#history-question summary").click()
+    screen.page.get_by_label("Pairs with another table").uncheck()
+    screen.page.locator("#history-form [name=table]").select_option(f"layer:{name}")
+    expect(screen.page.locator("#history-span-field")).to_be_hidden()
+    ask(screen)
+    expect(screen.page.locator("#history-summary")).to_have_text("1 row of 1 key")
 
 
 def ask(screen):

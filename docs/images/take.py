@@ -4,10 +4,11 @@ Start ``make live`` in an empty state folder, wait until everything moves, and g
 
     .venv/bin/python -m docs.images.take http://127.0.0.1:8000/login/once/...
 
-It draws queries over the Gulf of Finland, waits until ships have entered and left them, and writes the pictures
-beside itself. It takes two or three minutes and leaves the queries as they are.
+It draws queries over the Gulf of Finland, waits until ships have entered and left them, imports a layer of sea areas, joins
+the ships with it, and writes the pictures beside itself. It takes two or three minutes and leaves queries and layer there.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,6 +22,15 @@ GULF = "#7/59.45/24.3"
 HELSINKI = "#13/60.175/24.945"
 LAPTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 PATIENCE_MS = 180_000
+# Sea areas of the Gulf of Finland, made for the pictures: corners as longitude and latitude.
+AREAS = {
+    "Helsinki roads": [(24.78, 59.98), (25.16, 59.98), (25.2, 60.12), (25.02, 60.19), (24.82, 60.15)],
+    "Tallinn bay": [(24.58, 59.44), (24.9, 59.46), (24.95, 59.6), (24.76, 59.66), (24.55, 59.58)],
+    "Crossing": [(24.3, 59.68), (25.3, 59.74), (25.35, 59.96), (24.95, 59.96), (24.2, 59.84)],
+    "Hanko": [(22.5, 59.62), (23.3, 59.7), (23.5, 59.86), (22.9, 59.84), (22.4, 59.72)],
+    "Western lane": [(20.9, 58.92), (22.3, 59.46), (22.2, 59.64), (20.7, 59.16)],
+    "Eastern lane": [(25.6, 59.82), (27.1, 60.0), (27.05, 60.2), (25.55, 60.0)],
+}
 
 
 def take(browser: Browser, link: str) -> None:
@@ -33,7 +43,7 @@ def take(browser: Browser, link: str) -> None:
     draw(page, (0.40, 0.42), (0.62, 0.62))
     save(page, "Helsinki to Tallinn")
     draw(page, (0.08, 0.25), (0.36, 0.80))
-    page.get_by_label("Filter", exact=False).first.fill("ship_type IN ('cargo', 'tanker')")
+    page.locator("#field-where").fill("ship_type IN ('cargo', 'tanker')")
     save(page, "Freight to the west")
     wait_for_events(page)
     shoot(page, "map")
@@ -45,10 +55,32 @@ def take(browser: Browser, link: str) -> None:
     settle(page)
     shoot(page, "events")
 
+    look(page, base + GULF)
+    import_areas(page)
+    look(page, base + GULF)
+    for name in ("Helsinki to Tallinn", "Freight to the west"):
+        page.get_by_role("button", name=f"Hide {name} on the map").click()
+    page.get_by_role("button", name="Join with a layer").click()
+    save(page, "Ships in sea areas")
+    settle(page)
+    point(page, (0.515, 0.42))
+    expect(page.locator("#tooltip")).to_contain_text("now")
+    shoot(page, "join")
+    page.get_by_role("tab", name="Layers").click()
+    page.locator("[data-layer=sea_areas] .query-main").click()
+    page.get_by_role("button", name="Colour by count").click()
+    expect(page.locator("#count-legend li")).to_have_count(4)
+    settle(page)
+    shoot(page, "counts")
+    page.get_by_role("button", name="No longer colour by count").click()
+    page.get_by_role("tab", name="Queries").click()
+    for name in ("Helsinki to Tallinn", "Freight to the west"):
+        page.get_by_role("button", name=f"Show {name} on the map").click()
+
     look(page, base + HELSINKI)
     draw(page, (0.42, 0.30), (0.66, 0.66))
-    page.get_by_label("Name").fill("City centre")
-    page.get_by_label("Filter", exact=False).first.fill("speed_mps > 5")
+    page.locator("#field-name").fill("City centre")
+    page.locator("#field-where").fill("speed_mps > 5")
     shoot(page, "query")
     save(page, "City centre")
 
@@ -92,11 +124,32 @@ def draw(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
     page.mouse.up()
 
 
+def point(page: Page, place: tuple[float, float]) -> None:
+    """Point at a place of the map, given as parts of its width and height."""
+    box = page.locator("#map").bounding_box()
+    page.mouse.move(box["x"] + place[0] * box["width"], box["y"] + place[1] * box["height"])
+
+
 def save(page: Page, name: str) -> None:
     """Name and save the query, and wait until it runs."""
-    page.get_by_label("Name").fill(name)
+    page.locator("#field-name").fill(name)
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".query", has_text=name).locator(".pill")).to_have_text("running", timeout=30_000)
+
+
+def import_areas(page: Page) -> None:
+    """Import the sea areas as a layer, and wait until they are drawn."""
+    features = [
+        {"type": "Feature", "properties": {"name": name}, "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}}
+        for name, ring in AREAS.items()
+    ]
+    content = json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    page.get_by_role("tab", name="Layers").click()
+    file = {"name": "sea_areas.geojson", "mimeType": "application/json", "buffer": content}
+    page.set_input_files("#layer-form [name=file]", file)
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("[data-layer=sea_areas]")).to_have_attribute("data-shown", "true", timeout=30_000)
+    settle(page)
 
 
 def wait_for_events(page: Page) -> None:

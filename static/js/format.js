@@ -62,6 +62,20 @@ export function utcTime(ms) {
   return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC` : NONE;
 }
 
+/** A span of time in UTC, the day once where it is one: "2026-11-21 10:00:00 to 11:00:00 UTC". */
+export function utcSpan(fromMs, toMs) {
+  const [from, to] = [utcTime(fromMs), utcTime(toMs)];
+  if (from === to) return to;
+  return `${from.replace(" UTC", "")} to ${from.slice(0, 10) === to.slice(0, 10) ? to.slice(11) : to}`;
+}
+
+/** Date and time in a time zone; the browser's own where none is given. */
+export function localTime(ms, timeZone) {
+  if (!Number.isFinite(ms)) return NONE;
+  const date = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeZone }).format(ms);
+  return `${date} ${localClock(ms, timeZone)}`;
+}
+
 /** Hours, minutes and seconds in a time zone; the browser's own where none is given. */
 export function localClock(ms, timeZone) {
   const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone };
@@ -187,11 +201,16 @@ export function pairedText(joins) {
   return `${noun(pairs, "pair")} now, with ${noun(features.size, "feature")}`;
 }
 
+/** Of what the partners of a join may be. */
+export const SOURCES = ["layer", "stream", "stored"];
+
 /** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
 export function planText(plan, titleOf) {
   if (plan?.kind !== "join") return plan?.report ?? "inside";
-  const { layer, stream, predicate, distance } = plan.join;
-  const partner = titleOf(layer ? "layer" : "stream", layer ?? stream);
+  const { predicate, distance } = plan.join;
+  const source = SOURCES.find((one) => plan.join[one]);
+  const name = titleOf(source, plan.join[source]);
+  const partner = source === "stored" ? `where ${name} have been` : name;
   if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
   return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
 }

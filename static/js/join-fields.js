@@ -1,7 +1,7 @@
-// The part of the query form that joins a stream with a layer.
+// The part of the query form that joins a stream with a layer, or with what is stored of a stream.
 
 import { $, h } from "./dom.js";
-import { PREDICATES } from "./format.js";
+import { PREDICATES, SOURCES } from "./format.js";
 
 const STANDARD_M = 50;
 
@@ -16,7 +16,7 @@ export class JoinFields {
   /** Show what a plan joins with; the first layer where it joins with nothing. */
   start(join) {
     const { elements } = this.form;
-    const [source] = ["layer", "stream"].filter((one) => join?.[one]);
+    const source = SOURCES.find((one) => join?.[one]);
     this.#options(source && `${source}:${join[source]}`);
     elements.predicate.value = join?.predicate ?? "intersects";
     elements.distance.value = join?.distance ?? STANDARD_M;
@@ -42,13 +42,14 @@ export class JoinFields {
   }
 
   #options(chosen) {
-    const { layers } = this.store;
+    const { layers, streams } = this.store;
     const option = (source) => ({ name, title }) => new Option(title ?? name, `${source}:${name}`);
     const group = (label, options) => (options.length > 0 ? [h("optgroup", { label }, ...options)] : []);
     const ready = [...layers.values()].filter((layer) => layer.version !== null);
     const select = this.form.elements.partner;
     select.replaceChildren(
       ...group("Layers", ready.map(option("layer"))),
+      ...group("Where they have been, of", [...streams.values()].filter(({ stored }) => stored).map(option("stored"))),
     );
     if (chosen && ![...select.options].some(({ value }) => value === chosen)) {
       select.append(new Option(chosen.slice(chosen.indexOf(":") + 1), chosen));

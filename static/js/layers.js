@@ -52,7 +52,7 @@ function createRow(stream, { store, now, shown, toggle }) {
   return { element, update };
 }
 
-function describe({ name, health }, store, nowMs) {
+function describe({ name, health, stored, retention_s: retention }, store, nowMs) {
   const objects = store.objects.byStream.get(name)?.size ?? 0;
   const parts = [`${count(objects)} in view`];
   if (health) {
@@ -61,5 +61,6 @@ function describe({ name, health }, store, nowMs) {
     if (health.last_us) parts.push(`${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
     if (health.error) parts.push(health.error);
   }
+  if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");
   return parts.join(" \u00b7 ");
 }

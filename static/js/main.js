@@ -29,6 +29,8 @@ import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
 import { toast } from "./toasts.js";
+import { HistoryLayer } from "./history-layer.js";
+import { HistoryPanel, viewOfRow } from "./history-panel.js";
 import { KINDS } from "./objects.js";
 import { COLOURS, LAYER_COLOURS } from "./store.js";
 
@@ -64,8 +66,9 @@ const features = new FeatureLayers(L, map.leaflet, {
   onError: (text) => toast(text, "error"),
   onDrawn: () => tooltip.refresh(),
 });
+const drawnHistory = new HistoryLayer(L, map.leaflet, palette.read);
 const editor = new RectangleEditor(L, map.leaflet, {
-  onChange: (rectangle) => form.showNumbers(rectangle),
+  onChange: (rectangle) => (form.open ? form.showNumbers(rectangle) : historyPanel.showRectangle(rectangle)),
   colour: () => palette.read().accent,
 });
 const tabs = createTabs(() => events.refresh());
@@ -114,16 +117,43 @@ const events = new EventList({
     else locate(slot);
   },
 });
-const panel = new ObjectPanel({ store, now, onFollow: (slot) => map.follow(slot), onLocate: locate, onTrails: setTrails });
+const panel = new ObjectPanel({
+  store,
+  now,
+  onFollow: (slot) => map.follow(slot),
+  onLocate: locate,
+  onTrails: setTrails,
+  onHistory: (stream, key) => historyPanel.trace(stream, key),
+});
+const historyPanel = new HistoryPanel({
+  store,
+  layer: drawnHistory,
+  editor,
+  now,
+  view: () => map.bounds(),
+  ask: (message) => socket.request(message),
+  onOpen: () => tabs.show("history"),
+  onBox: (box) => map.fitBox(box),
+  onPick: (row) => {
+    const { place, box } = viewOfRow(row);
+    if (place) map.flyTo(...place, OBJECT_ZOOM);
+    else map.fitBox(box);
+  },
+});
 const tooltip = new Tooltip({
   store,
   now,
   map: map.leaflet,
   layer: map.objects,
   features,
+  history: drawnHistory,
   disabled: () => editor.active || featureEditor.active,
   onPick: (slot) => pick(slot),
   onPickFeature: (found) => store.selectFeature(found),
+  onPickRow: (index) => {
+    tabs.show("history");
+    historyPanel.select(index);
+  },
 });
 const featureEditor = new FeatureEditor(L, map.leaflet, {
   colour: () => palette.read().accent,
@@ -189,6 +219,7 @@ const toggleTheme = createTheme($("theme"), () => {
   map.recolour();
   features.restyle();
   recolourLegend();
+  drawnHistory.recolour();
   featureEditor.recolour();
 });
 createShortcuts([
@@ -197,6 +228,7 @@ createShortcuts([
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
+  { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
   { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },

@@ -1,6 +1,7 @@
 // What is known of the selected object, with follow; and the tooltip of the one under the pointer.
 
 import { $, coalesced, h, setText } from "./dom.js";
+import { rowTime } from "./history.js";
 import { age, altitude, count, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
@@ -9,7 +10,7 @@ const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
-  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)` */
+  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.following = false;
@@ -23,6 +24,7 @@ export class ObjectPanel {
       const on = currentTarget.getAttribute("aria-pressed") !== "true";
       this.onTrails(on);
     });
+    $("object-history").addEventListener("click", () => this.onHistory(this.store.selected.stream, this.store.selected.key));
     this.store.on("selection", () => {
       this.setFollow(false);
       this.refresh();
@@ -44,6 +46,7 @@ export class ObjectPanel {
     const { selected } = this.store;
     $("object-panel").hidden = !selected;
     if (!selected) return;
+    $("object-history").hidden = !this.store.streams.get(selected.stream)?.stored;
     const slot = this.store.selectedSlot();
     $("object-gone").hidden = slot !== undefined;
     for (const id of ["object-follow", "object-locate"]) $(id).disabled = slot === undefined;
@@ -112,8 +115,8 @@ export function fill(list, rows) {
 /** The tooltip: follows the pointer over the map, and tells what is known of the object or feature under it, as it is now. */
 export class Tooltip {
   /**
-   * @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `features`, a FeatureLayers; `now()`;
-   *   `disabled()`; `onPick(slot)`; `onPickFeature(found)`
+   * @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `features`, a FeatureLayers; `history`, a HistoryLayer; `now()`;
+   *   `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -141,8 +144,10 @@ export class Tooltip {
     if (this.disabled()) return;
     this.hide();
     const slot = this.layer.hit(point);
-    const feature = slot === undefined ? this.features.hit(point) : undefined;
-    if (feature) this.onPickFeature(feature);
+    const row = slot === undefined ? this.history.hit(point) : undefined;
+    const feature = slot === undefined && row === undefined ? this.features.hit(point) : undefined;
+    if (row !== undefined) this.onPickRow(row);
+    else if (feature) this.onPickFeature(feature);
     else this.onPick(slot);
   }
 
@@ -155,12 +160,15 @@ export class Tooltip {
   }
 
   #show() {
-    const slot = this.disabled() ? undefined : this.layer.hit(this.point);
-    const feature = slot === undefined && !this.disabled() ? this.features.hit(this.point) : undefined;
-    if (slot === undefined && !feature) return this.#clear();
+    if (this.disabled()) return this.#clear();
+    const slot = this.layer.hit(this.point);
+    const row = slot === undefined ? this.history.hit(this.point) : undefined;
+    const feature = slot === undefined && row === undefined ? this.features.hit(this.point) : undefined;
+    if (slot === undefined && row === undefined && !feature) return this.#clear();
     this.map.getContainer().classList.add("over-object");
     this.features.hover(feature);
     if (feature) this.#feature(feature);
+    else if (row !== undefined) this.#row(this.history.rows[row]);
     else this.#object(slot);
     this.box.hidden = false;
     this.#place();
@@ -180,6 +188,13 @@ export class Tooltip {
     setText(this.box.querySelector("p"), [this.store.layers.get(layer)?.title ?? layer, key].join(" \u00b7 "));
     const counts = countRows(this.store, layer, key);
     fill(this.box.querySelector("dl"), [...counts, ...properties(known)].slice(0, MOST_ROWS));
+  }
+
+  #row(row) {
+    const known = row.properties ?? {};
+    setText(this.box.querySelector("h3"), title(row.key, known));
+    setText(this.box.querySelector("p"), [row.key, rowTime(row), row.partner && `with ${row.partner.key}`].filter(Boolean).join(" \u00b7 "));
+    fill(this.box.querySelector("dl"), properties(known).slice(0, MOST_ROWS));
   }
 
   #place() {

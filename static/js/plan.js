@@ -27,7 +27,7 @@ function rangeOf(before, { stream, report, where, box }) {
 
 function joinOf(before, { stream, where, box, join }) {
   const { area, compare, report, kind, join: old, ...kept } = before ?? {};
-  const { layer: _layer, stream: _stream, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
+  const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
   const partners = { [join.source]: join.name, predicate: join.predicate, ...others };
   if (join.predicate === "dwithin") partners.distance = join.distance;
   if (join.where) partners.where = join.where;

@@ -68,7 +68,7 @@ export class Socket {
 
   #receive(data) {
     const message = typeof data === "string" ? JSON.parse(data) : readFrame(this.parts.Arrow, data);
-    if (Array.isArray(message.rows)) message.rows = columnsOf(message.rows);
+    if (Array.isArray(message.rows) && message.type !== "table.rows") message.rows = columnsOf(message.rows);
     const asked = message.id === undefined || message.id === null ? undefined : this.#settle(String(message.id));
     if (message.type !== "error") this.parts.onMessage(message);
     if (message.type === "error" && !asked) this.parts.onMessage(message);

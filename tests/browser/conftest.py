@@ -26,8 +26,8 @@ def chromium():
         browser.close()
 
 
-def _feed(live):
-    feed = Feed(live, f"hand{next(_numbers)}", free_port())
+def _feed(live, **fields):
+    feed = Feed(live, f"hand{next(_numbers)}", free_port(), **fields)
     yield feed
     feed.end()
 
@@ -36,6 +36,12 @@ def _feed(live):
 def feed(live):
     """A stream that the test feeds; its name is new in each test."""
     yield from _feed(live)
+
+
+@pytest.fixture
+def stored_feed(live):
+    """A stream whose elements are stored."""
+    yield from _feed(live, stored=True)
 
 
 @pytest.fixture

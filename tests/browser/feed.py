@@ -15,12 +15,16 @@ class Feed:
     name : str
     port : int
         Free.
+    **fields
+        Of the stream.
     """
 
-    def __init__(self, live, name: str, port: int) -> None:
+    def __init__(self, live, name: str, port: int, **fields) -> None:
         self.live, self.name, self.port = live, name, port
         listener = {"kind": "tcp_listener", "port": port}
-        live.add_stream(name, listener, {"kind": "geojson"}, title=f"Ships of {name}", icon="ship", ttl_s=3600)
+        live.add_stream(
+            name, listener, {"kind": "geojson"}, title=f"Ships of {name}", icon="ship", ttl_s=3600, **fields
+        )
         self._line = wait_for(lambda: connected(port), "a listener")
 
     def put(self, **places: tuple[float, float]) -> None:

@@ -35,6 +35,8 @@ test("what the form does not show of a join is kept", () => {
   const plan = planOf(before, FIELDS);
   assert.deepEqual([plan.transform, plan.filters], [before.transform, filters]);
   assert.deepEqual(plan.join, { layer: "roads", predicate: "intersects", pair_filters: filters });
+  const stored = planOf({ ...before, join: { stored: "ships", predicate: "intersects" } }, FIELDS);
+  assert.deepEqual(stored.join, { layer: "roads", predicate: "intersects" });
 });
 
 test("a plan is told in words", () => {
@@ -42,6 +44,7 @@ test("a plan is told in words", () => {
   const told = (join) => planText({ kind: "join", join }, title);
   assert.equal(told({ layer: "roads", predicate: "dwithin", distance: 5 }), "within 5 m of layer roads");
   assert.equal(told({ stream: "ships", predicate: "touches" }), "touching stream ships");
+  assert.equal(told({ stored: "ships", predicate: "dwithin", distance: 5 }), "within 5 m of where stored ships have been");
   assert.equal(planText({ report: "outside" }, title), "outside");
 });
 

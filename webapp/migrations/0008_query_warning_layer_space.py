@@ -5,7 +5,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('webapp', '0006_event_partner'),
+        ('webapp', '0007_history'),
     ]
 
     operations = [

@@ -1,0 +1,283 @@
+// The form that asks stored tables, and the table of what they answer.
+
+import { $, h, setText } from "./dom.js";
+import { count, label, localTime, number, PREDICATES, title, utcTime, value } from "./format.js";
+import { normalisedBox, roundedBox } from "./geometry.js";
+import {
+  boxAround, chosen, faultsOf, formTime, isPoint, LIMITS, missing, ofOneDay, placeOf, propertyNames, questionOf, rowTime, SPANS, spanOf, summary,
+  tableOf, timeOf,
+} from "./history.js";
+
+const FIELDS = ["table", "key", "partner", "distance", "box", "span", "form"];
+const MOST_ROWS = 500;
+const MOST_COLUMNS = 12;
+
+export class HistoryPanel {
+  /**
+   * @param {object} parts `store`; `layer`, a HistoryLayer; `editor`, a RectangleEditor; `now()`; `view()`, the map's rectangle;
+   *   `ask(message)`, returning a promise of the answer; `onOpen()`; `onPick(row)` and `onBox(box)`, which bring them into view
+   */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.form = $("history-form");
+    this.details = $("history-question");
+    this.rectangle = null;
+    this.rows = [];
+    this.asked = 0;
+    this.picked = new Set(); // choices that the user made
+    const { elements } = this.form;
+    elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
+    const spans = Object.entries(SPANS).map(([name, [, words]]) => new Option(words, name));
+    elements.span.replaceChildren(...spans, new Option("All times", "all"), new Option("From … to …", "custom"));
+    elements.limit.replaceChildren(...LIMITS.map((limit) => new Option(count(limit), limit)));
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.run();
+    });
+    this.form.addEventListener("change", ({ target }) => this.#changed(target.name));
+    $("history-draw").addEventListener("click", () => this.editor.draw());
+    $("history-clear").addEventListener("click", () => this.clear());
+    $("history-rows").addEventListener("click", ({ target }) => {
+      const row = target.closest("tr[data-row]");
+      if (row) this.select(Number(row.dataset.row), true);
+    });
+    this.zone = elements.zone.value;
+    this.store.on("streams layers", () => this.#tables());
+    this.#tables();
+    this.#changed();
+  }
+
+  /** Ask at once where and when an object of a stored stream was. */
+  trace(stream, key) {
+    const { elements } = this.form;
+    elements.join.checked = false;
+    elements.table.value = `stored:${stream}`;
+    this.picked.add("table");
+    elements.key.value = key;
+    elements.where.value = "everywhere";
+    elements.span.value = "day";
+    this.#changed();
+    this.onOpen();
+    this.run();
+  }
+
+  /** Take over a rectangle that was drawn. */
+  showRectangle(rectangle) {
+    this.rectangle = rectangle;
+    this.#changed();
+    this.#error("box", "");
+  }
+
+  /** Forget the answer, and what has not been answered yet. */
+  clear() {
+    this.asked++;
+    this.editor.stop();
+    this.#forget();
+  }
+
+  #forget() {
+    this.rows = [];
+    this.layer.clear();
+    $("history-results").hidden = true;
+    this.details.open = true;
+  }
+
+  async run() {
+    const fields = this.#read();
+    const faults = faultsOf(fields);
+    this.#errors(faults);
+    if (Object.keys(faults).length > 0) return;
+    const question = questionOf(fields);
+    const turn = ++this.asked;
+    $("history-run").disabled = true;
+    setText($("history-run"), "Asking\u2026");
+    try {
+      const answer = await this.ask(question);
+      if (turn === this.asked) this.#show(question, fields, answer);
+    } catch (error) {
+      if (turn !== this.asked) return;
+      this.#forget();
+      this.#errors({ form: error.message });
+    } finally {
+      $("history-run").disabled = false;
+      setText($("history-run"), "Ask");
+    }
+  }
+
+  /** Mark a row, in the table and on the map; `zoom` brings its place into view. */
+  select(index, zoom = false) {
+    for (const old of $("history-rows").querySelectorAll("[aria-selected=true]")) old.setAttribute("aria-selected", "false");
+    this.layer.select(index);
+    const element = $("history-rows").querySelector(`[data-row="${index}"]`);
+    element?.setAttribute("aria-selected", "true");
+    if (!zoom) element?.scrollIntoView({ block: "nearest" });
+    else this.onPick(this.rows[index]);
+  }
+
+  #read() {
+    const { elements } = this.form;
+    const join = elements.join.checked;
+    const table = tableOf(elements.table.value);
+    const fields = {
+      table,
+      join,
+      key: join ? "" : elements.key.value.trim(),
+      partner: tableOf(elements.partner.value),
+      predicate: elements.predicate.value,
+      distance: elements.distance.valueAsNumber,
+      where: elements.where.value,
+      box: this.#box(),
+      span: elements.span.value,
+      from: elements.from.value,
+      to: elements.to.value,
+      zone: elements.zone.value,
+      limit: Number(elements.limit.value),
+    };
+    const faulty = Object.keys(faultsOf(fields)).length > 0;
+    return faulty ? fields : { ...fields, span: spanOf(fields, this.#nowOf(table)), spanName: fields.span };
+  }
+
+  #box() {
+    const { where } = this.form.elements;
+    if (where.value === "everywhere") return null;
+    const rectangle = where.value === "view" ? this.view() : this.rectangle;
+    return rectangle && roundedBox(normalisedBox(rectangle));
+  }
+
+  /** A table's own time: that of its stream's newest element, so the last hour of a replay is one of the replay. */
+  #nowOf(table) {
+    const ms = this.store.streamTimeMs(table?.stored, this.now());
+    return Number.isFinite(ms) ? ms : this.now() + this.store.clockOffsetMs;
+  }
+
+  #show(question, fields, { rows, truncated }) {
+    this.rows = question.type === "table.get" ? chosen(rows, fields.box, fields.span) : rows;
+    this.details.open = false;
+    this.editor.stop();
+    this.layer.show(this.rows, fields.where === "rectangle" ? fields.box : null);
+    $("history-results").hidden = false;
+    $("pane-history").scrollTop = 0;
+    setText($("history-summary"), summary(this.rows));
+    $("history-truncated").hidden = !truncated;
+    setText($("history-truncated"), truncated ? missing(question, this.rows.length) : "");
+    this.#table();
+    const around = boxAround(this.rows);
+    if (around && fields.where === "everywhere") this.onBox(around);
+  }
+
+  #table() {
+    const shown = this.rows.slice(0, MOST_ROWS);
+    $("history-rows").parentElement.hidden = shown.length === 0;
+    const paired = shown.some(({ partner }) => partner);
+    const timed = shown.some((row) => !Number.isNaN(timeOf(row)));
+    const names = propertyNames(shown, MOST_COLUMNS);
+    const oneDay = ofOneDay(shown);
+    const times = shown.some(({ partner }) => partner?.time);
+    const pairs = paired ? ["With", ...(times ? ["Its time"] : []), "Distance"] : [];
+    const heads = [...(timed ? ["Time (UTC)"] : []), "Key", ...pairs, ...names.map(label)];
+    $("history-rows").replaceChildren(
+      h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
+      h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))));
+    $("history-more").hidden = this.rows.length <= MOST_ROWS;
+    setText($("history-more"), `The table holds the first ${count(MOST_ROWS)}; the map shows all ${count(this.rows.length)}.`);
+  }
+
+  #row(row, i, { timed, paired, times, names, oneDay }) {
+    const known = row.properties ?? {};
+    const partner = row.partner ?? {};
+    const swatch = h("span", { class: "history-key", "aria-hidden": "true" });
+    swatch.style.background = this.layer.colourOf(row.key);
+    const name = title(row.key, known);
+    const open = h("button", { type: "button", class: "quiet" }, timed ? rowTime(row, oneDay) || "\u2013" : name);
+    const key = [swatch, name === row.key ? row.key : `${name} (${row.key})`];
+    const distance = Number.isFinite(partner.distance) ? `${number(partner.distance, 1)} m` : "";
+    const pair = [title(partner.key ?? "", partner.properties ?? {}), ...(times ? [rowTime(partner, oneDay)] : []), distance];
+    return h("tr", { "data-row": i, "aria-selected": "false" },
+      ...(timed ? [h("td", {}, open), h("td", {}, ...key)] : [h("td", {}, swatch, open)]),
+      ...(paired ? pair.map((text) => h("td", {}, text)) : []),
+      ...names.map((column) => h("td", {}, known[column] === undefined ? "" : value(column, known[column]))));
+  }
+
+  /** Offer the tables there are now, and keep what was chosen. */
+  #tables() {
+    const stored = [...this.store.streams.values()].filter((stream) => stream.stored).map(({ name, title: text }) => [`stored:${name}`, text ?? name]);
+    const layers = [...this.store.layers.values()].filter(({ version }) => version !== null).map(({ name, title: text }) => [`layer:${name}`, text ?? name]);
+    const wanted = JSON.stringify([stored, layers]);
+    $("history-none").hidden = stored.length > 0;
+    if (this.offered === wanted) return;
+    this.offered = wanted;
+    for (const name of ["table", "partner"]) {
+      const select = this.form.elements[name];
+      const before = select.value;
+      const group = (text, options) => (options.length > 0 ? [h("optgroup", { label: text }, ...options.map(([key, words]) => new Option(words, key)))] : []);
+      select.replaceChildren(...group("Stored streams", stored), ...group("Layers", layers));
+      const kept = this.picked.has(name) && [...select.options].some((option) => option.value === before);
+      if (kept) select.value = before;
+      else if (name === "partner" && layers.length > 0) select.value = layers[0][0]; // streams are mostly paired with layers
+    }
+    this.#changed();
+  }
+
+  #changed(name) {
+    const { elements } = this.form;
+    if (name) this.picked.add(name);
+    if (name === "zone") this.#otherZone();
+    this.zone = elements.zone.value;
+    $("history-join").hidden = !elements.join.checked;
+    $("history-key").hidden = elements.join.checked;
+    $("history-distance").hidden = elements.predicate.value !== "dwithin";
+    $("history-box").hidden = elements.where.value !== "rectangle";
+    $("history-times").hidden = elements.span.value !== "custom";
+    const tables = [elements.table.value, ...(elements.join.checked ? [elements.partner.value] : [])];
+    $("history-when").hidden = tables.every((table) => table.startsWith("layer:")); // features have no times
+    if (name === "where") this.#turnRectangle();
+    setText($("history-drawn"), this.rectangle ? boxText(roundedBox(normalisedBox(this.rectangle))) : "Nothing is drawn yet.");
+    setText($("history-span"), this.#spanText());
+  }
+
+  #turnRectangle() {
+    if (this.form.elements.where.value !== "rectangle") return this.editor.stop();
+    if (this.rectangle) this.editor.edit(this.rectangle);
+    else this.editor.draw();
+  }
+
+  /** Show the same instants in the other zone. */
+  #otherZone() {
+    const { elements } = this.form;
+    for (const field of [elements.from, elements.to]) {
+      if (field.value) field.value = formTime(new Date(this.zone === "utc" ? `${field.value}Z` : field.value).getTime(), elements.zone.value);
+    }
+  }
+
+  #spanText() {
+    const { elements } = this.form;
+    const fields = { span: elements.span.value, from: elements.from.value, to: elements.to.value, zone: elements.zone.value };
+    const span = spanOf(fields, this.#nowOf(tableOf(elements.table.value)));
+    const both = (ms) => `${utcTime(ms)}, ${localTime(ms)} local`;
+    if (!span) return "";
+    return [span.from === null ? "" : `From ${both(span.from)}`, span.to === null ? "" : `to ${both(span.to)}`].filter(Boolean).join(" ");
+  }
+
+  #errors(errors) {
+    for (const field of FIELDS) this.#error(field, errors[field] ?? "");
+    const [first] = Object.keys(errors);
+    if (!first) return;
+    this.details.open = true;
+    const target = first === "box" ? $("history-draw") : this.form.elements[first];
+    target?.focus();
+  }
+
+  #error(field, text) {
+    setText($(`history-error-${field}`), text);
+    $(`history-error-${field}`).hidden = !text;
+  }
+}
+
+function boxText({ lo, hi }) {
+  return `${lo[0]}, ${lo[1]} to ${hi[0]}, ${hi[1]}`;
+}
+
+/** What to bring into view of a row: `{place}` of a point, else `{box}`. */
+export function viewOfRow(row) {
+  return isPoint(row) ? { place: placeOf(row) } : { box: { lo: row.lo, hi: row.hi } };
+}

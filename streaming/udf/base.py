@@ -73,21 +73,23 @@ def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
     else:
         shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
     missing = np.flatnonzero(shapely.is_missing(shapes))
-    shapes[missing] = _boxes(bounds_of(batch["bounds"])[missing])
+    shapes[missing] = box_shapes(bounds_of(batch["bounds"])[missing])
     return shapes
 
 
-def _boxes(bounds):
+def box_shapes(bounds: np.ndarray) -> np.ndarray:
     """Return boxes (K, 2n) in the first two dimensions as points, lines or polygons."""
     n = bounds.shape[1] // 2
-    low, high = np.zeros((len(bounds), 2)), np.zeros((len(bounds), 2))
     axes = min(2, n)
+    low, high = np.zeros((len(bounds), 2)), np.zeros((len(bounds), 2))
     low[:, :axes], high[:, :axes] = bounds[:, :axes], bounds[:, n : n + axes]
     low, high = np.clip(low, -FAR_DEG, FAR_DEG), np.clip(high, -FAR_DEG, FAR_DEG)
-    flat = low == high
-    shapes = shapely.box(*low.T, *high.T)
-    line = flat.any(1)
-    shapes[line] = shapely.linestrings(np.stack([low[line], high[line]], axis=1))
-    point = flat.all(1)
+    flat = (low == high).sum(1)
+    if (flat == 2).all():
+        return shapely.points(low)
+    shapes = np.full(len(bounds), None, dtype=object)
+    point, line, area = (flat == dimensions for dimensions in (2, 1, 0))
     shapes[point] = shapely.points(low[point])
+    shapes[line] = shapely.linestrings(np.stack([low[line], high[line]], axis=1))
+    shapes[area] = shapely.box(*low[area].T, *high[area].T)
     return shapes

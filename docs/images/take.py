@@ -4,8 +4,9 @@ Start ``make live`` in an empty state folder, wait until everything moves, and g
 
     .venv/bin/python -m docs.images.take http://127.0.0.1:8000/login/once/...
 
-It draws queries over the Gulf of Finland, waits until ships have entered and left them, imports a layer of sea areas, joins
-the ships with it, and writes the pictures beside itself. It takes two or three minutes and leaves queries and layer there.
+It draws queries over the Gulf of Finland, waits until ships have entered and left them, imports a layer of sea areas,
+joins the ships with it, and writes the pictures beside itself. It takes two or three minutes and leaves queries and
+layer there.
 """
 
 import json
@@ -140,7 +141,11 @@ def save(page: Page, name: str) -> None:
 def import_areas(page: Page) -> None:
     """Import the sea areas as a layer, and wait until they are drawn."""
     features = [
-        {"type": "Feature", "properties": {"name": name}, "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}}
+        {
+            "type": "Feature",
+            "properties": {"name": name},
+            "geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]},
+        }
         for name, ring in AREAS.items()
     ]
     content = json.dumps({"type": "FeatureCollection", "features": features}).encode()

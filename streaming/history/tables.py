@@ -216,16 +216,15 @@ class Tables:
         for start in range(0, rows.num_rows, CHUNK):
             chunk = np.arange(start, min(start + CHUNK, rows.num_rows))
             self.turn(len(chunk))
-            at, partner = comparison.pairs(elements, chunk)
+            at, partner, distance = comparison.measured(elements, chunk)
             at = chunk[at]
             order = np.lexsort((partner, at))
-            at, partner = at[order], partner[order]
+            at, partner, distance = at[order], partner[order], distance[order]
             if alike:
                 other = pc.not_equal(rows["key"].take(pa.array(at)), partners["key"].take(pa.array(partner)))
-                at, partner = (side[np.asarray(other, dtype=bool)] for side in (at, partner))
+                at, partner, distance = (side[np.asarray(other, dtype=bool)] for side in (at, partner, distance))
             if limit is not None:
-                at, partner = at[: limit + 1 - count], partner[: limit + 1 - count]
-            distance = comparison.distances(elements, at, partner)
+                at, partner, distance = (side[: limit + 1 - count] for side in (at, partner, distance))
             found.append(_joined(rows.take(pa.array(at)), partners.take(pa.array(partner)), distance))
             count += len(at)
             if limit is not None and count > limit:

@@ -92,9 +92,9 @@ class Features:
 
     def _read(self, rows):
         """Read and prepare the geometries that nobody has asked for before."""
-        wanted = np.unique(rows)
-        wanted = wanted[shapely.is_missing(self._shapes[wanted])]
+        wanted = rows[shapely.is_missing(self._shapes[rows])]
         if len(wanted):
+            wanted = np.unique(wanted)
             made = shapes_of(_one_batch(self.table.select(["bounds", "geometry"]).take(pa.array(wanted))))
             shapely.prepare(made)
             self._shapes[wanted] = made

@@ -88,16 +88,26 @@ def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
     Prepared geometries make it fast: most pairs are decided by the distance in degrees, without a look at all vertices.
     """
     shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
-    bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
-    factors = _factors(bounds)
-    surely, reach = limit_m / factors.max(1) - ROUNDING_DEG, limit_m / factors.min(1) + ROUNDING_DEG
+    surely = limit_m / _factors(shapely.bounds(shapes)).max(1) - ROUNDING_DEG
     closer = (surely > 0) & shapely.dwithin(geometries, shapes, surely)
-    unsure = np.zeros(len(closer), dtype=bool)
+    unsure = np.flatnonzero(~closer)
+    unsure = unsure[perhaps_closer(shapes[unsure], geometries[unsure], limit_m)]
+    closer[unsure] = distance_m(shapes[unsure], geometries[unsure]) < limit_m
+    return closer
+
+
+def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:
+    """Tell which pairs may have a `distance_m` up to a limit, by distances in degrees, bool of shape (P,).
+
+    Prepared geometries make it fast: it does not look at all vertices.
+    """
+    bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
+    reach = limit_m / _factors(bounds).min(1) + ROUNDING_DEG
+    closer = np.zeros(len(shapes), dtype=bool)
     for turn in (0.0, -FULL_TURN_DEG, FULL_TURN_DEG):
         beside = (bounds[:, 0] + turn - reach <= others[:, 2]) & (others[:, 0] <= bounds[:, 2] + turn + reach)
-        near = np.flatnonzero(beside & ~closer & ~unsure)
-        unsure[near] = shapely.dwithin(geometries[near], turned(shapes[near], turn), reach[near])
-    closer[unsure] = distance_m(shapes[unsure], geometries[unsure]) < limit_m
+        near = np.flatnonzero(beside & ~closer)
+        closer[near] = shapely.dwithin(geometries[near], turned(shapes[near], turn), reach[near])
     return closer
 
 

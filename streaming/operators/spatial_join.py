@@ -16,9 +16,9 @@ from streaming.operators.boxes import enlarged, in_plane, intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
-from streaming.operators.metres import ROUNDING_DEG, closer_than, distance_m, local_metres, turned
+from streaming.operators.metres import ROUNDING_DEG, distance_m, local_metres, perhaps_closer, turned
 from streaming.operators.query_index import FAR
-from streaming.operators.runs import expand
+from streaming.operators.runs import expand, last_of_runs
 from streaming.plans import Enlargement, JoinPlan
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
@@ -132,11 +132,10 @@ class SpatialJoins:
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
     def _of_group(self, comparison, elements, row, query, failures):
-        rows = np.unique(row)
-        at, feature = comparison.pairs(elements, rows)
+        rows = row[last_of_runs(row)]
+        at, feature, distance = comparison.measured(elements, rows)
         order = np.lexsort((feature, at))
-        at, feature = rows[at[order]], feature[order]
-        distance = comparison.distances(elements, at, feature)
+        at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")
         pair, position = expand(start, stop - start)
         query, position = self._passing(comparison.features, elements, query[pair], at, feature, position, failures)
@@ -190,24 +189,25 @@ class Comparison:
 
     def pairs(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs (position in `rows`, feature) for which the predicate holds, int64 each, no pair twice."""
+        at, feature, _ = self.measured(elements, rows)
+        return at, feature
+
+    def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
         if not len(self.features):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        if self.predicate != "disjoint":
-            return self._meeting(elements, rows)
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        if self.predicate == "dwithin":
+            return self._close(elements, rows)
+        at, feature = self._disjoint(elements, rows) if self.predicate == "disjoint" else self._meeting(elements, rows)
+        return at, feature, np.full(len(at), np.nan)
+
+    def _disjoint(self, elements, rows):
         meeting = Comparison(_with_predicate(self.plan, "intersects"), self.space, self.features)
         at, feature = meeting.pairs(elements, rows)
         together = np.zeros((len(rows), len(self.features)), dtype=bool)
         together[at, feature] = True
         at, feature = np.nonzero(~together)
         return at, feature
-
-    def distances(self, elements: Elements, rows: np.ndarray, feature: np.ndarray) -> np.ndarray:
-        """Return the distances of pairs (row, feature) where the predicate is one of distance; otherwise NaN."""
-        if self.predicate != "dwithin" or not len(rows):
-            return np.full(len(rows), np.nan)
-        shapes = self._shapes(elements, rows, self._boxes(elements, rows))
-        measure = distance_m if self.space.geographic else shapely.distance
-        return measure(shapes, self.features.shapes(feature))
 
     def reach(self, bounds: np.ndarray) -> np.ndarray:
         """Return the boxes (K, 2n) that a partner's box must meet, given the boxes of elements."""
@@ -220,7 +220,9 @@ class Comparison:
     def _shapes(self, elements, rows, boxes):
         """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
         if not self.plan.transform:
-            return shapes_of(elements.batch(rows))
+            return (
+                shapes_of(elements.batch(rows)) if elements.has_geometries else shapes_of_boxes(elements.bounds[rows])
+            )
         bounds = boxes.copy()
         for axis, dimension in enumerate(self.space.dimensions):
             bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
@@ -228,12 +230,30 @@ class Comparison:
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
         return shapes_of_boxes(bounds)
 
-    def _meeting(self, elements, rows):
-        boxes = self._boxes(elements, rows)
+    def _near(self, boxes):
+        """Return the pairs (box, feature) of transformed boxes and features that may be partners."""
         near = self._reach(boxes)
         at, feature = self._candidates(np.clip(in_plane(near, self.space), -FAR, FAR))
         keep = intersects(near, at, self.features.bounds, feature, self.space)
-        at, feature = at[keep], feature[keep]
+        return at[keep], feature[keep]
+
+    def _close(self, elements, rows):
+        """Return the pairs within the distance, and their distances."""
+        boxes = self._boxes(elements, rows)
+        at, feature = self._near(boxes)
+        shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
+        if self.space.geographic:  # they look beyond the antimeridian by themselves
+            near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
+            distance = distance_m(shapes[near], partners[near])
+            holds = distance <= self.limit
+        else:
+            near = np.flatnonzero(shapely.dwithin(partners, shapes, self.limit))
+            distance, holds = shapely.distance(shapes[near], partners[near]), slice(None)
+        return at[near][holds], feature[near][holds], distance[holds]
+
+    def _meeting(self, elements, rows):
+        boxes = self._boxes(elements, rows)
+        at, feature = self._near(boxes)
         if len(at) and self.predicate != "boxes":
             holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)
             at, feature = at[holds], feature[holds]
@@ -265,10 +285,6 @@ class Comparison:
     def _holds(self, shapes, at, feature):
         """Evaluate the predicate on the real geometries of candidate pairs."""
         partners = self.features.shapes(feature)
-        if self.predicate == "dwithin":
-            if self.space.geographic:  # it looks beyond the antimeridian by itself
-                return closer_than(shapes.of(at), partners, np.nextafter(self.limit, np.inf))
-            return shapely.dwithin(partners, shapes.of(at), self.limit)
         points = shapes.points(at) if self.predicate in OF_POINTS else None
         spans = self.features.spans(feature)
         holds = np.zeros(len(at), dtype=bool)
@@ -297,9 +313,9 @@ class _Shapes:
 
     def of(self, at):
         """Return the shapes at positions."""
-        wanted = np.unique(at)
-        wanted = wanted[shapely.is_missing(self._made[wanted])]
+        wanted = at[shapely.is_missing(self._made[at])]
         if len(wanted):
+            wanted = np.unique(wanted)
             self._made[wanted] = self._make(wanted)
         return self._made[at]
 

@@ -155,13 +155,12 @@ class _Group:
 
     def pairs(self, elements, key_hash, rows, partners, failures):
         comparison = Comparison(self.plans[0], self.space, partners)
-        at, feature = comparison.pairs(elements, rows)
+        at, feature, distance = comparison.measured(elements, rows)
         row, partner = rows[at], partners.rows[feature]
         others = key_hash[row] != key_hash[partner]
-        row, feature = row[others], feature[others]
+        row, feature, distance = row[others], feature[others], distance[others]
         if not len(row):
             return Meetings.none(self.space)
-        distance = comparison.distances(elements, row, feature)
         reach = comparison.reach(elements.bounds[row])
         pair, query = self._passing(elements, row, partners.rows[feature], failures)
         partner = partners.rows[feature][pair]

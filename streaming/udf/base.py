@@ -83,14 +83,16 @@ def shapes_of_boxes(bounds: np.ndarray) -> np.ndarray:
     Never as polygons without area: GEOS finds a prepared polygon to be far from these.
     """
     n = bounds.shape[1] // 2
-    low, high = np.zeros((len(bounds), 2)), np.zeros((len(bounds), 2))
     axes = min(2, n)
+    low, high = np.zeros((len(bounds), 2)), np.zeros((len(bounds), 2))
     low[:, :axes], high[:, :axes] = bounds[:, :axes], bounds[:, n : n + axes]
     low, high = np.clip(low, -FAR_DEG, FAR_DEG), np.clip(high, -FAR_DEG, FAR_DEG)
-    flat = low == high
-    shapes = shapely.box(*low.T, *high.T)
-    line = flat.any(1)
-    shapes[line] = shapely.linestrings(np.stack([low[line], high[line]], axis=1))
-    point = flat.all(1)
+    flat = (low == high).sum(1)
+    if (flat == 2).all():
+        return shapely.points(low)
+    shapes = np.full(len(bounds), None, dtype=object)
+    point, line, area = (flat == dimensions for dimensions in (2, 1, 0))
     shapes[point] = shapely.points(low[point])
+    shapes[line] = shapely.linestrings(np.stack([low[line], high[line]], axis=1))
+    shapes[area] = shapely.box(*low[area].T, *high[area].T)
     return shapes

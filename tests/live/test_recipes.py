@@ -62,6 +62,21 @@ class Journey:
     layers: dict[str, list] = field(default_factory=dict)
 
 
+# The borders of the engine's four regions meet in (0, 0), so the vehicles cross them side by side.
+CARS = Journey(
+    "Do two vehicles drive side by side?",
+    "cars",
+    [
+        ({"vehicle1": beside((-1e-5, 0), -4), "vehicle2": (-1e-5, 0.01), "vehicle3": (-1e-5, 0)}, set()),
+        ({"vehicle2": beside((-1e-5, 0), 4)}, {("vehicle1", "vehicle2")}),
+        ({"vehicle2": beside((1e-5, 0), 4)}, {("vehicle1", "vehicle2")}),
+        ({"vehicle1": beside((1e-5, 0), -4)}, {("vehicle1", "vehicle2")}),
+        ({"vehicle1": beside((1e-5, 0), -7)}, set()),
+        ({"vehicle2": beside((1e-5, 0), 2)}, {("vehicle1", "vehicle2")}),
+        ({"vehicle1": (5, 5), "vehicle2": (5, 5)}, {("vehicle1", "vehicle2")}),
+    ],
+    ["+vehicle1", "-vehicle1", "+vehicle1"],
+)
 SHIPS = Journey(
     "Which ships are heading to an island?",
     "ships",
@@ -119,7 +134,7 @@ def lines(places):
         yield json.dumps(feature).encode() + b"\n"
 
 
-@pytest.mark.parametrize("journey", [SHIPS, FORESTS, STREETS], ids=["ships", "forests", "streets"])
+@pytest.mark.parametrize("journey", [CARS, SHIPS, FORESTS, STREETS], ids=["cars", "ships", "forests", "streets"])
 async def test_a_recipe_answers_its_question_at_every_step(live, tmp_path, journey):
     for name, features in journey.layers.items():
         path = tmp_path / f"{name}.geojson"

@@ -24,8 +24,8 @@ from streaming.plans.queries import STORED_PREFIX
 from streaming.spaces import Space as ParsedSpace
 from webapp.models import Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
-from webapp.queries import Refused
 from webapp.redis import log
+from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -11,22 +11,8 @@ from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Query, Stream
 from webapp.notify import announce
-
-
-class Refused(Exception):
-    """A request that is not carried out.
-
-    Parameters
-    ----------
-    code : str
-        One word for programs, such as ``plan``.
-    message : str
-        The rule, then the value, for people.
-    """
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code, self.message = code, message
+from webapp.refusals import Refused
+from webapp.tasks import cancel_query, register_query, take_snapshots
 
 
 def checked_plan(document: Any) -> dict:
@@ -196,8 +182,6 @@ def _revise(query):
 
 def _send(query, was_shared=False):
     """Announce a change, and have a task tell the engine of it."""
-    from webapp.tasks import cancel_query, register_query, take_snapshots  # the tasks import this module's models
-
     task = register_query if query.should_run else cancel_query
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(take_snapshots.delay)

@@ -5,7 +5,6 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from operator import attrgetter
-from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
@@ -13,12 +12,11 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from streaming.layers import Wanted
 from streaming.logs import LogNames
 from webapp import history, layers, liveness, recording
 from webapp.control import Acknowledgement, engine_epoch, recent_answers, tell_engine
 from webapp.definitions import republish
-from webapp.models import Layer, Query, Space
+from webapp.models import Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
 from webapp.redis import client
@@ -95,22 +93,6 @@ def _settle_late(space):
 def record_events() -> int:
     """Store what entered and left the answers of saved queries; return the number of events."""
     return sum(recording.record_events(client(), space) for space in spaces_by_name().values())
-
-
-@shared_task(bind=True, acks_late=False, max_retries=None)
-def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
-    """Import an uploaded file into a layer, unless the import is not wanted any more.
-
-    It is acknowledged as it begins: a large import takes longer than tasks may, and must not be handed to another
-    worker meanwhile. One whose worker dies is ended by `retire_imports`.
-    """
-    layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
-    if layer is None:
-        layers.forget_upload(run)
-    elif layers.running_imports() >= settings.LAYER_IMPORTS_AT_ONCE:
-        raise self.retry(countdown=1)
-    else:
-        layers.run_import(layer, Path(path), Wanted(**wanted))
 
 
 @shared_task

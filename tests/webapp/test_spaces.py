@@ -15,7 +15,7 @@ from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
 from webapp.models import Event, Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

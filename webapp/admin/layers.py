@@ -9,7 +9,7 @@ from webapp.layers.imports import Label, begin_upload, cancel_import, check_labe
 from webapp.layers.versions import layer_store
 from webapp.models import Layer, Space
 from webapp.models.spaces import EARTH
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 
 class LayerForm(forms.ModelForm):

@@ -8,7 +8,7 @@ from typing import Any
 from streaming.plans import PREDICATES
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 MAX_NAME_CHARACTERS = 120
 MAX_STREAMS = 32

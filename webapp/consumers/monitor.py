@@ -25,7 +25,8 @@ from webapp.consumers.viewports import Viewport
 from webapp.hub import Subscription
 from webapp.models import Query, Space, Stream
 from webapp.notify import LAYERS_GROUP, SHARED_GROUP, SPACES_GROUP, user_group
-from webapp.queries import Refused, visible, visible_among
+from webapp.queries import visible, visible_among
+from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

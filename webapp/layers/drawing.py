@@ -16,7 +16,7 @@ from streaming.elements import bounds_of
 from streaming.layers import InvalidLayer
 from webapp.layers.versions import layer_store, space_of
 from webapp.models import Layer
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 MAX_FEATURES = 5_000
 MAX_ZOOM = 24

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from celery import shared_task
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
@@ -18,7 +19,7 @@ from streaming.layers.child import import_in_child
 from webapp.layers.versions import adopted, announce, changeable, check_editable, layer_store, space_of
 from webapp.models import Layer
 from webapp.models.spaces import EARTH, spaces_by_name
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 INCOMING = ".incoming"
 # Progress is written down and told this often at most.
@@ -116,8 +117,6 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
     Refused
         As `begin_import` does, and where the file is too large or of no known kind.
     """
-    from webapp.tasks import import_layer  # the tasks import this module
-
     if upload.size > settings.LAYER_UPLOAD_BYTES:
         raise Refused("size", f"a file may have at most {settings.LAYER_UPLOAD_BYTES:,} bytes; got {upload.size:,}")
     try:
@@ -134,6 +133,22 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
     options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
     transaction.on_commit(lambda: import_layer.delay(layer.pk, str(layer.run), str(path), options))
     return layer
+
+
+@shared_task(bind=True, acks_late=False, max_retries=None)
+def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
+    """Import an uploaded file into a layer, unless the import is not wanted any more.
+
+    It is acknowledged as it begins: a large import takes longer than tasks may, and must not be handed to another
+    worker meanwhile. One whose worker dies is ended by `retire_imports`.
+    """
+    layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
+    if layer is None:
+        forget_upload(run)
+    elif running_imports() >= settings.LAYER_IMPORTS_AT_ONCE:
+        raise self.retry(countdown=1)
+    else:
+        run_import(layer, Path(path), Wanted(**wanted))
 
 
 def cancel_import(user, name: str) -> Layer:

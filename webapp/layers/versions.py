@@ -20,8 +20,8 @@ from streaming.layers.placing import placed
 from streaming.spaces import Space
 from webapp.models import Layer
 from webapp.notify import LAYERS_GROUP
-from webapp.queries import Refused
 from webapp.redis import log
+from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from webapp.layers.drawing import draw, parse_box, parse_zoom
 from webapp.layers.imports import Label, begin_upload, cancel_import
 from webapp.layers.versions import changeable, edit_features
 from webapp.models import Layer
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413}
 MAX_KEYS = 1_000

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from streaming.layers import InvalidLayer, Wanted, suffixes_of
 from webapp.layers import Label, begin_import, run_import
 from webapp.models import Layer
-from webapp.queries import Refused
+from webapp.refusals import Refused
 
 BAR = 40
 # Where nobody watches, a line is written this often at most.

@@ -1,0 +1,17 @@
+"""What whoever asks for something gets where it is not carried out."""
+
+
+class Refused(Exception):
+    """A request that is not carried out.
+
+    Parameters
+    ----------
+    code : str
+        One word for programs, such as ``plan``.
+    message : str
+        The rule, then the value, for people.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message

@@ -42,6 +42,10 @@ class ContinuousQueries:
         row, query = self._ranges.match(elements)
         return self._joins.refined(elements, row, query) if self._joins else Pairs.without_partners(row, query)
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements, by their boxes (N, 2n), a feature may be a partner of in one of the joins."""
+        return self._joins.reached(bounds) if self._joins else np.zeros(len(bounds), dtype=bool)
+
 
 def _range(plan):
     if isinstance(plan, RangePlan):

@@ -125,6 +125,14 @@ class SpatialJoins:
         pairs = Pairs(*(np.concatenate([getattr(p, name) for p in found]) for name in Pairs.__dataclass_fields__))
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
+        reached = np.zeros(len(bounds), dtype=bool)
+        for comparison, _ in self._groups:
+            left = np.flatnonzero(~reached)
+            reached[left[comparison.reached(bounds[left])]] = True
+        return reached
+
     def _of_group(self, comparison, elements, row, query):
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
@@ -182,6 +190,12 @@ class Comparison:
         at, feature, _ = self.measured(elements, rows)
         return at, feature
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Return the positions of the boxes (K, 2n) of elements that may have a partner; some come repeatedly."""
+        if self.predicate == "disjoint" or not len(self.features):
+            return np.arange(len(bounds) if len(self.features) else 0)
+        return self._near(self._transformed(bounds))[0]
+
     def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
         if not len(self.features):
@@ -199,9 +213,8 @@ class Comparison:
         at, feature = np.nonzero(~together)
         return at, feature
 
-    def _boxes(self, elements, rows):
-        """Return the transformed boxes of elements, (K, 2n)."""
-        boxes = elements.bounds[rows]
+    def _transformed(self, boxes):
+        """Return boxes (K, 2n) as the transformations leave them."""
         for step in self.plan.transform:
             boxes = enlarged(boxes, step.by, step.amount, self.space)
         return boxes
@@ -226,7 +239,7 @@ class Comparison:
 
     def _close(self, elements, rows):
         """Return the pairs within the distance, and their distances."""
-        boxes = self._boxes(elements, rows)
+        boxes = self._transformed(elements.bounds[rows])
         at, feature = self._near(boxes)
         shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
         if self.space.geographic:  # they look beyond the antimeridian by themselves
@@ -239,7 +252,7 @@ class Comparison:
         return at[near][holds], feature[near][holds], distance[holds]
 
     def _meeting(self, elements, rows):
-        boxes = self._boxes(elements, rows)
+        boxes = self._transformed(elements.bounds[rows])
         at, feature = self._near(boxes)
         if len(at) and self.predicate != "boxes":
             holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)

@@ -6,7 +6,6 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
-import functools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,17 +13,14 @@ import pyarrow as pa
 
 from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
-from streaming.operators.runs import distinct, expand, find
+from streaming.operators.runs import distinct, find
 from streaming.results import (
-    CANCELLED,
     DROPPED,
-    EDITED,
     ENTERED,
     EXPIRED,
     HANDOFF,
     LEFT,
     MOVED,
-    REGISTERED,
     SNAPSHOT,
     STAYED,
     result_schema,
@@ -32,6 +28,7 @@ from streaming.results import (
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
+from streaming.servers.scope import Scope
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
@@ -117,11 +114,13 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
     touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
 
-    scope = _Scope(region, before, after, applied, touched)
-    old, rest = scope.old_answers()
-    new, told = _evaluate(objects, cold, scope)
+    scope = Scope(before, after, applied, touched, objects)
+    inside = scope.covers(region.pair_key, region.pair_answer)
+    rest = ~inside
+    old = Answers(region.pair_key[inside], region.pair_answer[inside], region.pair_partner[inside])
+    new, told = scope.evaluated(cold)
     new = scope.with_kept(old, new)
-    audience = after.audience(applied.changed)
+    audience = scope.audience
     changes = _changes(scope, scope.audience_before.told(old), audience.told(new), known, fate)
     writer = _Writer(known, cold, inbox.departures, before, after)
     rows = [writer.rows(changes), writer.rows(audience.told(told)), _passing(inbox.passing, writer, audience)]
@@ -133,15 +132,9 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
     table = pa.concat_tables(rows)
-    shared = audience.shared_in(table["query"].to_numpy())
-    counters = {"objects": len(objects), "results": _told(table, shared)}
+    shared, told_rows = audience.shared_in(table["query"].to_numpy())
+    counters = {"objects": len(objects), "results": told_rows}
     return replace(state, objects=objects, cold=cold), Results(table, snapshots, counters, shared)
-
-
-def _told(rows, shared):
-    """Return the number of result tuples, those of a shared answer once for each of its queries."""
-    query = rows["query"].to_numpy()
-    return rows.num_rows + sum((len(queries) - 1) * int((query == answer).sum()) for answer, queries in shared.items())
 
 
 def _fates(known, departed, after, applied, now_us):
@@ -158,97 +151,6 @@ def _fates(known, departed, after, applied, now_us):
     position, present = find(known.key_hash, departed)
     fate[position[present]] = HANDOFF
     return fate
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The part of the answers that a micro-batch may change: touched objects, and queries that changed or ended."""
-
-    region: Region
-    before: Registry
-    after: Registry
-    applied: Applied
-    touched: np.ndarray
-
-    @functools.cached_property
-    def audience_before(self):
-        """To whom the answers were told, as far as it matters to this batch."""
-        return self.before.audience(np.union1d(self.applied.changed, self.applied.cancelled))
-
-    @functools.cached_property
-    def fresh(self):
-        """Answers of queries with a new plan, and of joins with an edited layer: they are evaluated anew."""
-        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
-        return np.union1d(changed, self.after.joins_with(self.applied.edited))
-
-    @functools.cached_property
-    def altered(self):
-        """All answers that may change without any motion."""
-        apart = np.union1d(self.applied.changed, self.applied.cancelled)
-        return np.union1d(self.fresh, self.before.answer_of[np.isin(self.before.ids, apart)])
-
-    def old_answers(self):
-        """Return the answers in scope, and the mask of the others."""
-        pair_key, pair_answer = self.region.pair_key, self.region.pair_answer
-        start = np.searchsorted(pair_key, self.touched, "left")
-        stop = np.searchsorted(pair_key, self.touched, "right")
-        rest = np.ones(len(pair_key), dtype=bool)
-        rest[expand(start, stop - start)[1]] = False
-        if len(self.altered):
-            rest[np.isin(pair_answer, self.altered)] = False
-        return Answers(pair_key[~rest], pair_answer[~rest], self.region.pair_partner[~rest]), rest
-
-    def with_kept(self, old, new):
-        """Return new answers, and those old ones that only had to be looked at: other queries still share them."""
-        kept = np.intersect1d(np.setdiff1d(self.altered, self.fresh), self.after.answers)
-        if not len(kept):
-            return new
-        still = old.take(np.isin(old.query, kept) & ~find(self.touched, old.key)[1])
-        return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
-
-    def reasons(self, query, fate):
-        """Return why the answer changed, by query (P,) and fate of the object (P,); the query's own change first."""
-        reason = fate.copy()
-        changed = np.isin(query, self.applied.changed)
-        fresh = changed & ~np.isin(query, self.before.ids)
-        here = fate == MOVED
-        if self.applied.edited:
-            joins = self.after.joins_with(self.applied.edited)
-            members = self.after.ids[np.isin(self.after.answer_of, joins)]
-            reason[here & np.isin(query, np.r_[joins, members])] = EDITED
-        reason[here & changed] = EDITED
-        reason[here & fresh] = REGISTERED
-        reason[np.isin(query, self.applied.cancelled)] = CANCELLED
-        return reason
-
-
-def _evaluate(objects, cold, scope):
-    """Match touched objects with all queries, and the others with those whose answers are evaluated anew.
-
-    Returns the answers to keep, ordered by key, and what queries that keep nothing report.
-    """
-    after, fresh = scope.after, scope.fresh
-    moved, present = find(objects.key_hash, scope.touched)
-    moved = moved[present]
-    found, told = _match(objects, cold, moved, after.queries, after.answers)
-    if len(fresh):
-        others = np.ones(len(objects), dtype=bool)
-        others[moved] = False
-        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(fresh), fresh)
-        found = found.joined(more)
-    return found, told
-
-
-def _match(objects, cold, rows, queries, numbers):
-    """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
-    chosen = objects if len(rows) == len(objects) else objects.take(rows)
-    elements = Elements(
-        chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
-    )
-    pairs = queries.match(elements)
-    keeps = queries.keeps[pairs.query]
-    answers = Answers.of(pairs, chosen.key_hash, numbers)
-    return answers.take(keeps), answers.take(~keeps)
 
 
 def _changes(scope, old, new, known, fate):

@@ -48,6 +48,10 @@ class ContinuousQueries:
             return Pairs.without_partners(row, query)
         return self._joins.refined(elements, row, query, failures)
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements, by their boxes (N, 2n), a feature may be a partner of in one of the joins."""
+        return self._joins.reached(bounds) if self._joins else np.zeros(len(bounds), dtype=bool)
+
 
 def _range(plan):
     if isinstance(plan, RangePlan):

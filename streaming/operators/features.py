@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 
 from streaming.elements import bounds_of, element_schema
@@ -126,6 +127,26 @@ class Features:
     def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of features by their hashes, and which of them there are."""
         return find(self.key_hash, key_hash)
+
+
+def differing(before: Features, after: Features) -> Features:
+    """Return the features of two versions of a layer that are not in both as they are: old and new ones.
+
+    One that was changed comes twice, with one key.
+    """
+    place, present = find(after.key_hash, before.key_hash)
+    old, new = np.flatnonzero(present), place[present]
+    whole = len(old) == len(before) == len(after)
+    earlier, later = (v.table if whole else v.table.take(pa.array(r)) for v, r in ((before, old), (after, new)))
+    same = (before.bounds[old] == after.bounds[new]).all(axis=1)
+    for name in ("key", "geometry", "properties"):
+        equal = pc.fill_null(pc.equal(earlier[name], later[name]), False)
+        same &= pc.or_(equal, pc.and_(pc.is_null(earlier[name]), pc.is_null(later[name]))).to_numpy()
+    gone, added = np.ones(len(before), dtype=bool), np.ones(len(after), dtype=bool)
+    gone[old[same]], added[new[same]] = False, False
+    return Features(
+        pa.concat_tables([v.table.filter(pa.array(m)) for v, m in ((before, gone), (after, added))]), after.space
+    )
 
 
 def _one_batch(table):

@@ -131,6 +131,14 @@ class SpatialJoins:
         pairs = Pairs(*(np.concatenate([getattr(p, name) for p in found]) for name in Pairs.__dataclass_fields__))
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
+        reached = np.zeros(len(bounds), dtype=bool)
+        for comparison, _ in self._groups:
+            left = np.flatnonzero(~reached)
+            reached[left[comparison.reached(bounds[left])]] = True
+        return reached
+
     def _of_group(self, comparison, elements, row, query, failures):
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
@@ -192,6 +200,12 @@ class Comparison:
         at, feature, _ = self.measured(elements, rows)
         return at, feature
 
+    def reached(self, bounds: np.ndarray) -> np.ndarray:
+        """Return the positions of the boxes (K, 2n) of elements that may have a partner; some come repeatedly."""
+        if self.predicate == "disjoint" or not len(self.features):
+            return np.arange(len(bounds) if len(self.features) else 0)
+        return self._near(self._transformed(bounds))[0]
+
     def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
         if not len(self.features):
@@ -211,11 +225,11 @@ class Comparison:
 
     def reach(self, bounds: np.ndarray) -> np.ndarray:
         """Return the boxes (K, 2n) that a partner's box must meet, given the boxes of elements."""
-        return self._reach(transformed(bounds, self.plan.transform, self.space))
+        return self._reach(self._transformed(bounds))
 
-    def _boxes(self, elements, rows):
-        """Return the transformed boxes of elements, (K, 2n)."""
-        return transformed(elements.bounds[rows], self.plan.transform, self.space)
+    def _transformed(self, boxes):
+        """Return boxes (K, 2n) as the transformations leave them."""
+        return transformed(boxes, self.plan.transform, self.space)
 
     def _shapes(self, elements, rows, boxes):
         """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
@@ -239,7 +253,7 @@ class Comparison:
 
     def _close(self, elements, rows):
         """Return the pairs within the distance, and their distances."""
-        boxes = self._boxes(elements, rows)
+        boxes = self._transformed(elements.bounds[rows])
         at, feature = self._near(boxes)
         shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
         if self.space.geographic:  # they look beyond the antimeridian by themselves
@@ -252,7 +266,7 @@ class Comparison:
         return at[near][holds], feature[near][holds], distance[holds]
 
     def _meeting(self, elements, rows):
-        boxes = self._boxes(elements, rows)
+        boxes = self._transformed(elements.bounds[rows])
         at, feature = self._near(boxes)
         if len(at) and self.predicate != "boxes":
             holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)

@@ -99,8 +99,11 @@ class Audience:
         """Return all numbers under which some answers are told."""
         return self.name[np.isin(self.answer, answers)]
 
-    def shared_in(self, names: np.ndarray) -> dict[int, tuple[int, ...]]:
-        """Return the queries of those shared answers that occur among numbers."""
+    def shared_in(self, names: np.ndarray) -> tuple[dict[int, tuple[int, ...]], int]:
+        """Return the queries of the shared answers among numbers, and how many tuples the numbers stand for."""
         if not self.shared:
-            return {}
-        return {name: self.shared[name] for name in np.unique(names).tolist() if name in self.shared}
+            return {}, len(names)
+        occurring, count = np.unique(names, return_counts=True)
+        shared = {name: self.shared[name] for name in occurring.tolist() if name in self.shared}
+        sizes = [len(shared.get(name, (name,))) for name in occurring.tolist()]
+        return shared, int(np.dot(count, sizes))

@@ -6,7 +6,6 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,17 +15,14 @@ import pyarrow as pa
 from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.runs import distinct, expand, find
+from streaming.operators.runs import distinct, find
 from streaming.results import (
-    CANCELLED,
     DROPPED,
-    EDITED,
     ENTERED,
     EXPIRED,
     HANDOFF,
     LEFT,
     MOVED,
-    REGISTERED,
     SNAPSHOT,
     STAYED,
     result_schema,
@@ -34,6 +30,7 @@ from streaming.results import (
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
+from streaming.servers.scope import Scope
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
@@ -134,12 +131,14 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
     touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
 
-    scope = _Scope(region, before, after, applied, touched)
-    old, rest = scope.old_answers()
     failures = Failures()
-    new, told = _evaluate(objects, cold, scope, failures)
+    scope = Scope(before, after, applied, touched, objects, failures)
+    inside = scope.covers(region.pair_key, region.pair_answer)
+    rest = ~inside
+    old = Answers(region.pair_key[inside], region.pair_answer[inside], region.pair_partner[inside])
+    new, told = scope.evaluated(cold)
     new = scope.with_kept(old, new)
-    audience = after.audience(applied.changed)
+    audience = scope.audience
     changes = _changes(scope, scope.audience_before.told(old), audience.told(new), known, fate)
     writer = _Writer(known, cold, inbox.departures, before, after)
     passing = _passing(inbox.passing, writer, audience, failures)
@@ -152,8 +151,8 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     snapshots = writer.snapshots(applied.snapshots, state)
     cold, objects = cold.compacted(objects)
     table = pa.concat_tables(rows)
-    shared = audience.shared_in(table["query"].to_numpy())
-    counters = {"objects": len(objects), "results": _told(table, shared)}
+    shared, told_rows = audience.shared_in(table["query"].to_numpy())
+    counters = {"objects": len(objects), "results": told_rows}
     results = Results(table, snapshots, counters, _of_queries(failures, after), shared)
     return replace(state, objects=objects, cold=cold), results
 
@@ -164,12 +163,6 @@ def _of_queries(failures, registry):
         return {}
     answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
     return {query: failures.errors[answer] for query, answer in answers if answer in failures.errors}
-
-
-def _told(rows, shared):
-    """Return the number of result tuples, those of a shared answer once for each of its queries."""
-    query = rows["query"].to_numpy()
-    return rows.num_rows + sum((len(queries) - 1) * int((query == answer).sum()) for answer, queries in shared.items())
 
 
 def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:
@@ -186,106 +179,6 @@ def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applie
     position, present = find(known.key_hash, departed)
     fate[position[present]] = HANDOFF
     return fate
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The part of the answers that a micro-batch may change: touched objects, and queries that changed or ended."""
-
-    region: Region
-    before: Registry
-    after: Registry
-    applied: Applied
-    touched: np.ndarray
-
-    @functools.cached_property
-    def audience_before(self):
-        """To whom the answers were told, as far as it matters to this batch."""
-        return self.before.audience(np.union1d(self.applied.changed, self.applied.cancelled))
-
-    @functools.cached_property
-    def fresh(self):
-        """Answers of queries with a new plan, and of joins with an edited layer: they are evaluated anew."""
-        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
-        changed = np.intersect1d(changed, self.after.answers)
-        return np.union1d(changed, self.after.joins_with(self.applied.edited))
-
-    @functools.cached_property
-    def altered(self):
-        """All answers that may change without any motion."""
-        apart = np.union1d(self.applied.changed, self.applied.cancelled)
-        return np.union1d(self.fresh, self.before.answer_of[np.isin(self.before.ids, apart)])
-
-    def old_answers(self):
-        """Return the answers in scope, and the mask of the others."""
-        pair_key, pair_answer = self.region.pair_key, self.region.pair_answer
-        start = np.searchsorted(pair_key, self.touched, "left")
-        stop = np.searchsorted(pair_key, self.touched, "right")
-        rest = np.ones(len(pair_key), dtype=bool)
-        rest[expand(start, stop - start)[1]] = False
-        if len(self.altered):
-            rest[np.isin(pair_answer, self.altered)] = False
-        return Answers(pair_key[~rest], pair_answer[~rest], self.region.pair_partner[~rest]), rest
-
-    def with_kept(self, old, new):
-        """Return new answers, and those old ones that only had to be looked at: other queries still share them."""
-        kept = np.intersect1d(np.setdiff1d(self.altered, self.fresh), self.after.answers)
-        if not len(kept):
-            return new
-        still = old.take(np.isin(old.query, kept) & ~find(self.touched, old.key)[1])
-        return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
-
-    def reasons(self, query, fate):
-        """Return why answers changed, by query (P,) and fate of the object (P,)."""
-        reason = reasons(query, fate, self.before, self.applied)
-        if self.applied.edited:
-            joins = self.after.joins_with(self.applied.edited)
-            members = self.after.ids[np.isin(self.after.answer_of, joins)]
-            reason[(reason == MOVED) & np.isin(query, np.r_[joins, members])] = EDITED
-        return reason
-
-
-def reasons(query: np.ndarray, fate: np.ndarray, before: Registry, applied: Applied) -> np.ndarray:
-    """Return why answers changed, by query (P,) and fate of the object (P,); the query's own change first."""
-    reason = fate.copy()
-    changed = np.isin(query, applied.changed)
-    fresh = changed & ~np.isin(query, before.ids)
-    here = fate == MOVED
-    reason[here & changed] = EDITED
-    reason[here & fresh] = REGISTERED
-    reason[np.isin(query, applied.cancelled)] = CANCELLED
-    return reason
-
-
-def _evaluate(objects, cold, scope, failures):
-    """Match touched objects with all queries, and the others with those whose answers are evaluated anew.
-
-    Returns the answers to keep, ordered by key, and what queries that keep nothing report.
-    """
-    after, fresh = scope.after, scope.fresh
-    moved, present = find(objects.key_hash, scope.touched)
-    moved = moved[present]
-    found, told = _match(objects, cold, moved, after.queries, after.answers, failures)
-    if len(fresh):
-        others = np.ones(len(objects), dtype=bool)
-        others[moved] = False
-        more, _ = _match(objects, cold, np.flatnonzero(others), after.compiled(fresh), fresh, failures)
-        found = found.joined(more)
-    return found, told
-
-
-def _match(objects, cold, rows, queries, numbers, failures):
-    """Match the objects at `rows`; return the answers of queries that keep theirs, and those of the others."""
-    chosen = objects if len(rows) == len(objects) else objects.take(rows)
-    elements = Elements(
-        chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
-    )
-    failed = Failures()
-    pairs = queries.match(elements, failed)
-    failures.add(failed, numbers)
-    keeps = queries.keeps[pairs.query]
-    answers = Answers.of(pairs, chosen.key_hash, numbers)
-    return answers.take(keeps), answers.take(~keeps)
 
 
 def _changes(scope, old, new, known, fate):
@@ -308,7 +201,7 @@ def _changes(scope, old, new, known, fate):
     sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
     measured = np.full(len(pairs), np.nan)
     measured[is_in] = distance[place[is_in]]
-    reason = reasons(query, fate[row], scope.before, scope.applied)
+    reason = scope.reasons(query, fate[row])
     # An object that did not move and stays in an edited query's answer is nothing to tell.
     tell = (sign != STAYED) | find(scope.touched, key)[1]
     return Answers(key, query, partners[partner], measured, sign, reason).take(tell)

@@ -181,9 +181,13 @@ class Registry:
         asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
         return frozenset(asked | self.stored.keys())
 
-    def compiled(self, answers: np.ndarray) -> ContinuousQueries:
-        """Return the queries of some answers, ready to be matched, in the order of `answers`."""
-        return ContinuousQueries([self._plans[answer] for answer in answers.tolist()], self.space, self.features)
+    def compiled(self, answers: np.ndarray, features_of: Callable[[str], Features] | None = None) -> ContinuousQueries:
+        """Return the queries of some answers, ready to be matched, in the order of `answers`.
+
+        Joins are with the features of layers as they are now, or with those that `features_of` returns.
+        """
+        plans = [self._plans[answer] for answer in answers.tolist()]
+        return ContinuousQueries(plans, self.space, features_of or self.features)
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""

@@ -27,8 +27,9 @@ from streaming.results import DROPPED, EXPIRED, HANDOFF, MOVED, REASONS, SNAPSHO
 from streaming.servers.answers import Answers
 from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
-from streaming.servers.region import SIGN, Region, Results, fates, reasons, result_rows
+from streaming.servers.region import SIGN, Region, Results, fates, result_rows
 from streaming.servers.registry import Applied, Registry
+from streaming.servers.scope import reasons
 from streaming.spaces import Space
 
 # Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all

@@ -3,6 +3,7 @@
 import math
 import random
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from streaming.elements import box_elements, wrapped
 from streaming.engine.store import read_tables, write_tables
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
+from streaming.operators.features import Features, differing
 from streaming.operators.metres import local_metres
+from streaming.operators.spatial_join import Comparison
 from streaming.plans import PREDICATES, parse_plan, plan_document
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
 from streaming.servers.assembler import net
@@ -172,8 +175,9 @@ class World:
     def edit(self):
         layer = self.rng.choice(LAYERS)
         features = self.features[layer]
-        removed = {key for key in features if self.rng.random() < 0.2}
-        upserts = dict(random_feature(self.rng, str(self.rng.randint(0, 4))) for _ in range(2))
+        share, most = self.rng.choice([(0.0, 1), (0.2, 2)])
+        removed = {key for key in features if self.rng.random() < share}
+        upserts = dict(random_feature(self.rng, str(self.rng.randint(0, 4))) for _ in range(most))
         removed -= set(upserts)
         columns = list(zip(*upserts.values(), strict=True))
         table = feature_table(layer, list(upserts), columns[0], columns[2], np.array(columns[1]))
@@ -199,8 +203,8 @@ class World:
         assert not any(held for query, held in self.client.answers.items() if query not in self.plans)
 
 
-def play_seed(seed):
-    """Play a random history; return what was told."""
+def play_seed(seed, edited=False):
+    """Play a random history, with an edit in every batch if so wished; return what was told."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as root:
         world = World(root, rng)
@@ -210,6 +214,8 @@ def play_seed(seed):
             events = [world.move, world.register, world.cancel, world.edit]
             for event in rng.choices(events, [6, 3, 1, 2], k=rng.randint(0, 10)):
                 event()
+            if edited:
+                world.edit()
             world.cut()
     return world.client.told
 
@@ -218,6 +224,12 @@ def play_seed(seed):
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_after_every_batch_edit_and_restart(seed):
     play_seed(seed)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_answers_equal_the_oracle_when_every_batch_edits_a_layer(seed):
+    play_seed(seed, edited=True)
 
 
 def test_the_histories_tell_of_pairs_that_come_and_go_by_motion_and_by_edits():
@@ -322,6 +334,65 @@ def encoded(fragment):
         name.encode(): value.encode() if isinstance(value, str) else value
         for name, value in fragment_fields(fragment).items()
     }
+
+
+@pytest.mark.parametrize(
+    ("join", "seen"),
+    [
+        ({"predicate": "intersects"}, {"5": 1}),
+        ({"predicate": "dwithin", "distance": 150_000.0}, {"4": 1, "5": 1, "6": 1}),
+        ({"predicate": "disjoint"}, {str(key): 1 for key in range(20)}),
+    ],
+)
+def test_an_edit_evaluates_the_objects_near_features_that_differ_and_no_others(engine, monkeypatch, join, seen):
+    boxes = {str(key): shapely.box(key - 0.1, 0.9, key + 0.1, 1.1) for key in range(20)}
+    version = engine.layers.write("zones", feature_table("zones", list(boxes), list(boxes.values()), [{}] * 20))
+    client, plan = Client(), {"stream": "buses", "kind": "join", "join": {"layer": "zones", **join}}
+    elements = [table for key in range(20) for table in bus(1, float(key), str(key))]
+    control = [{"op": "layer", "layer": "zones", "version": version}, *register(1, plan=plan)]
+    client.receive(engine.run(elements, control))
+    evaluated = defaultdict(int)
+    measured = Comparison.measured
+
+    def watched(comparison, elements, rows):
+        for longitude in elements.bounds[rows, 0]:
+            evaluated[str(round(longitude))] += 1
+        return measured(comparison, elements, rows)
+
+    monkeypatch.setattr(Comparison, "measured", watched)
+    # Moved by a little, its box before and after near the same objects.
+    changed = feature_table("zones", ["5"], [shapely.box(4.95, 0.9, 5.1, 1.1)], [{}])
+    version = engine.layers.edit("zones", version, changed)
+    client.receive(engine.run([], [{"op": "layer", "layer": "zones", "version": version}]))
+    assert {key: min(1, times) for key, times in evaluated.items()} == seen
+
+
+def test_features_differ_that_are_new_gone_or_changed_in_any_way():
+    shapes, properties = [shapely.Point(x, 0) for x in range(6)], [{"n": n} for n in range(6)]
+    before = Features(feature_table("zones", list("abcdef"), shapes, properties), EARTH)
+    shapes[1], properties[2] = shapely.Point(1, 1), {"n": 9}
+    after = Features(feature_table("zones", list("abcdg"), [*shapes[:4], shapely.Point(9, 9)], properties[:5]), EARTH)
+    told = differing(before, after).table.to_pylist()
+    assert sorted(row["key"] for row in told) == ["b", "b", "c", "c", "e", "f", "g"]
+    assert len(differing(before, before)) == 0
+    box = np.array([[0, 0, -np.inf, 1, 1, np.inf]])
+    bare, drawn = (Features(feature_table("z", ["a"], [g], [{}], box), EARTH) for g in (None, shapely.box(0, 0, 1, 1)))
+    assert len(differing(bare, drawn)) == 2 and len(differing(bare, bare)) == 0
+
+
+def test_an_edit_of_a_version_that_is_not_kept_any_more_evaluates_everything(engine):
+    client = Client()
+    shapes = [shapely.box(0, 0, 2, 2), shapely.box(5, 0, 7, 2)]
+    first = engine.layers.write("zones", feature_table("zones", ["a", "b"], shapes, [{}, {}]))
+    client.receive(engine.run(bus(1, 1.0), [{"op": "layer", "layer": "zones", "version": first}, *register(1)]))
+    engine.layers.write("zones", feature_table("zones", ["b"], shapes[1:], [{}]))
+    engine.layers.discard("zones", 1)
+    engine.restart()
+    fragments = engine.run([], [{"op": "layer", "layer": "zones", "version": first + 1}])
+    # Which feature it was nobody can tell any more.
+    told = [(row["sign"], row["reason"], row["partner"]) for row in net(fragments).to_pylist()]
+    assert told == [(LEFT, EDITED, None)]
+    assert not any(len(engine.layout.store.region(number, engine.batch).pair_key) for number in range(4))
 
 
 def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):

@@ -1,0 +1,188 @@
+"""What a micro-batch may change of the answers, and its evaluation.
+
+Whatever moved is matched with all queries, and everything with queries that are new. Of a layer that was edited only
+the features that differ count: joins with it look at the objects near those.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.features import differing
+from streaming.operators.runs import expand, find
+from streaming.results import CANCELLED, EDITED, MOVED, REGISTERED
+from streaming.servers.answers import Answers, Audience
+from streaming.servers.objects import Cold, Objects
+from streaming.servers.registry import Applied, Registry
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The part of the answers that a micro-batch may change.
+
+    Parameters
+    ----------
+    before, after : Registry
+        Without and with the batch's control entries.
+    applied : Applied
+        What those entries did.
+    touched : ndarray of int64
+        Keys of objects that moved, appeared or left, ascending.
+    objects : Objects
+        As the batch leaves them.
+    failures : Failures
+        Is told of user-defined filters that fail, by the numbers of answers.
+    """
+
+    before: Registry
+    after: Registry
+    applied: Applied
+    touched: np.ndarray
+    objects: Objects
+    failures: Failures
+
+    @functools.cached_property
+    def audience_before(self) -> Audience:
+        """To whom the answers were told; queries that changed or ended are told apart from now on."""
+        return self.before.audience(self._apart)
+
+    @functools.cached_property
+    def audience(self) -> Audience:
+        """To whom the answers are told."""
+        return self.after.audience(self.applied.changed)
+
+    def covers(self, key: np.ndarray, answer: np.ndarray) -> np.ndarray:
+        """Tell which members of answers, ordered by key, the batch may change: bool of shape (P,)."""
+        covered = np.zeros(len(key), dtype=bool)
+        covered[_members(key, self.touched)] = True
+        if len(self._altered):
+            covered |= np.isin(answer, self._altered)
+        if len(self._near):
+            near = _members(key, self.objects.key_hash[self._near])
+            covered[near[np.isin(answer[near], self._edited)]] = True
+        return covered
+
+    def evaluated(self, cold: Cold) -> tuple[Answers, Answers]:
+        """Evaluate what is in scope.
+
+        Parameters
+        ----------
+        cold : Cold
+            Of `objects`.
+
+        Returns
+        -------
+        kept : Answers
+            Ordered by key.
+        told : Answers
+            What queries that keep no answer report.
+        """
+        moved, present = find(self.objects.key_hash, self.touched)
+        moved = moved[present]
+        found, told = self._matched(cold, moved, None)
+        others = np.ones(len(self.objects), dtype=bool)
+        others[moved] = False
+        for rows, answers in ((others, self._fresh), (others & self._is_near, self._edited)):
+            if len(answers):
+                found = found.joined(self._matched(cold, np.flatnonzero(rows), answers)[0])
+        return found, told
+
+    def with_kept(self, old: Answers, new: Answers) -> Answers:
+        """Return new answers, and those old ones that only had to be looked at: other queries still share them."""
+        kept = np.intersect1d(np.setdiff1d(self._altered, self._fresh), self.after.answers)
+        if not len(kept):
+            return new
+        again = find(self.touched, old.key)[1]
+        if len(self._near):
+            again |= np.isin(old.query, self._edited) & np.isin(old.key, self.objects.key_hash[self._near])
+        still = old.take(np.isin(old.query, kept) & ~again)
+        return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
+
+    def reasons(self, name: np.ndarray, fate: np.ndarray) -> np.ndarray:
+        """Return why an answer changed, by its number (P,) and the object's fate (P,)."""
+        reason = reasons(name, fate, self.before, self.applied)
+        if self.applied.edited:
+            joins = self.after.joins_with(self.applied.edited)
+            reason[(reason == MOVED) & np.isin(name, self.audience.names_of(joins))] = EDITED
+        return reason
+
+    @functools.cached_property
+    def _apart(self):
+        return np.union1d(self.applied.changed, self.applied.cancelled)
+
+    @functools.cached_property
+    def _differing(self):
+        """The features that differ, old and new ones, of each edited layer; None where one version has none.
+
+        A version without features may be one that is not kept any more, so all of its pairs have to go.
+        """
+        versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in self.applied.edited)
+        return {layer: differing(old, new) if len(old) and len(new) else None for layer, old, new in versions}
+
+    @functools.cached_property
+    def _fresh(self):
+        """Answers that are evaluated anew: of queries with a new plan, and of joins with a layer that is new."""
+        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
+        changed = np.intersect1d(changed, self.after.answers)
+        new = [layer for layer in self.applied.edited if self._differing[layer] is None]
+        return np.union1d(changed, self.after.joins_with(new))
+
+    @functools.cached_property
+    def _edited(self):
+        """Answers of joins that are evaluated anew for the objects near features that differ."""
+        return np.setdiff1d(self.after.joins_with(self.applied.edited), self._fresh)
+
+    @functools.cached_property
+    def _altered(self):
+        """Answers of which every member may change, or has to be told."""
+        return np.union1d(self._fresh, self.before.answer_of[np.isin(self.before.ids, self._apart)])
+
+    @functools.cached_property
+    def _near(self):
+        """Positions of the objects near features that differ, ascending."""
+        return np.flatnonzero(self._is_near)
+
+    @functools.cached_property
+    def _is_near(self):
+        if not len(self._edited):
+            return np.zeros(len(self.objects), dtype=bool)
+        queries = self.after.compiled(self._edited, self._differing.__getitem__)
+        return queries.reached(self.objects.bounds)
+
+    def _matched(self, cold, rows, answers):
+        """Match the objects at `rows` with the queries of some answers, or of all.
+
+        Returns the answers of queries that keep theirs, and those of the others.
+        """
+        chosen = self.objects if len(rows) == len(self.objects) else self.objects.take(rows)
+        queries = self.after.queries if answers is None else self.after.compiled(answers)
+        elements = Elements(
+            chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
+        )
+        numbers = self.after.answers if answers is None else answers
+        failed = Failures()
+        pairs = queries.match(elements, failed)
+        self.failures.add(failed, numbers)
+        keeps = queries.keeps[pairs.query]
+        members = Answers.of(pairs, chosen.key_hash, numbers)
+        return members.take(keeps), members.take(~keeps)
+
+
+def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, applied: Applied) -> np.ndarray:
+    """Return why an answer changed, by its number (P,) and the object's fate (P,); the query's own change first."""
+    reason = fate.copy()
+    changed = np.isin(name, applied.changed)
+    here = fate == MOVED
+    reason[here & changed] = EDITED
+    reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
+    reason[np.isin(name, applied.cancelled)] = CANCELLED
+    return reason
+
+
+def _members(key, chosen):
+    """Return the positions in ordered keys of some keys."""
+    start, stop = np.searchsorted(key, chosen, "left"), np.searchsorted(key, chosen, "right")
+    return expand(start, stop - start)[1]

@@ -47,7 +47,14 @@ class History:
         """Return the number of elements that are not in parts yet, of all streams."""
         return sum(one.rows for one in pending_of(self.folder))
 
-    def collect(self, stream: str, condition: pc.Expression, span: Span, take: Callable[[pa.Table], None]) -> None:
+    def collect(
+        self,
+        stream: str,
+        condition: pc.Expression,
+        span: Span,
+        take: Callable[[pa.Table], None],
+        few: bool = False,
+    ) -> None:
         """Hand stored elements of a stream on, in no order.
 
         Parameters
@@ -60,12 +67,15 @@ class History:
             too.
         take : callable
             Of tables with `rows.row_schema`. It may raise to end the reading.
+        few : bool
+            Whether rows that satisfy the condition are so few, in spite of what row groups tell of their least and
+            greatest values, that it is worth to look for them first by the columns of the condition alone.
         """
         pending, parts = self._listed(stream, span)
         waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
         if waiting:
             take(rows_of(stored(pa.concat_tables(waiting), self.space).filter(condition), self.space))
-        for batch in _batches(parts, condition, self.space):
+        for batch in _batches(parts, condition, self.space, few):
             take(rows_of(batch, self.space))
 
     def _listed(self, stream, span):
@@ -113,12 +123,16 @@ def _pending_table(path, _, space):
     return table if table.schema.equals(waiting_schema(space)) else waiting_schema(space).empty_table()
 
 
-def _batches(parts: list[Part], condition, space: Space) -> Iterator[pa.Table]:
+def _batches(parts: list[Part], condition, space: Space, few: bool) -> Iterator[pa.Table]:
     """Return the elements of parts that satisfy a condition; row groups that cannot have any are not read."""
     if not parts:
         return
     try:
         dataset = ds.dataset([str(part.path) for part in parts], schema=part_schema(space), format="parquet")
+        if few:
+            groups = (group for part in dataset.get_fragments() for group in part.split_by_row_group(condition))
+            found = [group for group in groups if group.count_rows(filter=condition)]
+            dataset = ds.FileSystemDataset(found, dataset.schema, dataset.format, dataset.filesystem)
         for batch in dataset.to_batches(filter=condition):
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])

@@ -136,7 +136,7 @@ class Tables:
         if table.source == "layer":
             rows = self._features(table)
             return _cut([rows.filter(pc.equal(rows["key"], key))], limit)
-        return self._stored(table, pc.field("key") == key, EVER, _Collected(self.space, limit, BY_KEY, True))
+        return self._stored(table, pc.field("key") == key, EVER, _Collected(self.space, limit, BY_KEY, True), few=True)
 
     def query_by_box(
         self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
@@ -241,14 +241,14 @@ class Tables:
             rule = f"a join must compare at most {self.most_rows:,} rows of a table: give a smaller box or span"
             raise InvalidQuestion(f"{rule}; got more of the {table.source} {table.name!r}")
 
-    def _stored(self, table, condition, span, collected, box=None):
+    def _stored(self, table, condition, span, collected, box=None, few=False):
         def take(rows):
             self.turn(rows.num_rows)
             collected.take(rows if box is None else self._inside(rows, box))
 
         def ask():
             collected.begin()
-            self.history.collect(table.name, condition, span, take)
+            self.history.collect(table.name, condition, span, take, few)
             return collected.found()
 
         return asked(ask)

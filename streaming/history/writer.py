@@ -89,10 +89,12 @@ class Writer:
         pending = self._pending(turn)
         if dropped:
             self._drop(turn, pending, dropped)
-        if _due(turn, pending):
+        # Regions take turns, so that a batch waits for one merge, not for all of them.
+        if turn.batch % turn.regions == turn.region and _due(turn, pending):
             self._merge(turn, pending)
         kept = [waiting(table, names, self.space) for table in elements if names and table.num_rows]
-        self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
+        if kept or pending:
+            self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
 
     def _pending(self, turn):
         """Return the pending files that this region looks after: its own, and those of regions that are no more."""

@@ -6,6 +6,8 @@ import { isPoint, partnersOf, placeOf, tracksOf } from "./history.js";
 
 const HIT_PX = 4;
 const POINT_PX = 3.5;
+const CROWDED_ROWS = 300; // beyond, points are smaller, for the tracks to be seen
+const CROWDED_PX = 2;
 const SELECTED_PX = 8;
 
 export class HistoryLayer {
@@ -102,13 +104,13 @@ export class HistoryLayer {
     const place = placeOf(row);
     if (isPoint(row)) {
       if (!place.every(Number.isFinite)) return [];
-      return [L.circleMarker(this.#latLng(place), { ...options, radius: POINT_PX }).addTo(this.group)];
+      return [L.circleMarker(this.#latLng(place), { ...options, radius: this.#radius }).addTo(this.group)];
     }
     if (!row.geometry) return this.#rectangle(row, options);
     const turn = turnOf(row.geometry, this.map.getCenter().lng);
     const shape = L.GeoJSON.geometryToLayer({ type: "Feature", geometry: row.geometry }, {
       coordsToLatLng: ([lon, lat]) => L.latLng(lat, lon + turn),
-      pointToLayer: (_, at) => L.circleMarker(at, { ...options, radius: POINT_PX }),
+      pointToLayer: (_, at) => L.circleMarker(at, { ...options, radius: this.#radius }),
     });
     const paths = [];
     const take = (layer) => (layer.eachLayer ? layer.eachLayer(take) : paths.push(layer));
@@ -116,6 +118,10 @@ export class HistoryLayer {
     for (const path of paths) path.setStyle({ ...options, fill: path instanceof L.Polygon, fillOpacity: Math.min(fillOpacity, 0.15) });
     for (const path of paths) Object.assign(path.options, { renderer: this.renderer, pane: "history", interactive: false });
     return paths.map((path) => path.addTo(this.group));
+  }
+
+  get #radius() {
+    return this.rows.length > CROWDED_ROWS ? CROWDED_PX : POINT_PX;
   }
 
   #rectangle({ lo, hi }, options) {

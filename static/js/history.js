@@ -148,7 +148,8 @@ export function missing(question, rows) {
   const { limit, type } = question;
   if (type === "table.get") return `There is more under this key: only its newest ${count(limit)} rows were looked at.`;
   const what = type === "table.join" ? "pairs" : "rows";
-  return `There is more: these are the first ${count(rows)} ${what} by key and time. Ask for a smaller place or time, or for more ${what}.`;
+  const more = limit < LIMITS.at(-1) ? `, or for more ${what}` : "";
+  return `There is more: these are the first ${count(rows)} ${what} by key and time. Ask for a smaller place or time${more}.`;
 }
 
 /** The time of a row in words, of which the day may go without saying. */

@@ -101,7 +101,7 @@ class Store:
         versions = self._features.setdefault(layer, {})
         if version not in versions:
             try:
-                table = self._read(layer, version)
+                table = self._features_of(layer, version)
             except LookoutError as error:
                 logger.error("joins with the layer %s have no answers: %s", layer, error)
                 return Features.none(self.space)
@@ -110,7 +110,7 @@ class Store:
                 del versions[old]
         return versions[version]
 
-    def _read(self, layer, version):
+    def _features_of(self, layer, version):
         stream = layer.removeprefix(STORED_PREFIX)
         store = self._layers if stream == layer else self._snapshots
         return store.read(stream, version, self.space)

@@ -130,7 +130,7 @@ def test_rows_of_the_view_and_a_span_are_listed_drawn_and_found(stored, screen):
     expect(screen.page.locator("tr[data-row='1']")).to_have_attribute("aria-selected", "true")
     screen.page.locator("tr[data-row='4'] button").click()
     expect(screen.page.locator("tr[data-row='4']")).to_have_attribute("aria-selected", "true")
-    screen.page.wait_for_function("location.hash.includes('/59.80')")
+    expect(screen.page).to_have_url(re.compile("/59[.]80"))
     screen.page.locator("#history-question summary").click()
     screen.page.get_by_role("button", name="Clear").click()
     expect(screen.page.locator("#history-results")).to_be_hidden()

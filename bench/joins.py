@@ -26,7 +26,7 @@ LAYER = "bench"
 AREAS_ACROSS, AREAS_DOWN, VERTICES = 5, 4, 10_000
 DISTANCE_M = 5.0
 KINDS = ("residential", "service", "track", "primary", "footway")
-WGS84, UTM = "EPSG:4326", "EPSG:25832"
+WGS84, UTM = "EPSG:4326", "EPSG:32631"
 BATCH = 10_000
 # Of one join among many with areas of their own: so many across and down.
 TILES = 10

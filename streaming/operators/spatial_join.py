@@ -6,7 +6,7 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter step on boxes, then refinement.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from streaming.operators.features import Features
 from streaming.operators.metres import ROUNDING_DEG, distance_m, local_metres, perhaps_closer, turned
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, last_of_runs
-from streaming.plans import JoinPlan
+from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import box_shapes, shapes_of
@@ -68,15 +68,44 @@ class Pairs:
         """Return the pairs of queries that are no joins."""
         return cls(row, query, np.zeros(len(row), dtype=np.int64), np.full(len(row), np.nan))
 
+    @classmethod
+    def together(cls, parts: Sequence["Pairs"]) -> "Pairs":
+        """Return the pairs of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
     def take(self, rows: np.ndarray) -> "Pairs":
         """Return the pairs at positions or of a mask."""
         return Pairs(self.row[rows], self.query[rows], self.partner[rows], self.distance[rows])
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """What joins of one comparison ask of features and pairs, and the joins that ask it, by their ranges.
+
+    The joins of range r are ``query[first[r] : first[r] + count[r]]``.
+    """
+
+    where: str
+    filters: tuple[Filter, ...]
+    pair_filters: tuple[UserFilter, ...]
+    query: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, conditions, members, ranges):
+        """Return a condition, given its members (range, query) and how many ranges there are."""
+        number, query = np.array(sorted(members), dtype=np.int64).T
+        first = np.searchsorted(number, np.arange(ranges))
+        return cls(*conditions, query, first, np.searchsorted(number, np.arange(ranges), "right") - first)
+
+
 class SpatialJoins:
     """An immutable set of joins.
 
-    Joins that compare in the same way share that work: those with the same layer, predicate and transformations.
+    Joins share what they have in common: those with the same area and filters of elements a range, those that compare
+    in the same way (layer, predicate, distance and transformations) the comparison, those with the same filters of
+    features their evaluation.
 
     Parameters
     ----------
@@ -85,45 +114,47 @@ class SpatialJoins:
     space : Space
     features_of : callable
         Returns the `Features` of a layer by its name.
+
+    Attributes
+    ----------
+    ranges : list of RangePlan
+        Which elements the joins look at, each once.
     """
 
     def __init__(self, plans: Mapping[int, JoinPlan], space: Space, features_of: Callable[[str], Features]) -> None:
-        self._queries = np.array(sorted(plans), dtype=np.int64)
-        conditions = {query: _conditions(plan.partners) for query, plan in plans.items()}
-        self._conditions = list(dict.fromkeys(conditions.values()))
-        self._condition = np.full(max(plans, default=-1) + 1, -1, dtype=np.int64)
-        for query, condition in conditions.items():
-            self._condition[query] = self._conditions.index(condition)
-        groups: dict[tuple, list[int]] = {}
+        numbers: dict[RangePlan, int] = {}
+        groups: dict[tuple, dict[tuple, list[tuple[int, int]]]] = {}
         for query, plan in plans.items():
-            groups.setdefault(_way(plan), []).append(query)
-        self._groups = [
-            (Comparison(plans[queries[0]], space, features_of(plans[queries[0]].partners.name)), np.array(queries))
-            for queries in groups.values()
-        ]
+            number = numbers.setdefault(_range(plan), len(numbers))
+            groups.setdefault(_way(plan), {}).setdefault(_conditions(plan.partners), []).append((number, query))
+        self.ranges = list(numbers)
+        self._groups = []
+        for conditions in groups.values():
+            plan = plans[next(iter(conditions.values()))[0][1]]
+            asked = [_Condition.of(*entry, len(numbers)) for entry in conditions.items()]
+            self._groups.append((Comparison(plan, space, features_of(plan.partners.name)), asked))
 
-    def refined(self, elements: Elements, row: np.ndarray, query: np.ndarray) -> Pairs:
-        """Join elements that lie in the areas of queries and pass their filters.
+    def refined(self, elements: Elements, row: np.ndarray, number: np.ndarray) -> Pairs:
+        """Join elements that satisfy ranges.
 
         Parameters
         ----------
         elements : Elements
-        row, query : ndarray of int64, shape (P,)
-            Ordered by row. Queries that are no joins pass as they are.
+        row, number : ndarray of int64, shape (P,)
+            Elements and positions in `ranges`, ordered by row.
 
         Returns
         -------
         Pairs
-            Ordered by row, then query.
+            In any order.
         """
-        joins = np.isin(query, self._queries)
-        found = [Pairs.without_partners(row[~joins], query[~joins])]
-        for comparison, queries in self._groups:
-            mine = np.flatnonzero(np.isin(query, queries))
+        found = [Pairs.without_partners(row[:0], number[:0])]
+        for comparison, conditions in self._groups:
+            wanted = sum(condition.count for condition in conditions) > 0
+            mine = np.flatnonzero(wanted[number])
             if len(mine):
-                found.append(self._of_group(comparison, elements, row[mine], query[mine]))
-        pairs = Pairs(*(np.concatenate([getattr(p, name) for p in found]) for name in Pairs.__dataclass_fields__))
-        return pairs.take(np.lexsort((pairs.query, pairs.row)))
+                found += self._of_group(comparison, conditions, elements, row[mine], number[mine])
+        return Pairs.together(found)
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
@@ -133,32 +164,31 @@ class SpatialJoins:
             reached[left[comparison.reached(bounds[left])]] = True
         return reached
 
-    def _of_group(self, comparison, elements, row, query):
+    def _of_group(self, comparison, conditions, elements, row, number):
+        """Yield the pairs of joins that compare in the same way, those with the same conditions together."""
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
         order = np.lexsort((feature, at))
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")
         pair, position = expand(start, stop - start)
-        query, position = self._passing(comparison.features, elements, query[pair], at, feature, position)
-        features = comparison.features
-        return Pairs(at[position], query, features.key_hash[feature[position]], distance[position])
+        number, features = number[pair], comparison.features
+        for asked in conditions:
+            keep = asked.count[number] > 0
+            if asked.where or asked.filters:
+                keep &= features.passing(asked.where, asked.filters)[feature[position]]
+            chosen = np.flatnonzero(keep)
+            for entry in asked.pair_filters:
+                batches = elements.batch(at[position[chosen]]), features.batch(feature[position[chosen]])
+                chosen = chosen[evaluate_pair(entry.udf, *batches, entry.argument).passes]
+            member, place = expand(asked.first[number[chosen]], asked.count[number[chosen]])
+            of = position[chosen[member]]
+            yield Pairs(at[of], asked.query[place], features.key_hash[feature[of]], distance[of])
 
-    def _passing(self, features, elements, query, at, feature, position):
-        """Drop the pairs whose feature, or which themselves, do not pass the filters of their query."""
-        keep = np.ones(len(query), dtype=bool)
-        condition = self._condition[query]
-        for number in np.unique(condition):
-            where, filters, pair_filters = self._conditions[number]
-            mine = np.flatnonzero(condition == number)
-            if where or filters:
-                keep[mine] = features.passing(where, filters)[feature[position[mine]]]
-                mine = mine[keep[mine]]
-            for entry in pair_filters:
-                batches = elements.batch(at[position[mine]]), features.batch(feature[position[mine]])
-                keep[mine] = evaluate_pair(entry.udf, *batches, entry.argument).passes
-                mine = mine[keep[mine]]
-        return query[keep], position[keep]
+
+def _range(plan):
+    """Return which elements a join looks at: those that a range query over its area finds."""
+    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
 
 def _conditions(partners):

@@ -19,7 +19,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.layers.store import LayerStore
-from streaming.operators.features import Features
+from streaming.operators.features import Features, ordered
 from streaming.servers.home import Home
 from streaming.servers.objects import Cold, Objects, Segment
 from streaming.servers.region import Region
@@ -98,14 +98,25 @@ class Store:
         versions = self._features.setdefault(layer, {})
         if version not in versions:
             try:
-                table = self._layers.read(layer, version, self.space)
+                versions[version] = Features(self._mapped(layer, version), self.space)
             except LookoutError as error:
                 logger.error("joins with the layer %s have no answers: %s", layer, error)
                 return Features.none(self.space)
-            versions[version] = Features(table, self.space)
             for old in sorted(versions)[:-VERSIONS_KEPT]:
                 del versions[old]
         return versions[version]
+
+    def _mapped(self, layer, version):
+        """Return the table of a layer's version, mapped into memory: all processes share its pages."""
+        folder = self.root / "features" / layer
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{version}.arrow"
+        if not path.exists():
+            write_tables(path, [ordered(self._layers.read(layer, version, self.space))])
+            pa.default_memory_pool().release_unused()
+            for old in sorted(_versions(folder, ".arrow"))[:-VERSIONS_KEPT]:
+                (folder / f"{old}.arrow").unlink(missing_ok=True)
+        return read_tables(path)[0]
 
     def registry(self, batch: int) -> Registry:
         """Return the registry before `batch`; it has a version only for the batches that changed it."""

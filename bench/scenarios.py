@@ -48,8 +48,9 @@ def _grid():
 
 WIRE = Scenario("gateway-20k-100q-100k", 20_000, wire=True)
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (WIRE, *_grid())}
-# Where the features of joins lie, and what moves among them: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
-COUNTRY = (5.0, 45.0, 15.0, 55.0)
+# Where the features of joins lie, and what moves among them; the regions meet in its middle, so both cores have work:
+# ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
+COUNTRY = (-5.0, -5.0, 5.0, 5.0)
 # A load runs for so long before joins are measured.
 JOIN_SETTLE_S = 4.0
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
-from streaming.servers.assembler import net
+from streaming.servers.assembler import fanned_out, settled
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
@@ -94,13 +94,23 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
         for query, revision in failure["queries"]:
             step.failures.setdefault((query, revision), failure["error"])
-    rows = net(batch.fragments)
+    rows, shared = settled(batch.fragments)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
-    newest = rows.take(pc.sort_indices(rows, [("time_us", "ascending")])).slice(max(0, rows.num_rows - EVENTS_PER_STEP))
+    told = rows.num_rows + sum(
+        (len(queries) - 1) * pc.sum(pc.equal(rows["query"], answer), min_count=0).as_py()
+        for answer, queries in shared.items()
+    )
+    # The newest of all are among those of the newest rows: an answer that many share is not fanned out whole.
+    newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
+    newest = _newest(newest)
     pairs = zip(newest["query"].to_pylist(), json_rows(newest, space), strict=True)
     events = step.events + [_event(query, batch.number, row) for query, row in pairs]
-    step.left_out += rows.num_rows - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
+    step.left_out += told - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
     step.events = events[-EVENTS_PER_STEP:]
+
+
+def _newest(rows):
+    return rows.slice(max(0, rows.num_rows - EVENTS_PER_STEP))
 
 
 def _store(step: _Step, cursor: EventCursor) -> bool:

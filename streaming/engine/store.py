@@ -20,7 +20,7 @@ from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.history.snapshots import snapshots
 from streaming.layers.store import LayerStore
-from streaming.operators.features import Features
+from streaming.operators.features import Features, ordered
 from streaming.plans.queries import STORED_PREFIX
 from streaming.servers.home import COLUMNS, Home
 from streaming.servers.objects import Cold, Objects, Segment
@@ -101,14 +101,25 @@ class Store:
         versions = self._features.setdefault(layer, {})
         if version not in versions:
             try:
-                table = self._features_of(layer, version)
+                versions[version] = Features(self._mapped(layer, version), self.space)
             except LookoutError as error:
                 logger.error("joins with the layer %s have no answers: %s", layer, error)
                 return Features.none(self.space)
-            versions[version] = Features(table, self.space)
             for old in sorted(versions)[:-VERSIONS_KEPT]:
                 del versions[old]
         return versions[version]
+
+    def _mapped(self, layer, version):
+        """Return the table of a layer's version, mapped into memory: all processes share its pages."""
+        folder = self.root / "features" / layer
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{version}.arrow"
+        if not path.exists():
+            write_tables(path, [ordered(self._features_of(layer, version))])
+            pa.default_memory_pool().release_unused()
+            for old in sorted(_versions(folder, ".arrow"))[:-VERSIONS_KEPT]:
+                (folder / f"{old}.arrow").unlink(missing_ok=True)
+        return read_tables(path)[0]
 
     def _features_of(self, layer, version):
         stream = layer.removeprefix(STORED_PREFIX)

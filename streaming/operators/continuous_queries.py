@@ -34,26 +34,36 @@ class ContinuousQueries:
 
     def __init__(self, plans: Sequence[Plan], space: Space, features_of: Callable[[str], Features]) -> None:
         self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
-        self._ranges = RangeQueries([_range(plan) for plan in plans], space)
+        ranges = {query: plan for query, plan in enumerate(plans) if isinstance(plan, RangePlan)}
         joins = {query: plan for query, plan in enumerate(plans) if isinstance(plan, JoinPlan)}
+        self._range_queries = np.array(list(ranges), dtype=np.int64)
         self._joins = SpatialJoins(joins, space, features_of) if joins else None
+        self._ranges = RangeQueries([*ranges.values(), *(self._joins.ranges if self._joins else ())], space)
 
     def match(self, elements: Elements, failures: Failures | None = None) -> Pairs:
         """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query.
 
         What user-defined filters fail on does not pass; `failures` is told of it, by the positions of queries.
         """
-        row, query = self._ranges.match(elements, failures)
+        failures, failed = failures or Failures(), Failures()
+        row, number = self._ranges.match(elements, failed)
+        for asked, error in failed.errors.items():
+            failures.note(self._asking(asked), error)
         if self._joins is None:
-            return Pairs.without_partners(row, query)
-        return self._joins.refined(elements, row, query, failures)
+            return Pairs.without_partners(row, self._range_queries[number])
+        of_join = number >= len(self._range_queries)
+        plain = Pairs.without_partners(row[~of_join], self._range_queries[number[~of_join]])
+        joined = self._joins.refined(elements, row[of_join], number[of_join] - len(self._range_queries), failures)
+        pairs = Pairs.together([plain, joined])
+        return pairs.take(np.lexsort((pairs.query, pairs.row)))
+
+    def _asking(self, number):
+        """Return the queries of a range."""
+        plain = len(self._range_queries)
+        return (
+            self._range_queries[[number]] if self._joins is None or number < plain else self._joins.of(number - plain)
+        )
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), a feature may be a partner of in one of the joins."""
         return self._joins.reached(bounds) if self._joins else np.zeros(len(bounds), dtype=bool)
-
-
-def _range(plan):
-    if isinstance(plan, RangePlan):
-        return plan
-    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)

@@ -36,13 +36,22 @@ class Elements:
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return elements with key, bounds, geometry and properties; each geometry once."""
         unique, place = np.unique(rows, return_inverse=True)
-        table = self.cold(unique)
-        index = pa.array(place.astype(np.int32))
-        geometry = pa.DictionaryArray.from_arrays(index, table["geometry"].combine_chunks())
-        columns = [
-            table["key"].take(index).combine_chunks(),
-            bounds_array(self.bounds[rows]),
-            geometry,
-            table["properties"].take(index).combine_chunks(),
-        ]
-        return pa.RecordBatch.from_arrays(columns, COLUMNS)
+        return repeated(self.cold(unique), self.bounds[rows], place)
+
+
+def repeated(table: pa.Table, bounds: np.ndarray, place: np.ndarray) -> pa.RecordBatch:
+    """Return rows of a table as user-defined filters see them; each geometry once, however often its row comes.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With key, geometry and properties.
+    bounds : ndarray of float64, shape (K, 2n)
+    place : ndarray of int64, shape (K,)
+        The positions of the rows.
+    """
+    index = pa.array(place.astype(np.int32))
+    columns = {name: table[name].take(index).combine_chunks() for name in ("key", "properties")}
+    columns["bounds"] = bounds_array(bounds)
+    columns["geometry"] = pa.DictionaryArray.from_arrays(index, table["geometry"].combine_chunks())
+    return pa.RecordBatch.from_arrays([columns[name] for name in COLUMNS], COLUMNS)

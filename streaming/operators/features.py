@@ -13,6 +13,7 @@ import shapely
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
 from streaming.operators.boxes import in_plane, intersects
+from streaming.operators.elements import repeated
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import find
 from streaming.plans import BoxFilter, Filter, KeyFilter
@@ -38,8 +39,7 @@ class Features:
     """
 
     def __init__(self, table: pa.Table, space: Space) -> None:
-        order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
-        self.table, self.space = table.take(order).combine_chunks(), space
+        self.table, self.space = ordered(table), space
         self.key_hash = self.table["key_hash"].to_numpy()
         self.bounds = bounds_of(self.table["bounds"])
         self._shapes = np.full(len(self), None, dtype=object)
@@ -55,28 +55,28 @@ class Features:
         return len(self.key_hash)
 
     @functools.cached_property
-    def plane(self) -> np.ndarray:
-        """The boxes in the first two dimensions, float64 of shape (M, 4)."""
-        return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
-
-    @functools.cached_property
     def extent(self) -> np.ndarray:
-        """The box around all boxes of `plane`, float64 of shape (4,); there must be features."""
-        return np.r_[self.plane[:, :2].min(0), self.plane[:, 2:].max(0)]
+        """The box around all boxes in the first two dimensions, float64 of shape (4,); there must be features."""
+        plane = self._plane()
+        return np.r_[plane[:, :2].min(0), plane[:, 2:].max(0)]
 
     @functools.cached_property
     def tree(self) -> shapely.STRtree:
-        """An index over the boxes of `plane`."""
-        return shapely.STRtree(shapely.box(*self.plane.T))
+        """An index over the boxes in the first two dimensions.
+
+        It is one of their diagonals, which have the same boxes and take half the memory.
+        """
+        return shapely.STRtree(shapely.linestrings(self._plane().reshape(-1, 2, 2)))
+
+    def _plane(self):
+        """Return the boxes in the first two dimensions, float64 of shape (M, 4)."""
+        return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return features for user-defined filters; each geometry once, however often its row comes."""
         unique, place = np.unique(rows, return_inverse=True)
-        index = pa.array(place.astype(np.int32))
-        columns = {name: self.table[name].take(pa.array(rows)) for name in COLUMNS if name != "geometry"}
-        geometry = self.table["geometry"].take(pa.array(unique)).combine_chunks()
-        columns["geometry"] = pa.DictionaryArray.from_arrays(index, geometry)
-        return _one_batch(pa.table(columns).select(COLUMNS))
+        table = self.table.select(["key", "geometry", "properties"]).take(pa.array(unique))
+        return repeated(table, self.bounds[rows], place)
 
     def shapes(self, rows: np.ndarray) -> np.ndarray:
         """Return the geometries of features, prepared; of one without geometry, its box in the plane."""
@@ -127,6 +127,14 @@ class Features:
     def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of features by their hashes, and which of them there are."""
         return find(self.key_hash, key_hash)
+
+
+def ordered(table: pa.Table) -> pa.Table:
+    """Return features ordered by the hashes of their keys, in one chunk; without a copy where they are so already."""
+    key_hash = table["key_hash"].to_numpy()
+    if (key_hash[1:] < key_hash[:-1]).any():
+        table = table.take(np.argsort(key_hash, kind="stable"))
+    return table.combine_chunks()
 
 
 def differing(before: Features, after: Features) -> Features:

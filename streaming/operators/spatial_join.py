@@ -6,7 +6,7 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter step on boxes, then refinement.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,10 +19,10 @@ from streaming.operators.features import Features
 from streaming.operators.metres import ROUNDING_DEG, distance_m, local_metres, perhaps_closer, turned
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, last_of_runs
-from streaming.plans import Enlargement, JoinPlan
+from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
-from streaming.udf.base import shapes_of, shapes_of_boxes
+from streaming.udf.base import box_shapes, shapes_of
 
 # The prepared geometry of the feature goes first, so what an element is to it is asked the other way round.
 CONVERSE = {
@@ -69,15 +69,53 @@ class Pairs:
         """Return the pairs of queries that are no joins."""
         return cls(row, query, np.zeros(len(row), dtype=np.int64), np.full(len(row), np.nan))
 
+    @classmethod
+    def together(cls, parts: Sequence["Pairs"]) -> "Pairs":
+        """Return the pairs of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+
     def take(self, rows: np.ndarray) -> "Pairs":
         """Return the pairs at positions or of a mask."""
         return Pairs(self.row[rows], self.query[rows], self.partner[rows], self.distance[rows])
 
 
+@dataclass(frozen=True)
+class _Condition:
+    """What joins of one comparison ask of features and pairs, and the joins that ask it, by their ranges.
+
+    The joins of range r are ``query[first[r] : first[r] + count[r]]``.
+    """
+
+    where: str
+    filters: tuple[Filter, ...]
+    pair_filters: tuple[UserFilter, ...]
+    query: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def of(cls, conditions, members, ranges):
+        """Return a condition, given its members (range, query) and how many ranges there are."""
+        number, query = np.array(sorted(members), dtype=np.int64).T
+        first = np.searchsorted(number, np.arange(ranges))
+        return cls(*conditions, query, first, np.searchsorted(number, np.arange(ranges), "right") - first)
+
+    def members(self, number):
+        """Return the joins of ranges: which of the ranges each one is of, and its position in `query`."""
+        return expand(self.first[number], self.count[number])
+
+    def note(self, failures, number, error):
+        """Note that a filter failed for the joins of ranges; without an error nothing did."""
+        if error is not None:
+            failures.note(self.query[self.members(np.unique(number))[1]], error)
+
+
 class SpatialJoins:
     """An immutable set of joins.
 
-    Joins that compare in the same way share that work: those with the same layer, predicate and transformations.
+    Joins share what they have in common: those with the same area and filters of elements a range, those that compare
+    in the same way (layer, predicate, distance and transformations) the comparison, those with the same filters of
+    features their evaluation.
 
     Parameters
     ----------
@@ -86,50 +124,54 @@ class SpatialJoins:
     space : Space
     features_of : callable
         Returns the `Features` of a layer by its name.
+
+    Attributes
+    ----------
+    ranges : list of RangePlan
+        Which elements the joins look at, each once.
     """
 
     def __init__(self, plans: Mapping[int, JoinPlan], space: Space, features_of: Callable[[str], Features]) -> None:
-        self._queries = np.array(sorted(plans), dtype=np.int64)
-        conditions = {query: _conditions(plan.partners) for query, plan in plans.items()}
-        self._conditions = list(dict.fromkeys(conditions.values()))
-        self._condition = np.full(max(plans, default=-1) + 1, -1, dtype=np.int64)
-        for query, condition in conditions.items():
-            self._condition[query] = self._conditions.index(condition)
-        groups: dict[tuple, list[int]] = {}
+        numbers: dict[RangePlan, int] = {}
+        groups: dict[tuple, dict[tuple, list[tuple[int, int]]]] = {}
         for query, plan in plans.items():
-            groups.setdefault(_way(plan), []).append(query)
-        self._groups = [
-            (Comparison(plans[queries[0]], space, features_of(plans[queries[0]].partners.layer)), np.array(queries))
-            for queries in groups.values()
-        ]
+            number = numbers.setdefault(_range(plan), len(numbers))
+            groups.setdefault(_way(plan), {}).setdefault(_conditions(plan.partners), []).append((number, query))
+        self.ranges = list(numbers)
+        self._groups = []
+        for conditions in groups.values():
+            plan = plans[next(iter(conditions.values()))[0][1]]
+            asked = [_Condition.of(*entry, len(numbers)) for entry in conditions.items()]
+            self._groups.append((Comparison(plan, space, features_of(plan.partners.layer)), asked))
 
-    def refined(
-        self, elements: Elements, row: np.ndarray, query: np.ndarray, failures: Failures | None = None
-    ) -> Pairs:
-        """Join elements that lie in the areas of queries and pass their filters.
+    def of(self, number: int) -> np.ndarray:
+        """Return the joins of a range, int64."""
+        asking = [asked for _, conditions in self._groups for asked in conditions]
+        return np.concatenate([asked.query[asked.members(np.array([number]))[1]] for asked in asking])
+
+    def refined(self, elements: Elements, row: np.ndarray, number: np.ndarray, failures: Failures) -> Pairs:
+        """Join elements that satisfy ranges.
 
         Parameters
         ----------
         elements : Elements
-        row, query : ndarray of int64, shape (P,)
-            Ordered by row. Queries that are no joins pass as they are.
-        failures : Failures, optional
+        row, number : ndarray of int64, shape (P,)
+            Elements and positions in `ranges`, ordered by row.
+        failures : Failures
             Is told of user-defined filters that fail, by the positions of their queries.
 
         Returns
         -------
         Pairs
-            Ordered by row, then query.
+            In any order.
         """
-        failures = failures or Failures()
-        joins = np.isin(query, self._queries)
-        found = [Pairs.without_partners(row[~joins], query[~joins])]
-        for comparison, queries in self._groups:
-            mine = np.flatnonzero(np.isin(query, queries))
+        found = [Pairs.without_partners(row[:0], number[:0])]
+        for comparison, conditions in self._groups:
+            wanted = sum(condition.count for condition in conditions) > 0
+            mine = np.flatnonzero(wanted[number])
             if len(mine):
-                found.append(self._of_group(comparison, elements, row[mine], query[mine], failures))
-        pairs = Pairs(*(np.concatenate([getattr(p, name) for p in found]) for name in Pairs.__dataclass_fields__))
-        return pairs.take(np.lexsort((pairs.query, pairs.row)))
+                found += self._of_group(comparison, conditions, elements, row[mine], number[mine], failures)
+        return Pairs.together(found)
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
@@ -139,36 +181,35 @@ class SpatialJoins:
             reached[left[comparison.reached(bounds[left])]] = True
         return reached
 
-    def _of_group(self, comparison, elements, row, query, failures):
+    def _of_group(self, comparison, conditions, elements, row, number, failures):
+        """Yield the pairs of joins that compare in the same way, those with the same conditions together."""
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
         order = np.lexsort((feature, at))
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")
         pair, position = expand(start, stop - start)
-        query, position = self._passing(comparison.features, elements, query[pair], at, feature, position, failures)
-        features = comparison.features
-        return Pairs(at[position], query, features.key_hash[feature[position]], distance[position])
-
-    def _passing(self, features, elements, query, at, feature, position, failures):
-        """Drop the pairs whose feature, or which themselves, do not pass the filters of their query."""
-        keep = np.ones(len(query), dtype=bool)
-        condition = self._condition[query]
-        for number in np.unique(condition):
-            where, filters, pair_filters = self._conditions[number]
-            mine = np.flatnonzero(condition == number)
-            if where or filters:
-                judged = features.judged(where, filters)
-                failures.note(query[mine], judged.error)
-                keep[mine] = judged.passes[feature[position[mine]]]
-                mine = mine[keep[mine]]
-            for entry in pair_filters:
-                batches = elements.batch(at[position[mine]]), features.batch(feature[position[mine]])
+        number, features = number[pair], comparison.features
+        for asked in conditions:
+            keep = asked.count[number] > 0
+            if asked.where or asked.filters:
+                judged = features.judged(asked.where, asked.filters)
+                asked.note(failures, number[keep], judged.error)
+                keep &= judged.passes[feature[position]]
+            chosen = np.flatnonzero(keep)
+            for entry in asked.pair_filters:
+                batches = elements.batch(at[position[chosen]]), features.batch(feature[position[chosen]])
                 judged = evaluate_pair(entry.udf, *batches, entry.argument)
-                failures.note(query[mine], judged.error)
-                keep[mine] = judged.passes
-                mine = mine[keep[mine]]
-        return query[keep], position[keep]
+                asked.note(failures, number[chosen], judged.error)
+                chosen = chosen[judged.passes]
+            member, place = asked.members(number[chosen])
+            of = position[chosen[member]]
+            yield Pairs(at[of], asked.query[place], features.key_hash[feature[of]], distance[of])
+
+
+def _range(plan):
+    """Return which elements a join looks at: those that a range query over its area finds."""
+    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
 
 def _conditions(partners):
@@ -223,26 +264,22 @@ class Comparison:
         at, feature = np.nonzero(~together)
         return at, feature
 
-    def reach(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the boxes (K, 2n) that a partner's box must meet, given the boxes of elements."""
-        return self._reach(self._transformed(bounds))
-
     def _transformed(self, boxes):
         """Return boxes (K, 2n) as the transformations leave them."""
-        return transformed(boxes, self.plan.transform, self.space)
+        for step in self.plan.transform:
+            boxes = enlarged(boxes, step.by, step.amount, self.space)
+        return boxes
 
     def _shapes(self, elements, rows, boxes):
         """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
         if not self.plan.transform:
-            return (
-                shapes_of(elements.batch(rows)) if elements.has_geometries else shapes_of_boxes(elements.bounds[rows])
-            )
+            return shapes_of(elements.batch(rows)) if elements.has_geometries else box_shapes(elements.bounds[rows])
         bounds = boxes.copy()
         for axis, dimension in enumerate(self.space.dimensions):
             bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
             high = self.space.n + axis
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
-        return shapes_of_boxes(bounds)
+        return shapely.box(*in_plane(bounds, self.space).T)
 
     def _near(self, boxes):
         """Return the pairs (box, feature) of transformed boxes and features that may be partners."""
@@ -279,7 +316,19 @@ class Comparison:
 
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
-        return reached(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
+        if self.predicate != "dwithin":
+            return boxes
+        n = self.space.n
+        grown = boxes.copy()
+        margin = np.full((len(boxes), 2), self.limit)
+        if self.space.geographic:
+            middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
+            margin = self.limit / np.stack(local_metres(middle), axis=1)
+        margin = margin + ROUNDING_DEG
+        for axis in range(min(2, n)):
+            grown[:, axis] -= margin[:, axis]
+            grown[:, n + axis] += margin[:, axis]
+        return grown
 
     def _candidates(self, plane):
         """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""
@@ -341,25 +390,3 @@ class _Shapes:
 
 def _with_predicate(plan, predicate):
     return replace(plan, partners=replace(plan.partners, predicate=predicate, distance=0.0))
-
-
-def transformed(bounds: np.ndarray, transform: tuple[Enlargement, ...], space: Space) -> np.ndarray:
-    """Return boxes (K, 2n) as transformations leave them."""
-    for step in transform:
-        bounds = enlarged(bounds, step.by, step.amount, space)
-    return bounds
-
-
-def reached(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray:
-    """Return boxes (K, 2n) larger by a distance in the plane: metres in a geographic space."""
-    n = space.n
-    grown = boxes.copy()
-    margin = np.full((len(boxes), 2), distance)
-    if space.geographic:
-        middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
-        margin = distance / np.stack(local_metres(middle), axis=1)
-    margin = margin + ROUNDING_DEG
-    for axis in range(min(2, n)):
-        grown[:, axis] -= margin[:, axis]
-        grown[:, n + axis] += margin[:, axis]
-    return grown

@@ -6,7 +6,7 @@ PLACE* (2007), section 3: the assembler merges the partial answers of the partic
 between servers is no change of the answer.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,14 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
         is ``~``; one that left a region's part for good is ``-`` with the reason ``moved``. Tuples of a shared answer
         stand once for each of its queries.
     """
+    table = fanned_out(*settled(fragments, queries))
+    return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
+
+
+def settled(
+    fragments: Sequence[Fragment], queries: Collection[int] | None = None
+) -> tuple[pa.Table, dict[int, tuple[int, ...]]]:
+    """Return what `net` does in any order, the tuples of shared answers once, and the queries that share them."""
     shared = {answer: members for fragment in fragments for answer, members in fragment.shared.items()}
     tables = [fragment.changes for fragment in fragments]
     if queries is not None:
@@ -43,14 +51,11 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     table = pa.concat_tables(tables)
     reason = table["reason"].to_numpy()
     handoff = reason == HANDOFF
-    if handoff.any():
-        table = _settle(table, reason, handoff)
-    table = _fanned_out(table, shared)
-    return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
+    return (_settle(table, reason, handoff) if handoff.any() else table), shared
 
 
-def _fanned_out(rows, shared):
-    """Let each tuple of a shared answer stand once for every query that shares it."""
+def fanned_out(rows: pa.Table, shared: Mapping[int, tuple[int, ...]]) -> pa.Table:
+    """Return tuples in their order, each of a shared answer once for every query that shares it."""
     if not shared:
         return rows
     query, answers = rows["query"].to_numpy(), np.array(sorted(shared), dtype=np.int64)

@@ -73,11 +73,11 @@ def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
     else:
         shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
     missing = np.flatnonzero(shapely.is_missing(shapes))
-    shapes[missing] = shapes_of_boxes(bounds_of(batch["bounds"])[missing])
+    shapes[missing] = box_shapes(bounds_of(batch["bounds"])[missing])
     return shapes
 
 
-def shapes_of_boxes(bounds: np.ndarray) -> np.ndarray:
+def box_shapes(bounds: np.ndarray) -> np.ndarray:
     """Return boxes (K, 2n) in the first two dimensions as points, lines or polygons.
 
     Never as polygons without area: GEOS finds a prepared polygon to be far from these.

@@ -85,6 +85,9 @@ def test_joins_have_layers_of_the_size_that_is_said_and_plans_that_are_valid():
 def test_the_naive_join_finds_the_pairs():
     small = scenarios.Joins("small", "roads", 500, 2)
     assert joins.naive(small, 0.1).pairs_per_element == pytest.approx(2 * 0.9, abs=0.2)
+    for differ in ("areas", "filters"):
+        split = scenarios.Joins("split", "roads", 500, 100, differ)
+        assert joins.naive(split, 0.1).pairs_per_element == pytest.approx(0.9, abs=0.1)
 
 
 def test_queries_of_any_number_have_as_many_matches():

@@ -2,6 +2,7 @@
 
 import math
 import random
+import shutil
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -387,12 +388,29 @@ def test_an_edit_of_a_version_that_is_not_kept_any_more_evaluates_everything(eng
     client.receive(engine.run(bus(1, 1.0), [{"op": "layer", "layer": "zones", "version": first}, *register(1)]))
     engine.layers.write("zones", feature_table("zones", ["b"], shapes[1:], [{}]))
     engine.layers.discard("zones", 1)
+    shutil.rmtree(engine.root / "features")
     engine.restart()
     fragments = engine.run([], [{"op": "layer", "layer": "zones", "version": first + 1}])
     # Which feature it was nobody can tell any more.
     told = [(row["sign"], row["reason"], row["partner"]) for row in net(fragments).to_pylist()]
     assert told == [(LEFT, EDITED, None)]
     assert not any(len(engine.layout.store.region(number, engine.batch).pair_key) for number in range(4))
+
+
+def test_processes_map_the_features_of_a_version_from_one_file_and_old_files_go(engine):
+    version = None
+    for number in range(4):
+        changed = feature_table("zones", [str(number)], [shapely.box(0, 0, 2, 2)], [{}])
+        version = engine.layers.edit("zones", version, changed) if version else engine.layers.write("zones", changed)
+        features = engine.layout.store.features("zones", version)
+        assert (features.key_hash[1:] > features.key_hash[:-1]).all() and len(features) == number + 1
+    files = sorted(path.name for path in (engine.root / "features" / "zones").iterdir())
+    assert files == [f"{version - 1}.arrow", f"{version}.arrow"]
+    engine.layers.drop("zones")
+    engine.restart()
+    before = pa.total_allocated_bytes()
+    mapped = engine.layout.store.features("zones", version)
+    assert mapped.table.equals(features.table) and pa.total_allocated_bytes() == before
 
 
 def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):

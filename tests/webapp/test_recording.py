@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from streaming import logs
 from streaming.logs import Log, LogNames
-from streaming.results import ENTERED, EXPIRED, HANDOFF, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
+from streaming.results import (
+    ANSWER_NUMBERS,
+    ENTERED,
+    EXPIRED,
+    HANDOFF,
+    LEFT,
+    MOVED,
+    REGISTERED,
+    STAYED,
+    VIEW_NUMBERS,
+    events_of,
+)
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
 from tests.servers.harness import events_in
@@ -109,6 +120,20 @@ def test_of_many_events_the_newest_are_kept(log, redis_client, user, monkeypatch
     assert recording.record_events(redis_client, EARTH) == 5
     assert "3 were left out" in caplog.text
     assert sorted(Event.objects.values_list("key", flat=True)) == ["k5", "k6", "k7"]
+
+
+def test_of_a_shared_answer_every_saved_query_has_its_events_and_the_newest_are_kept(
+    log, redis_client, user, monkeypatch, caplog
+):
+    monkeypatch.setattr(recording, "EVENTS_PER_STEP", 5)
+    queries, answer = tuple(made(user).pk for _ in range(3)), ANSWER_NUMBERS + 7
+    members = {answer: (*queries, VIEW_NUMBERS + 1)}
+    told = [replace(fragment(0, 0, [(answer, key, ENTERED, MOVED) for key in "abc"]), shared=members)]
+    log.publish([*told, fragment(0, 1)])
+    assert recording.record_events(redis_client, EARTH) == 5
+    assert "4 were left out" in caplog.text
+    events = list(Event.objects.values_list("query_id", "key"))
+    assert len(set(events)) == 5 and {query for query, _ in events} == set(queries)
 
 
 def saved(table):

@@ -18,10 +18,10 @@ from streaming.operators.features import Features
 from streaming.operators.metres import ROUNDING_DEG, closer_than, distance_m, local_metres, turned
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand
-from streaming.plans import Enlargement, JoinPlan
+from streaming.plans import JoinPlan
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
-from streaming.udf.base import shapes_of, shapes_of_boxes
+from streaming.udf.base import shapes_of
 
 # The prepared geometry of the feature goes first, so what an element is to it is asked the other way round.
 CONVERSE = {
@@ -199,13 +199,12 @@ class Comparison:
         measure = distance_m if self.space.geographic else shapely.distance
         return measure(shapes, self.features.shapes(feature))
 
-    def reach(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the boxes (K, 2n) that a partner's box must meet, given the boxes of elements."""
-        return self._reach(transformed(bounds, self.plan.transform, self.space))
-
     def _boxes(self, elements, rows):
         """Return the transformed boxes of elements, (K, 2n)."""
-        return transformed(elements.bounds[rows], self.plan.transform, self.space)
+        boxes = elements.bounds[rows]
+        for step in self.plan.transform:
+            boxes = enlarged(boxes, step.by, step.amount, self.space)
+        return boxes
 
     def _shapes(self, elements, rows, boxes):
         """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
@@ -216,7 +215,7 @@ class Comparison:
             bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
             high = self.space.n + axis
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
-        return shapes_of_boxes(bounds)
+        return shapely.box(*in_plane(bounds, self.space).T)
 
     def _meeting(self, elements, rows):
         boxes = self._boxes(elements, rows)
@@ -235,7 +234,19 @@ class Comparison:
 
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
-        return reached(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
+        if self.predicate != "dwithin":
+            return boxes
+        n = self.space.n
+        grown = boxes.copy()
+        margin = np.full((len(boxes), 2), self.limit)
+        if self.space.geographic:
+            middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
+            margin = self.limit / np.stack(local_metres(middle), axis=1)
+        margin = margin + ROUNDING_DEG
+        for axis in range(min(2, n)):
+            grown[:, axis] -= margin[:, axis]
+            grown[:, n + axis] += margin[:, axis]
+        return grown
 
     def _candidates(self, plane):
         """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""
@@ -301,25 +312,3 @@ class _Shapes:
 
 def _with_predicate(plan, predicate):
     return replace(plan, partners=replace(plan.partners, predicate=predicate, distance=0.0))
-
-
-def transformed(bounds: np.ndarray, transform: tuple[Enlargement, ...], space: Space) -> np.ndarray:
-    """Return boxes (K, 2n) as transformations leave them."""
-    for step in transform:
-        bounds = enlarged(bounds, step.by, step.amount, space)
-    return bounds
-
-
-def reached(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray:
-    """Return boxes (K, 2n) larger by a distance in the plane: metres in a geographic space."""
-    n = space.n
-    grown = boxes.copy()
-    margin = np.full((len(boxes), 2), distance)
-    if space.geographic:
-        middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
-        margin = distance / np.stack(local_metres(middle), axis=1)
-    margin = margin + ROUNDING_DEG
-    for axis in range(min(2, n)):
-        grown[:, axis] -= margin[:, axis]
-        grown[:, n + axis] += margin[:, axis]
-    return grown

@@ -15,13 +15,13 @@ import shapely
 from streaming.operators.boxes import enlarged, in_plane, intersects
 from streaming.operators.elements import Elements
 from streaming.operators.features import Features
-from streaming.operators.metres import ROUNDING_DEG, closer_than, distance_m, local_metres, turned
+from streaming.operators.metres import closer_than, distance_m, turned, within_reach
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand
 from streaming.plans import JoinPlan
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
-from streaming.udf.base import shapes_of
+from streaming.udf.base import box_shapes, shapes_of
 
 # The prepared geometry of the feature goes first, so what an element is to it is asked the other way round.
 CONVERSE = {
@@ -41,8 +41,6 @@ OF_POINTS = {
     "covered_by": shapely.intersects_xy,
     "within": shapely.contains_xy,
 }
-# A latitude beyond this one has no local plane.
-POLE_DEG = 89.999
 
 
 @dataclass(frozen=True)
@@ -191,6 +189,11 @@ class Comparison:
         at, feature = np.nonzero(~together)
         return at, feature
 
+    def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
+        at, feature = self.pairs(elements, rows)
+        return at, feature, self.distances(elements, rows[at], feature)
+
     def distances(self, elements: Elements, rows: np.ndarray, feature: np.ndarray) -> np.ndarray:
         """Return the distances of pairs (row, feature) where the predicate is one of distance; otherwise NaN."""
         if self.predicate != "dwithin" or not len(rows):
@@ -215,7 +218,7 @@ class Comparison:
             bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
             high = self.space.n + axis
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
-        return shapely.box(*in_plane(bounds, self.space).T)
+        return box_shapes(bounds)
 
     def _meeting(self, elements, rows):
         boxes = self._boxes(elements, rows)
@@ -234,19 +237,7 @@ class Comparison:
 
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
-        if self.predicate != "dwithin":
-            return boxes
-        n = self.space.n
-        grown = boxes.copy()
-        margin = np.full((len(boxes), 2), self.limit)
-        if self.space.geographic:
-            middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
-            margin = self.limit / np.stack(local_metres(middle), axis=1)
-        margin = margin + ROUNDING_DEG
-        for axis in range(min(2, n)):
-            grown[:, axis] -= margin[:, axis]
-            grown[:, n + axis] += margin[:, axis]
-        return grown
+        return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
 
     def _candidates(self, plane):
         """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""

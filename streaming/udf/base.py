@@ -73,12 +73,15 @@ def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
     else:
         shapes = shapely.from_wkb(column.to_numpy(zero_copy_only=False))
     missing = np.flatnonzero(shapely.is_missing(shapes))
-    shapes[missing] = _boxes(bounds_of(batch["bounds"])[missing])
+    shapes[missing] = box_shapes(bounds_of(batch["bounds"])[missing])
     return shapes
 
 
-def _boxes(bounds):
-    """Return boxes (K, 2n) in the first two dimensions as points, lines or polygons."""
+def box_shapes(bounds: np.ndarray) -> np.ndarray:
+    """Return boxes (K, 2n) in the first two dimensions as points, lines or polygons.
+
+    Never as polygons without area: GEOS finds a prepared polygon to be far from these.
+    """
     n = bounds.shape[1] // 2
     low, high = np.zeros((len(bounds), 2)), np.zeros((len(bounds), 2))
     axes = min(2, n)

@@ -315,15 +315,14 @@ def _that_may_meet(boxes, others, space):
         moved = boxes + np.array([turn, 0, turn, 0])
         close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
         moved = moved[close]
-        # What is sorted out on one side need not be looked at on the other.
         if len(moved) > len(others):
             near = may_meet(moved, others)
-            beside = may_meet(others, moved[near])
+            chosen[0][close[near]] = True
+            # What is sorted out on one side need not be looked at on the other.
+            chosen[1][may_meet(others, moved[near])] = True
         else:
-            beside = may_meet(others, moved)
-            near = may_meet(moved, others[beside])
-        chosen[0][close[near]] = True
-        chosen[1][beside] = True
+            chosen[0][close] = True
+            chosen[1][may_meet(others, moved)] = True
     return chosen
 
 

@@ -44,7 +44,7 @@ def result_schema(space: Space) -> pa.Schema:
         sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`);
         reason : int8, a code of `REASONS`;
         key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element;
-        partner : string, of a join the key of the feature with which the object is paired; null otherwise;
+        partner : string, of a join the key of the feature or object with which the object is paired; null otherwise;
         partner_hash : int64, its hash; 0 otherwise;
         partner_properties : string, its properties, a JSON object;
         distance : float64, of a join by distance; metres in a geographic space; null otherwise, and in ``-``.

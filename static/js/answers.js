@@ -50,6 +50,12 @@ export class Answer {
     return partners === null ? [null] : [...(partners?.values() ?? [])];
   }
 
+  /** The objects that are paired with a partner. */
+  slotsWith(key) {
+    if (!this.counts.has(key)) return [];
+    return [...this.slots].filter(([, partners]) => partners?.has(key)).map(([slot]) => slot);
+  }
+
   #pair(slot, partner, known) {
     let partners = this.slots.get(slot);
     if (partners === null) this.slots.set(slot, (partners = new Map()));

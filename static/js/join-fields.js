@@ -1,4 +1,5 @@
-// The part of the query form that joins a stream with a layer, or with what is stored of a stream.
+// The part of the query form that joins a stream with a layer, with the last known objects of a stream, or with what is
+// stored of one.
 
 import { $, h } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
@@ -36,7 +37,7 @@ export class JoinFields {
   errors() {
     const { name, predicate, distance } = this.read();
     const errors = {};
-    if (!name) errors.partner = "Choose a layer. New ones are added under Layers.";
+    if (!name) errors.partner = "Choose a layer or a stream. New layers are added under Layers.";
     if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Give a distance in metres.";
     return errors;
   }
@@ -46,18 +47,26 @@ export class JoinFields {
     const option = (source) => ({ name, title }) => new Option(title ?? name, `${source}:${name}`);
     const group = (label, options) => (options.length > 0 ? [h("optgroup", { label }, ...options)] : []);
     const ready = [...layers.values()].filter((layer) => layer.version !== null);
+    const running = [...streams.values()].filter((stream) => stream.enabled !== false);
     const select = this.form.elements.partner;
     select.replaceChildren(
       ...group("Layers", ready.map(option("layer"))),
+      ...group("Last positions of a stream", running.map(option("stream"))),
       ...group("Where they have been, of", [...streams.values()].filter(({ stored }) => stored).map(option("stored"))),
     );
     if (chosen && ![...select.options].some(({ value }) => value === chosen)) {
       select.append(new Option(chosen.slice(chosen.indexOf(":") + 1), chosen));
     }
-    select.value = chosen ?? (ready.length > 0 ? `layer:${ready[0].name}` : "");
+    select.value = chosen ?? select.options[0]?.value ?? "";
   }
 
   #show() {
-    $("distance-field").hidden = this.form.elements.predicate.value !== "dwithin";
+    const { predicate, partner } = this.form.elements;
+    const ofStream = partner.value.startsWith("stream:");
+    const apart = [...predicate.options].find(({ value }) => value === "disjoint");
+    apart.disabled = ofStream; // nearly all objects are apart from nearly all others
+    if (ofStream && apart.selected) predicate.value = "dwithin";
+    $("distance-field").hidden = predicate.value !== "dwithin";
+    $("partner-kind").textContent = ofStream ? "objects" : "features";
   }
 }

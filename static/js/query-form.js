@@ -1,4 +1,4 @@
-// The form of a query, new or edited: name, stream, inside, outside or joined with a layer, rectangle, filter; and its plan.
+// The form of a query, new or edited: name, stream, inside, outside or joined, rectangle, filter; and its plan.
 
 import { $ } from "./dom.js";
 import { errorField } from "./format.js";

@@ -102,6 +102,7 @@ class Store {
   show(query, shown) {
     this.queries.get(query).shown = shown;
     for (const slot of this.answers.get(query)?.slots.keys() ?? []) recolour(this, slot);
+    recolourStream(this, this.queries.get(query).plan?.join?.stream);
     this.emit("queries", "objects", "pairs");
   }
 
@@ -144,10 +145,17 @@ class Store {
       .map((query) => ({ query, counts: this.answers.get(query.query).counts }));
   }
 
-  /** What an object is paired with, in all answers that it is in. */
+  /** What an object is paired with, in all answers that it is in, and in those in which it is the partner. */
   partnersOf(slot) {
     const queries = this.objects.queries[slot].filter((number) => this.queries.has(number));
-    return queries.flatMap((number) => this.answers.get(number)?.partners(slot) ?? []).filter(Boolean);
+    const partners = queries.flatMap((number) => this.answers.get(number)?.partners(slot) ?? []).filter(Boolean);
+    const key = this.objects.keys[slot];
+    for (const { query } of joinsWith(this, slot)) {
+      for (const other of this.answers.get(query).slotsWith(key)) {
+        partners.push({ key: this.objects.keys[other], properties: this.objects.texts[other] });
+      }
+    }
+    return partners;
   }
 
   /** Colour a layer by how many objects its features are paired with, or not. */
@@ -227,6 +235,8 @@ const REDUCERS = {
       const { type, id, ...status } = message;
       const colour = known?.colour ?? freeColour(store, message.query);
       store.queries.set(message.query, { shown: true, ...known, ...status, colour });
+      const [before, now] = [known?.plan?.join?.stream, message.plan?.join?.stream];
+      if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
     }
     return topics;
   },
@@ -284,6 +294,7 @@ const REDUCERS = {
       }
       if (!after.hasObject(slot)) leave(store, slot, message.query);
     }
+    recolourStream(store, store.queries.get(message.query)?.plan?.join?.stream);
     return ["objects", "queries", "pairs", "events", "status"];
   },
 
@@ -334,6 +345,7 @@ const change = {
     store.objects.update(slot, rows, row);
     record(store, query, -1, rows.reason[row], slot, partner, nowMs);
     if (object) leave(store, slot, query);
+    if (partner) recolourPartner(store, query, partner);
   },
 
   matched(store, query, stream, answer, rows, row, nowMs) {
@@ -342,6 +354,7 @@ const change = {
     const partner = rows.partners?.[row] ?? null;
     const { fresh, object } = answer ? answer.add(slot, partner) : { fresh: true, object: false };
     if (object) join(store, slot, query);
+    if (answer && fresh && partner) recolourPartner(store, query, partner);
     if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs);
   },
 };
@@ -373,8 +386,9 @@ function take(store, stream, rows, row) {
 }
 
 function join(store, slot, query) {
-  store.objects.queries[slot].push(query);
-  if (store.queries.has(query)) recolour(store, slot);
+  const { queries, streams } = store.objects;
+  queries[slot].push(query);
+  if (store.queries.has(query) || (queries[slot].length === 1 && isPartner(store, streams[slot]))) recolour(store, slot);
 }
 
 function leave(store, slot, query) {
@@ -385,16 +399,43 @@ function leave(store, slot, query) {
   else recolour(store, slot);
 }
 
+/** Colour an object by the last shown query that it is in; a partner alone by the last one that pairs something with it. */
 function recolour(store, slot) {
-  const shown = store.objects.queries[slot].filter((number) => store.queries.get(number)?.shown);
-  store.objects.paired[slot] = shown.some((number) => store.queries.get(number).plan?.kind === "join") ? 1 : 0;
-  store.objects.colour[slot] = shown.length > 0 ? store.queries.get(shown.at(-1)).colour : NO_COLOUR;
+  const shown = store.objects.queries[slot].map((number) => store.queries.get(number)).filter((query) => query?.shown);
+  const joins = joinsWith(store, slot);
+  store.objects.paired[slot] = joins.length > 0 || shown.some(({ plan }) => plan?.kind === "join") ? 1 : 0;
+  store.objects.colour[slot] = (shown.at(-1) ?? joins.at(-1))?.colour ?? NO_COLOUR;
+}
+
+/** The shown queries that pair something with an object. */
+function joinsWith(store, slot) {
+  const { streams, keys } = store.objects;
+  if (!isPartner(store, streams[slot])) return [];
+  return [...store.queries.values()].filter(
+    ({ query, shown, plan }) => shown && plan?.join?.stream === streams[slot] && store.answers.get(query)?.counts.has(keys[slot]),
+  );
+}
+
+/** Whether a query joins with a stream's objects. */
+function isPartner(store, stream) {
+  for (const { plan } of store.queries.values()) if (plan?.join?.stream === stream) return true;
+  return false;
+}
+
+function recolourPartner(store, query, partner) {
+  const slot = store.objects.slot(store.queries.get(query)?.plan?.join?.stream, partner.key);
+  if (slot !== undefined) recolour(store, slot);
+}
+
+function recolourStream(store, stream) {
+  for (const slot of store.objects.byStream.get(stream)?.values() ?? []) recolour(store, slot);
 }
 
 function dropAnswer(store, query) {
   const answer = store.answers.get(query);
   store.answers.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
+  recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }
 
 function freeColour(store, query) {

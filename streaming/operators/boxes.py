@@ -1,7 +1,10 @@
 """Boxes: intersection and enlargement, over arrays of shape (N, 2n) with ``[lo_1 .. lo_n, hi_1 .. hi_n]`` a row."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from streaming.plans import Enlargement
 from streaming.spaces import Space
 
 # Mean radius of the earth by IUGG; a degree of latitude on that sphere.
@@ -77,6 +80,13 @@ def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndar
             around = high[:, axis] - low[:, axis] >= dimension.extent
             low[around, axis], high[around, axis] = -np.inf, np.inf
     return np.hstack([low, high])
+
+
+def transformed(boxes: np.ndarray, transform: Sequence[Enlargement], space: Space) -> np.ndarray:
+    """Return boxes (N, 2n) as enlargements leave them, one after the other."""
+    for step in transform:
+        boxes = enlarged(boxes, step.by, step.amount, space)
+    return boxes
 
 
 def _margin_of_metres(low, high, metres):

@@ -3,13 +3,15 @@
 import numpy as np
 import shapely
 
-from streaming.spaces import FULL_TURN_DEG
+from streaming.spaces import FULL_TURN_DEG, Space
 
 # NIMA TR8350.2, table 3.1: the ellipsoid of WGS 84.
 WGS84_AXIS_M = 6_378_137.0
 WGS84_FLATTENING = 1 / 298.257223563
 # A tenth of a millimetre: more than the rounding of degrees.
 ROUNDING_DEG = 1e-9
+# A latitude beyond this one has no local plane.
+POLE_DEG = 89.999
 _ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
 
@@ -109,6 +111,24 @@ def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -
         near = np.flatnonzero(beside & ~closer)
         closer[near] = shapely.dwithin(geometries[near], turned(shapes[near], turn), reach[near])
     return closer
+
+
+def within_reach(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray:
+    """Return boxes (K, 2n) larger by a distance in the plane: all that is no farther away lies in them.
+
+    In a geographic space the distance is one of metres, otherwise in the unit of the dimensions.
+    """
+    n = space.n
+    grown = boxes.copy()
+    margin = np.full((len(boxes), 2), distance)
+    if space.geographic:
+        middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
+        margin = distance / np.stack(local_metres(middle), axis=1)
+    margin = margin + ROUNDING_DEG
+    for axis in range(min(2, n)):
+        grown[:, axis] -= margin[:, axis]
+        grown[:, n + axis] += margin[:, axis]
+    return grown
 
 
 def turned(geometries: np.ndarray, turn_deg: float) -> np.ndarray:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import shapely
 
-from streaming.operators.boxes import enlarged, in_plane, intersects
+from streaming.operators.boxes import in_plane, intersects, transformed
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
-from streaming.operators.metres import ROUNDING_DEG, distance_m, local_metres, perhaps_closer, turned
+from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, last_of_runs
 from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
@@ -42,8 +42,6 @@ OF_POINTS = {
     "covered_by": shapely.intersects_xy,
     "within": shapely.contains_xy,
 }
-# A latitude beyond this one has no local plane.
-POLE_DEG = 89.999
 
 
 @dataclass(frozen=True)
@@ -245,7 +243,7 @@ class Comparison:
         """Return the positions of the boxes (K, 2n) of elements that may have a partner; some come repeatedly."""
         if self.predicate == "disjoint" or not len(self.features):
             return np.arange(len(bounds) if len(self.features) else 0)
-        return self._near(self._transformed(bounds))[0]
+        return self._near(transformed(bounds, self.plan.transform, self.space))[0]
 
     def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
@@ -264,12 +262,6 @@ class Comparison:
         at, feature = np.nonzero(~together)
         return at, feature
 
-    def _transformed(self, boxes):
-        """Return boxes (K, 2n) as the transformations leave them."""
-        for step in self.plan.transform:
-            boxes = enlarged(boxes, step.by, step.amount, self.space)
-        return boxes
-
     def _shapes(self, elements, rows, boxes):
         """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
         if not self.plan.transform:
@@ -279,7 +271,7 @@ class Comparison:
             bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
             high = self.space.n + axis
             bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
-        return shapely.box(*in_plane(bounds, self.space).T)
+        return box_shapes(bounds)
 
     def _near(self, boxes):
         """Return the pairs (box, feature) of transformed boxes and features that may be partners."""
@@ -290,7 +282,7 @@ class Comparison:
 
     def _close(self, elements, rows):
         """Return the pairs within the distance, and their distances."""
-        boxes = self._transformed(elements.bounds[rows])
+        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
         at, feature = self._near(boxes)
         shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
         if self.space.geographic:  # they look beyond the antimeridian by themselves
@@ -303,7 +295,7 @@ class Comparison:
         return at[near][holds], feature[near][holds], distance[holds]
 
     def _meeting(self, elements, rows):
-        boxes = self._transformed(elements.bounds[rows])
+        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
         at, feature = self._near(boxes)
         if len(at) and self.predicate != "boxes":
             holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)
@@ -316,19 +308,7 @@ class Comparison:
 
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
-        if self.predicate != "dwithin":
-            return boxes
-        n = self.space.n
-        grown = boxes.copy()
-        margin = np.full((len(boxes), 2), self.limit)
-        if self.space.geographic:
-            middle = np.clip((boxes[:, 1] + boxes[:, n + 1]) / 2, -POLE_DEG, POLE_DEG)
-            margin = self.limit / np.stack(local_metres(middle), axis=1)
-        margin = margin + ROUNDING_DEG
-        for axis in range(min(2, n)):
-            grown[:, axis] -= margin[:, axis]
-            grown[:, n + axis] += margin[:, axis]
-        return grown
+        return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
 
     def _candidates(self, plane):
         """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""

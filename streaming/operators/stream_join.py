@@ -13,14 +13,16 @@ import numpy as np
 import shapely
 
 from streaming.elements import stream_number
-from streaming.operators.boxes import in_plane
+from streaming.operators.boxes import in_plane, transformed
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.metres import within_reach
+from streaming.operators.neighbours import may_meet
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import expand, find
-from streaming.operators.spatial_join import Comparison, reached, transformed
+from streaming.operators.spatial_join import Comparison
 from streaming.plans import Enlargement, JoinPlan, RangePlan
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
@@ -127,17 +129,14 @@ class StreamJoins:
         Meetings
             Positions in the arrays and in `plans`.
         """
-        partners: dict[int, _Partners] = {}
         found = [Meetings.none(self.space)]
         for group in self._groups:
             rows = left[elements.stream[left] == group.stream]
-            if not len(rows):
+            partners = right[elements.stream[right] == group.partner_stream]
+            if not len(rows) or not len(partners):
                 continue
-            if group.partner_stream not in partners:
-                chosen = right[elements.stream[right] == group.partner_stream]
-                partners[group.partner_stream] = _Partners(elements, chosen, self.space)
             failed = Failures()
-            found.append(group.pairs(elements, key_hash, rows, partners[group.partner_stream], failed))
+            found.append(group.pairs(elements, key_hash, rows, partners, failed))
             if failures is not None:
                 failures.add(failed, group.queries)
         return Meetings.together(found)
@@ -147,24 +146,45 @@ class _Group:
     """Joins of one stream with another that compare in the same way."""
 
     def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
-        self.plans, self.queries, self.space = plans, queries, space
-        self.stream, self.partner_stream = stream_number(plans[0].stream), stream_number(plans[0].partners.name)
+        self.plan, self.plans, self.queries, self.space = plans[0], plans, queries, space
+        self.stream, self.partner_stream = stream_number(self.plan.stream), stream_number(self.plan.partners.name)
         self._elements = RangeQueries([_of_elements(plan) for plan in plans], space)
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
+        self._by_boxes = replace(self.plan, transform=(), partners=replace(self.plan.partners, predicate="boxes"))
 
     def pairs(self, elements, key_hash, rows, partners, failures):
-        comparison = Comparison(self.plans[0], self.space, partners)
-        at, feature, distance = comparison.measured(elements, rows)
-        row, partner = rows[at], partners.rows[feature]
-        others = key_hash[row] != key_hash[partner]
-        row, feature, distance = row[others], feature[others], distance[others]
+        row, partner = self._near(elements, key_hash, rows, partners)
+        distance = np.full(len(row), np.nan)
+        if len(row) and self.plan.partners.predicate != "boxes":
+            rows, others = np.unique(row), _Partners(elements, np.unique(partner), self.space)
+            at, feature, distance = Comparison(self.plan, self.space, others).measured(elements, rows)
+            row, partner = rows[at], others.rows[feature]
+            apart = key_hash[row] != key_hash[partner]
+            row, partner, distance = row[apart], partner[apart], distance[apart]
         if not len(row):
             return Meetings.none(self.space)
-        reach = comparison.reach(elements.bounds[row])
-        pair, query = self._passing(elements, row, partners.rows[feature], failures)
-        partner = partners.rows[feature][pair]
-        return Meetings(row[pair], self.queries[query], partner, distance[pair], reach[pair])
+        pair, query = self._passing(elements, row, partner, failures)
+        row, partner = row[pair], partner[pair]
+        return Meetings(row, self.queries[query], partner, distance[pair], self._reach(elements.bounds[row]))
+
+    def _near(self, elements, key_hash, rows, partners):
+        """Return the pairs (row, row of the partner) of objects of which the reach of one meets the other's box."""
+        reach = self._reach(elements.bounds[rows])
+        chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
+        rows, reach, partners = rows[chosen], reach[chosen], partners[others]
+        boxes = replace(elements, stream=elements.stream[rows], bounds=reach)
+        comparison = Comparison(self._by_boxes, self.space, _Partners(elements, partners, self.space))
+        at, feature = comparison.pairs(boxes, np.arange(len(rows)))
+        row, partner = rows[at], partners[feature]
+        apart = key_hash[row] != key_hash[partner]
+        return row[apart], partner[apart]
+
+    def _reach(self, bounds):
+        """Return the boxes (K, 2n) that the box of a partner must meet."""
+        boxes = transformed(bounds, self.plan.transform, self.space)
+        partners = self.plan.partners
+        return within_reach(boxes, partners.distance, self.space) if partners.predicate == "dwithin" else boxes
 
     def _passing(self, elements, row, partner, failures):
         """Return (pair, position in `plans`) of the pairs whose elements pass the filters of a join."""
@@ -287,7 +307,7 @@ class Reach:
             if transform is not None:
                 rows = np.flatnonzero(stream == number)
                 boxes = transformed(bounds[rows], transform, self.space)
-                met[rows] |= partitioner.regions_of(reached(boxes, distance, self.space))
+                met[rows] |= partitioner.regions_of(within_reach(boxes, distance, self.space))
         return met & find(self.streams, stream)[1][:, None]
 
 
@@ -303,6 +323,27 @@ def _of_elements(plan):
 def _of_partners(plan, space):
     whole = tuple(space.whole().tolist())
     return RangePlan(plan.partners.name, whole, whole, where=plan.partners.where, filters=plan.partners.filters)
+
+
+def _that_may_meet(boxes, others, space):
+    """Tell which boxes (N, 2n) and which of some others (M, 2n) may meet one of the other side."""
+    boxes, others = in_plane(boxes, space), in_plane(others, space)
+    low, high = others[:, :2].min(0), others[:, 2:].max(0)
+    chosen = np.zeros(len(boxes), dtype=bool), np.zeros(len(others), dtype=bool)
+    dimension = space.dimensions[0]
+    for turn in (0.0, dimension.extent, -dimension.extent) if dimension.wraps else (0.0,):
+        moved = boxes + np.array([turn, 0, turn, 0])
+        close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
+        moved = moved[close]
+        if len(moved) > len(others):
+            near = may_meet(moved, others)
+            chosen[0][close[near]] = True
+            # What is sorted out on one side need not be looked at on the other.
+            chosen[1][may_meet(others, moved[near])] = True
+        else:
+            chosen[0][close] = True
+            chosen[1][may_meet(others, moved)] = True
+    return chosen
 
 
 def _at(elements, rows):

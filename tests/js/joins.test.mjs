@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { countSteps, countStyle, featureStyle, largestCounts, layerRank, pairedCounts } from "../../static/js/features.js";
 import { happened, pairedText } from "../../static/js/format.js";
+import { NO_COLOUR } from "../../static/js/objects.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -131,4 +132,54 @@ test("a feature in a pair is lit in the query's colour", () => {
   const lit = featureStyle({ ...plain, paired: "#333" });
   assert.equal(lit.color, "#333");
   assert.ok(lit.fillOpacity > featureStyle(plain).fillOpacity);
+});
+
+const FERRIES = { name: "ferries", title: "Ferries", icon: "ship", enabled: true };
+const NEAR = { stream: "ships", kind: "join", join: { stream: "ferries", predicate: "dwithin", distance: 50 }, emit: "changes" };
+
+function withFerries(...messages) {
+  const store = createStore();
+  const views = { type: "view.status", views: { ships: 90, ferries: 91 } };
+  for (const message of [hello(SHIPS, FERRIES), views, status(7, { plan: NEAR }), ...messages]) store.apply(message, NOW);
+  const look = (key) => {
+    const slot = store.objects.slot("ferries", key);
+    return [store.objects.paired[slot], store.objects.colour[slot]];
+  };
+  return { store, look, lit: [1, store.queries.get(7)?.colour], plain: [0, NO_COLOUR] };
+}
+
+test("an object that is a partner is lit in the query's colour while it is in a pair, whichever was told first", () => {
+  const ferries = snapshot(91, row("+", "X", 1, 1), row("+", "Y", 1, 1));
+  const pairs = change(7, pair("+", "a", "X"), pair("+", "b", "X"));
+  for (const messages of [[ferries, pairs], [pairs, ferries]]) {
+    const { store, look, lit, plain } = withFerries(...messages);
+    assert.deepEqual([look("X"), look("Y")], [lit, plain]);
+    store.apply(change(7, pair("-", "a", "X")), NOW);
+    assert.deepEqual(look("X"), lit);
+    store.apply(change(7, pair("-", "b", "X")), NOW);
+    assert.deepEqual(look("X"), plain);
+  }
+});
+
+test("a partner is lit no more once its query is hidden, edited or ended, or its answer is another", () => {
+  const began = [snapshot(91, row("+", "X", 1, 1)), change(7, pair("+", "a", "X"))];
+  const ends = [
+    (store) => store.show(7, false),
+    (store) => store.apply(status(7, { plan: PLAN }), NOW),
+    (store) => store.apply(status(7, { status: "cancelled" }), NOW),
+    (store) => store.apply(snapshot(7, pair("+", "a", "Y")), NOW),
+  ];
+  for (const end of ends) {
+    const { store, look, lit, plain } = withFerries(...began);
+    assert.deepEqual(look("X"), lit);
+    end(store);
+    assert.deepEqual(look("X"), plain);
+  }
+});
+
+test("a partner keeps the colour of a query whose answer it is in, and is told what it is paired with", () => {
+  const own = status(8, { stream: "ferries", plan: { stream: "ferries", area: { lo: [0, 0], hi: [2, 2] } } });
+  const { store, look } = withFerries(own, change(8, row("+", "X", 1, 1)), change(7, pair("+", "a", "X")));
+  assert.deepEqual(look("X"), [1, store.queries.get(8).colour]);
+  assert.deepEqual(store.partnersOf(store.objects.slot("ferries", "X")).map(({ key }) => key), ["a"]);
 });

@@ -107,7 +107,7 @@ class Tables:
 
     Examples
     --------
-    >>> tables = Tables(Path("var/layers"), Path("var/history"))
+    >>> tables = Tables(Path("nowhere/layers"), Path("nowhere/history"))
     >>> tables.get(stored("buses"), "bus 7").rows.num_rows
     0
     """

@@ -55,6 +55,10 @@ def test_only_the_presets_that_need_no_internet_are_on():
             "enabled must be true",
         ),
         (
+            b'{"name": "s", "space": "earth", "stored": 1, "transport": {}, "decoder": {}}',
+            "stored must be true",
+        ),
+        (
             b'{"name": "s", "space": "earth", "ttl_s": 0, "transport": {}, "decoder": {}}',
             "ttl_s must be null or",
         ),

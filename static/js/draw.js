@@ -7,10 +7,10 @@ export class RectangleEditor {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `onChange(rectangle)` while it changes; `colour()`
+   * @param {object} parts `colour()`
    */
-  constructor(L, map, { onChange, colour }) {
-    Object.assign(this, { L, map, onChange, colour });
+  constructor(L, map, { colour }) {
+    Object.assign(this, { L, map, colour, onChange: null });
     this.drawing = false;
     this.rectangle = null;
     const container = map.getContainer();
@@ -19,6 +19,27 @@ export class RectangleEditor {
 
   get active() {
     return this.drawing || this.rectangle !== null;
+  }
+
+  /**
+   * The editor for one of those who share it, as an object with `draw()`, `edit(rectangle)`, `stop()` and `active`. Who draws or
+   * edits takes it over, and `onChange(rectangle)` is called while that rectangle changes.
+   */
+  sharedBy(onChange) {
+    const editor = this;
+    const mine = () => editor.onChange === onChange;
+    const taken = () => {
+      editor.onChange = onChange;
+      return editor;
+    };
+    return {
+      draw: () => taken().draw(),
+      edit: (rectangle) => taken().edit(rectangle),
+      stop: () => mine() && editor.stop(),
+      get active() {
+        return mine() && editor.active;
+      },
+    };
   }
 
   /** Wait for a rectangle to be dragged. */

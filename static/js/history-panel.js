@@ -14,7 +14,7 @@ const MOST_COLUMNS = 12;
 
 export class HistoryPanel {
   /**
-   * @param {object} parts `store`; `layer`, a HistoryLayer; `editor`, a RectangleEditor; `now()`; `view()`, the map's rectangle;
+   * @param {object} parts `store`; `layer`, a HistoryLayer; `editor`, of rectangles; `now()`; `view()`, the map's rectangle;
    *   `ask(message)`, returning a promise of the answer; `onOpen()`; `onPick(row)` and `onBox(box)`, which bring them into view
    */
   constructor(parts) {
@@ -204,6 +204,7 @@ export class HistoryPanel {
     const layers = [...this.store.layers.values()].filter(({ version }) => version !== null).map(({ name, title: text }) => [`layer:${name}`, text ?? name]);
     const wanted = JSON.stringify([stored, layers]);
     $("history-none").hidden = stored.length > 0;
+    setText($("history-span"), this.#spanText());
     if (this.offered === wanted) return;
     this.offered = wanted;
     for (const name of ["table", "partner"]) {

@@ -67,10 +67,7 @@ const features = new FeatureLayers(L, map.leaflet, {
   onDrawn: () => tooltip.refresh(),
 });
 const drawnHistory = new HistoryLayer(L, map.leaflet, palette.read);
-const editor = new RectangleEditor(L, map.leaflet, {
-  onChange: (rectangle) => (form.open ? form.showNumbers(rectangle) : historyPanel.showRectangle(rectangle)),
-  colour: () => palette.read().accent,
-});
+const editor = new RectangleEditor(L, map.leaflet, { colour: () => palette.read().accent });
 const tabs = createTabs(() => events.refresh());
 
 const socket = new Socket(page.websocket, {
@@ -91,7 +88,7 @@ let lastView = null;
 
 const form = new QueryForm({
   store,
-  editor,
+  editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
   view: () => map.bounds(),
   centerLon: () => map.leaflet.getCenter().lng,
   save: (query, fields) =>
@@ -128,7 +125,7 @@ const panel = new ObjectPanel({
 const historyPanel = new HistoryPanel({
   store,
   layer: drawnHistory,
-  editor,
+  editor: editor.sharedBy((rectangle) => historyPanel.showRectangle(rectangle)),
   now,
   view: () => map.bounds(),
   ask: (message) => socket.request(message),
@@ -391,6 +388,7 @@ function writeHash() {
 
 function escape() {
   if (form.open) return form.close();
+  if (editor.active) return editor.stop();
   if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
   tooltip.hide();

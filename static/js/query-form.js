@@ -12,7 +12,7 @@ const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
   /**
-   * @param {object} parts `store`; `editor`, a RectangleEditor; `view()`, the map's rectangle; `centerLon()`;
+   * @param {object} parts `store`; `editor`, of rectangles; `view()`, the map's rectangle; `centerLon()`;
    *   `save(query, fields)` returning a promise; `onClose()`; `onOpen(query)`
    */
   constructor(parts) {

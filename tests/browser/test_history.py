@@ -172,6 +172,27 @@ def test_pairs_are_asked_for_in_a_drawn_rectangle(stored, screen):
     expect(screen.page.locator(".handle")).to_have_count(0)
 
 
+def test_a_rectangle_belongs_to_the_form_that_asked_for_it(stored, screen):
+    screen.page.keyboard.press("n")
+    screen.tab("History")
+    screen.page.locator("#history-form").get_by_text("Rectangle", exact=True).click()
+    screen.drag((24.2, 59.8), (24.8, 59.6))
+    expect(screen.page.locator("#history-drawn")).to_contain_text("24.")
+    expect(screen.field("west")).to_have_value("")
+    screen.tab("Queries")
+    screen.page.locator("#form-draw").click()
+    screen.drag((24.3, 59.8), (24.7, 59.6))
+    expect(screen.field("west")).to_have_value(re.compile("^24.3|^24.29"))
+    screen.page.keyboard.press("Escape")
+    expect(screen.page.locator("#query-form")).to_be_hidden()
+    screen.tab("History")
+    expect(screen.page.locator("#history-drawn")).to_contain_text(re.compile("^24[.](19|2)"))
+    screen.page.locator("#history-draw").click()
+    expect(screen.page.locator(".draw-hint")).to_be_visible()
+    screen.page.keyboard.press("Escape")
+    expect(screen.page.locator(".draw-hint")).to_be_hidden()
+
+
 def test_a_selected_object_is_traced(stored, screen):
     screen.page.mouse.click(*screen.pixel(*TRACK[-1]))
     screen.page.get_by_role("button", name="Where was it?").click()

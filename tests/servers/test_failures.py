@@ -50,16 +50,17 @@ def test_the_queries_on_whose_elements_a_filter_failed_are_named(acme, engine):
         3: {"compare": AROUND, **GOOD},
         4: {"compare": AROUND, "where": "speed_mps > 5", **PICKY},
         5: {"compare": AROUND, "emit": "all", **PICKY},
+        6: {"compare": AROUND, **PICKY},
     }
     control = [register(query, plan, revision=query + 6) for query, plan in plans.items()]
     fragments = engine.run([ship()], control)
     client.receive(fragments)
-    assert failures(fragments) == {(1, 7): ERROR, (5, 11): ERROR}
+    assert failures(fragments) == dict.fromkeys([(1, 7), (5, 11), (6, 12)], ERROR)
     assert [query for query, answer in client.answers.items() if answer] == [3]
     assert failures(engine.run([], [])) == {}
-    assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 7): ERROR, (5, 11): ERROR}
+    assert failures(engine.run([ship(2, 1.5)], [])) == dict.fromkeys([(1, 7), (5, 11), (6, 12)], ERROR)
     edited = [register(1, {"compare": AROUND}, 8), register(5, {"compare": FAR, "emit": "all", **PICKY}, 12)]
-    assert failures(engine.run([ship(3)], edited)) == {}
+    assert failures(engine.run([ship(3)], edited)) == {(6, 12): ERROR}
 
 
 @pytest.mark.parametrize("place", ["filters", "pair_filters"])
@@ -70,11 +71,12 @@ def test_a_join_is_named_for_the_filters_of_features_and_of_pairs(acme, engine, 
         1: {"kind": "join", "join": {**zones, place: [{"udf": "picky"}]}},
         2: {"kind": "join", "join": zones},
         3: {"kind": "join", "join": {**zones, place: [{"udf": "picky"}]}, "area": FAR},
+        4: {"kind": "join", "join": {**zones, place: [{"udf": "picky"}]}},
     }
     control = [{"op": "layer", "layer": "zones", "version": version}]
     fragments = engine.run([ship()], control + [register(query, plan) for query, plan in plans.items()])
-    assert failures(fragments) == {(1, 1): ERROR}
-    assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 1): ERROR}
+    assert failures(fragments) == {(1, 1): ERROR, (4, 1): ERROR}
+    assert failures(engine.run([ship(2, 1.5)], [])) == {(1, 1): ERROR, (4, 1): ERROR}
 
 
 @pytest.mark.parametrize("place", ["filters", "pair_filters"])

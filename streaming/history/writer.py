@@ -7,6 +7,7 @@ collected, then written as immutable files, which are merged later.
 """
 
 import contextlib
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from streaming.elements import from_ipc, to_ipc
 from streaming.history.files import (
     PENDING,
+    UNFINISHED,
     Part,
     Pending,
     covers,
@@ -106,9 +108,7 @@ class Writer:
         path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
         if elements.num_rows:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f"{path.name}.tmp")
-            temporary.write_bytes(to_ipc(elements))
-            temporary.replace(path)
+            _put(path, elements)
         for other in pending:
             if (other.epoch, other.region, other.batch) == (turn.epoch, turn.region, turn.batch) and other.path != path:
                 other.path.unlink(missing_ok=True)
@@ -157,9 +157,7 @@ class Writer:
             table = read_pending(one, self.space)
             kept = table.filter(pc.invert(pc.is_in(table["stream"].cast(pa.string()), names)))
             if kept.num_rows < table.num_rows:
-                temporary = one.path.with_name(f"{one.path.name}.tmp")
-                temporary.write_bytes(to_ipc(kept))
-                temporary.replace(one.path)
+                _put(one.path, kept)
         for name in dropped:
             remove(part for part in parts_of(self.folder / name) if part.region % turn.regions == turn.region)
 
@@ -182,6 +180,13 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
         if table.schema.equals(waiting_schema(space)):
             return table
     return waiting_schema(space).empty_table()
+
+
+def _put(path, table):
+    """Write a pending file, as a whole; a worker that outlived a killed engine may be writing the same one."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
+    temporary.write_bytes(to_ipc(table))
+    temporary.replace(path)
 
 
 def remove(parts: Iterable[Part]) -> int:

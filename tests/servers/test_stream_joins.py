@@ -285,6 +285,18 @@ def test_a_larger_distance_after_a_pause_fetches_what_was_not_sent_meanwhile(eng
     assert not client.answers[1]
 
 
+def test_what_moved_away_while_nothing_was_joined_is_no_partner_where_it_was(engine):
+    client = Client()
+    client.receive(engine.run([("buses", 0, points("buses", {"a": (-0.01, 1), "b": (0.01, 1)}))], [near(5_000)]))
+    assert set(client.answers[1]) == {("a", "b"), ("b", "a")}
+    other = {"stream": "ferries", "kind": "join", "join": {"stream": "ferries"}}
+    others = {"op": "register", "query": 2, "revision": 1, "plan": other}  # so that there is a state all the time
+    client.receive(engine.run([], [{"op": "cancel", "query": 1, "revision": 2}, others]))
+    client.receive(engine.run([("buses", 0, points("buses", {"b": (0.5, 1)}, 2))], []))
+    client.receive(engine.run([], [near(5_000, revision=3)]))
+    assert not client.answers[1]
+
+
 def test_state_is_written_only_while_there_are_joins_with_streams(engine):
     written = engine.root / "stream_join"
     engine.run([("buses", 0, points("buses", {"a": (1, 1)}))], [])

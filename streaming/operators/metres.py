@@ -12,6 +12,8 @@ WGS84_FLATTENING = 1 / 298.257223563
 ROUNDING_DEG = 1e-9
 # A latitude beyond this one has no local plane.
 POLE_DEG = 89.999
+# Of lines of so many vertices the distance is computed from all of them at once.
+SHORT_LINE = 64
 _ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
 
@@ -73,15 +75,50 @@ def distance_m(shapes, geometries) -> np.ndarray:
     shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
     bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
     factors = _factors(bounds)
-    geometries = _scaled(geometries, factors)
-    distance = shapely.distance(_scaled(shapes, factors), geometries)
+    distance = _distance(shapes, geometries, factors)
     for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
         # A turned element is no nearer than the gap of longitude that is left, so few are measured again.
         gap = np.maximum(others[:, 0] - bounds[:, 2] - turn, bounds[:, 0] + turn - others[:, 2]) * factors[:, 0]
         near = np.flatnonzero(gap < distance)
-        moved = _scaled(shapes[near], factors[near], turn)
-        distance[near] = np.fmin(distance[near], shapely.distance(moved, geometries[near]))
+        distance[near] = np.fmin(distance[near], _distance(shapes[near], geometries[near], factors[near], turn))
     return distance
+
+
+def _distance(shapes, geometries, factors, turn=0.0):
+    """Return the distances of pairs, the shapes moved by `turn`, both multiplied by their row of `factors` (P, 2)."""
+    pointed = (shapely.get_type_id(shapes) == shapely.GeometryType.POINT) & ~shapely.is_empty(shapes)
+    lined = shapely.get_type_id(geometries) == shapely.GeometryType.LINESTRING
+    vertices = shapely.get_num_coordinates(geometries)
+    short = pointed & lined & (vertices > 1) & (vertices <= SHORT_LINE)
+    distance = np.empty(len(shapes))
+    if short.any():
+        points = (shapely.get_coordinates(shapes[short]) + np.array([turn, 0.0])) * factors[short]
+        distance[short] = _to_lines(points, geometries[short], factors[short])
+    rest = np.flatnonzero(~short)
+    if len(rest):
+        moved = _scaled(shapes[rest], factors[rest], turn)
+        distance[rest] = shapely.distance(moved, _scaled(geometries[rest], factors[rest]))
+    return distance
+
+
+def _to_lines(points, lines, factors):
+    """Return the distances of points (P, 2) from lines, each multiplied by its row of `factors` before.
+
+    It makes no geometries, which takes longer than to measure them, and computes what GEOS does
+    (``Distance::pointToSegment``).
+    """
+    vertices, line = shapely.get_coordinates(lines, return_index=True)
+    vertices = vertices * factors[line]
+    first = np.flatnonzero(line[1:] == line[:-1])
+    of = line[first]
+    start, along, beside = vertices[first], vertices[first + 1] - vertices[first], points[of] - vertices[first]
+    length_2 = (along * along).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):  # a segment without length is its end
+        share = np.nan_to_num((beside * along).sum(axis=1) / length_2)
+        across = np.abs(along[:, 0] * beside[:, 1] - along[:, 1] * beside[:, 0]) / length_2 * np.sqrt(length_2)
+    ends = points[of] - np.where((share <= 0)[:, None], start, vertices[first + 1])
+    distance = np.where((share <= 0) | (share >= 1), np.sqrt((ends * ends).sum(axis=1)), across)
+    return np.minimum.reduceat(distance, np.searchsorted(of, np.arange(len(lines))))
 
 
 def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:

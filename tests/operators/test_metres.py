@@ -4,9 +4,10 @@ import numpy as np
 import pyproj
 import pytest
 import shapely
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.operators import metres
 from streaming.operators.metres import closer_than, distance_m, local_metres
 
 GEOD = pyproj.Geod(ellps="WGS84")
@@ -84,3 +85,17 @@ def test_the_input_is_untouched():
     distance_m(shapes, shapes)
     assert shapes[0] is line
     assert line.wkt == "LINESTRING (0 0, 1 1)"
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_distances_of_points_from_lines_are_those_of_geos(seed):
+    rng = np.random.default_rng(seed)
+    # On a lattice, so that points lie on lines and their ends, and segments have no length.
+    lattice, count = rng.choice([1.0, 0.25, 1e-4]), 20
+    lines = shapely.linestrings(rng.integers(-2, 3, (count, rng.integers(2, 6), 2)) * lattice + np.array([9.0, 50.0]))
+    points = shapely.points(rng.integers(-3, 4, (count, 2)) * lattice + np.array([9.0, 50.0]))
+    factors = np.stack(local_metres(shapely.get_y(points)), axis=1)
+    scaled = [metres._scaled(shapes, factors) for shapes in (points, lines)]
+    assert distance_m(points, lines) == pytest.approx(shapely.distance(*scaled), rel=1e-9, abs=1e-9)
+    assert (distance_m(points, lines)[shapely.distance(*scaled) == 0] == 0).all()

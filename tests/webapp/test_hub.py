@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import bounds_array
-from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
+from streaming.results import ANSWER_NUMBERS, ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
 from streaming.spaces import EARTH
 from webapp.consumers.outbox import MAX_REPLIES, MAX_STATUSES, Outbox, Unread
 from webapp.hub import Hub, Subscription
@@ -66,6 +67,18 @@ def distribute(batch, subscriptions):
     frames = encode(batch, wanted, 0, EARTH)
     for subscription in subscriptions:
         Hub._deliver(None, subscription, frames, snapshots)
+
+
+def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():
+    answer, told = ANSWER_NUMBERS + 7, [(ANSWER_NUMBERS + 7, "a", ENTERED, MOVED), (4, "b", ENTERED, MOVED)]
+    parts = [replace(fragment(0, 0, told), shared={answer: (1, 2, 3)}), fragment(0, 1)]
+    assembly = Assembly()
+    batch = next(batch for part in parts if (batch := assembly.add(part)) is not None)
+    screens = {query: Screen() for query in (1, 3, 4, 5)}
+    for query, screen in screens.items():
+        screen.answers[query] = set()
+    distribute(batch, [Subscription(screen, query, "json", live=True) for query, screen in screens.items()])
+    assert [screen.answers for screen in screens.values()] == [{1: {"a"}}, {3: {"a"}}, {4: {"b"}}, {5: set()}]
 
 
 steps = st.lists(

@@ -148,7 +148,7 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
     pair_answer = np.insert(region.pair_answer[rest], position, new.query)
     pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
     state = Region(objects, cold, pair_key, pair_answer, pair_partner, now_us)
-    snapshots = writer.snapshots(applied.snapshots, state)
+    snapshots = writer.snapshots(applied.snapshots, state, scope)
     cold, objects = cold.compacted(objects)
     table = pa.concat_tables(rows)
     shared, told_rows = audience.shared_in(table["query"].to_numpy())
@@ -202,8 +202,8 @@ def _changes(scope, old, new, known, fate):
     measured = np.full(len(pairs), np.nan)
     measured[is_in] = distance[place[is_in]]
     reason = scope.reasons(query, fate[row])
-    # An object that did not move and stays in an edited query's answer is nothing to tell.
-    tell = (sign != STAYED) | find(scope.touched, key)[1]
+    # An object that did not move and stays in an edited query's answer is nothing to tell, unless it was measured anew.
+    tell = (sign != STAYED) | find(scope.touched, key)[1] | ~np.isnan(measured)
     return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
 
 
@@ -238,7 +238,7 @@ class _Writer:
         found = objects.take(find(objects.key_hash, answers.key)[0])
         return self.table(answers, found, cold.take(found))
 
-    def snapshots(self, queries, state):
+    def snapshots(self, queries, state, scope):
         """Return the whole answers of `queries`."""
         running = np.isin(self.after.ids, queries)
         wanted = self.after.answer_of[running]
@@ -247,8 +247,8 @@ class _Writer:
             return result_schema(self.after.space).empty_table()
         key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         audience = Audience.of(self.after.ids[running], wanted, self.after.ids)
-        whole = audience.told(Answers(key, answer, partner, reason=SNAPSHOT))
-        return self.present(whole, state.objects, state.cold)
+        members = scope.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
+        return self.present(audience.told(replace(members, reason=SNAPSHOT)), state.objects, state.cold)
 
     def table(self, answers, objects, source):
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""

@@ -151,6 +151,12 @@ class Registry:
         """Names of the layers that queries are joined with."""
         return frozenset(layer for layer in map(_layer_of, self._plans.values()) if layer is not None)
 
+    @functools.cached_property
+    def measuring(self) -> np.ndarray:
+        """Numbers of the answers of joins by distance, int64, ascending."""
+        joins = (answer for answer, plan in self._plans.items() if isinstance(plan, JoinPlan))
+        return np.array(sorted(a for a in joins if self._plans[a].partners.predicate == "dwithin"), dtype=np.int64)
+
     def joins_with(self, layers: Container[str]) -> np.ndarray:
         """Return the numbers of the answers of joins with some layers, int64, ascending."""
         joined = (answer for answer, plan in self._plans.items() if _layer_of(plan) in layers)

@@ -12,7 +12,7 @@ import numpy as np
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
-from streaming.operators.runs import expand, find
+from streaming.operators.runs import distinct, expand, find
 from streaming.results import CANCELLED, EDITED, MOVED, REGISTERED
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
@@ -89,6 +89,15 @@ class Scope:
             if len(answers):
                 found = found.joined(self._matched(cold, np.flatnonzero(rows), answers)[0])
         return found, told
+
+    def measured(self, members: Answers, cold: Cold) -> Answers:
+        """Return present members of answers with their distances, which are not kept but measured again."""
+        joins = np.intersect1d(members.query, self.after.measuring)
+        if not len(joins):
+            return members
+        mine = np.isin(members.query, joins)
+        rows = find(self.objects.key_hash, distinct(members.key[mine]))[0]
+        return members.take(~mine).joined(self._matched(cold, rows, joins)[0])
 
     def with_kept(self, old: Answers, new: Answers) -> Answers:
         """Return new answers, and those old ones that only had to be looked at: other queries still share them."""

@@ -141,7 +141,7 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
         np.insert(getattr(rest, name), position, getattr(new, name)) for name in ("key", "query", "partner")
     )
     state = Region(scene.objects, cold, key, query, partner, orders.now_us)
-    snapshots = writer.snapshots(state, orders.applied.snapshots)
+    snapshots = writer.rows(scene.snapshots(state))
     cold, objects = cold.compacted(scene.objects)
     counters = {"results": sum(table.num_rows for table in rows)}
     results = Results(pa.concat_tables(rows), snapshots, counters, scene.failures.errors)
@@ -235,6 +235,20 @@ class _Scene:
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
 
+    def snapshots(self, state):
+        """Return the whole answers that are asked for; distances are not kept but measured again."""
+        after, asked = self.orders.after, self.orders.applied.snapshots
+        chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
+        key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
+        members = Answers(key, query, partner, np.full(len(chosen), np.nan))
+        joins = np.intersect1d(query, after.ids[np.isin(after.answer_of, after.measuring)])
+        if len(joins):
+            mine = np.isin(query, joins)
+            left, right = (find(self.objects.key_hash, distinct(side[mine]))[0] for side in (key, partner))
+            again = self._answers(after.compiled_joins(joins), joins, left, right)
+            members = members.take(~mine).joined(again.take(again.sign != STAYED))
+        return replace(members, reason=SNAPSHOT)
+
     def changes(self, old, new, held):
         """Compare the pairs told so far with those to tell now; return the tuples to tell."""
         was, now = self._coded(old), self._coded(new)
@@ -314,12 +328,6 @@ class _Writer:
         """Return result tuples of members of answers."""
         rows, partners = (np.searchsorted(self.objects.key_hash, side) for side in (answers.key, answers.partner))
         return self.table(answers, rows, partners)
-
-    def snapshots(self, state, queries):
-        """Return the whole answers of queries."""
-        chosen = np.flatnonzero(np.isin(state.pair_answer, queries)) if queries else np.empty(0, np.int64)
-        key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
-        return self.rows(Answers(key, query, partner, reason=SNAPSHOT))
 
     def table(self, answers, rows, partners):
         """Return result tuples, given the rows of the objects and of their partners."""

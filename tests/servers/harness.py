@@ -48,6 +48,7 @@ class Client:
 
     def __init__(self):
         self.answers = defaultdict(dict)
+        self.distances = defaultdict(dict)
         self.told = []
 
     def receive(self, fragments):
@@ -63,6 +64,7 @@ class Client:
             else:
                 assert row["sign"] in (STAYED, ENTERED)
                 answer[key] = (box, row["properties"])
+                self.distances[row["query"]][key] = row["distance"]
             self.told.append(row)
         for fragment in fragments:
             self.check_snapshots(fragment, fragments)
@@ -76,6 +78,7 @@ class Client:
                 for row, box in zip(chosen.to_pylist(), bounds_of(chosen["bounds"]).tolist(), strict=True):
                     assert member(row) not in shown
                     shown[member(row)] = (box, row["properties"])
+                    assert row["distance"] == self.distances[query][member(row)]
             assert shown == self.answers[query]
 
 

@@ -264,6 +264,23 @@ def test_a_pair_filter_judges_pairs_and_distances_are_told(engine):
     assert distances["a"] == 0 and distances["b"] == pytest.approx(11.12, abs=0.01)
 
 
+def test_a_road_that_an_edit_moves_changes_the_distance_of_an_object_at_rest(engine):
+    def roads(latitude):
+        return feature_table("roads", ["a"], [shapely.LineString([(10, latitude), (10.1, latitude)])], [{}])
+
+    version = engine.layers.write("roads", roads(50.0001))
+    plan = {"stream": "buses", "kind": "join", "join": {"layer": "roads", "predicate": "dwithin", "distance": 20.0}}
+    control = [{"op": "layer", "layer": "roads", "version": version}, *register(1, plan=plan)]
+    bus = box_elements("buses", ["7"], [1], [[10.05, 50.0, -math.inf, 10.05, 50.0, math.inf]], [{}])
+    client = Client()
+    client.receive(engine.run([("buses", 0, bus)], control))
+    version = engine.layers.edit("roads", version, roads(50.00005), set())
+    asked = [{"op": "layer", "layer": "roads", "version": version}, {"op": "snapshot", "query": 1}]
+    client.receive(engine.run([], asked))
+    assert [row["distance"] for row in client.told] == [pytest.approx(m, abs=0.01) for m in (11.12, 5.56)]
+    assert [row["sign"] for row in client.told] == [ENTERED, STAYED]
+
+
 def register(*queries, revision=1, plan=None):
     """Return control entries."""
     plan = plan or {"stream": "buses", "kind": "join", "join": {"layer": "zones"}}

@@ -1,5 +1,6 @@
 """Boxes: intersection and enlargement, over arrays of shape (N, 2n) with ``[lo_1 .. lo_n, hi_1 .. hi_n]`` a row."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -104,3 +105,9 @@ def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:
     if space.n == 1:
         return np.stack([boxes[:, 0], np.zeros(len(boxes)), boxes[:, 1], np.zeros(len(boxes))], axis=1)
     return boxes[:, [0, 1, space.n, space.n + 1]]
+
+
+def turns(space: Space) -> np.ndarray:
+    """Return the moves in the plane, float64 of shape (T, 2), after which what wraps may meet; none comes first."""
+    whole = [(0.0, axis.extent, -axis.extent) if axis.wraps else (0.0,) for axis in space.dimensions[:2]]
+    return np.array(list(itertools.product(*whole, *[(0.0,)] * (2 - len(whole)))))

@@ -168,9 +168,9 @@ def within_reach(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray
     return grown
 
 
-def turned(geometries: np.ndarray, turn_deg: float) -> np.ndarray:
-    """Return geometries with their longitude moved; an array of geometries as the given one."""
-    return _scaled(geometries, np.ones((len(geometries), 2)), turn_deg) if turn_deg else geometries
+def turned(geometries: np.ndarray, turn) -> np.ndarray:
+    """Return geometries moved by a turn of longitude in degrees, or of both axes of a plane (x, y)."""
+    return _scaled(geometries, np.ones((len(geometries), 2)), turn) if np.any(turn) else geometries
 
 
 def _factors(bounds):
@@ -180,6 +180,7 @@ def _factors(bounds):
 
 
 def _scaled(geometries, factors, turn=0.0):
-    """Return geometries with longitude moved by `turn`, then multiplied by its row of `factors` (P, 2)."""
+    """Return geometries moved by a turn, as in `turned`, then multiplied by a row of `factors` (P, 2)."""
     coordinates, row = shapely.get_coordinates(geometries, return_index=True)
-    return shapely.set_coordinates(geometries.copy(), (coordinates + np.array([turn, 0.0])) * factors[row])
+    move = np.array([turn, 0.0]) if np.ndim(turn) == 0 else turn
+    return shapely.set_coordinates(geometries.copy(), (coordinates + move) * factors[row])

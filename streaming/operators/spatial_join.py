@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import shapely
 
-from streaming.operators.boxes import in_plane, intersects, transformed
+from streaming.operators.boxes import in_plane, intersects, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
@@ -290,8 +290,10 @@ class Comparison:
             distance = distance_m(shapes[near], partners[near])
             holds = distance <= self.limit
         else:
-            near = np.flatnonzero(shapely.dwithin(partners, shapes, self.limit))
-            distance, holds = shapely.distance(shapes[near], partners[near]), slice(None)
+            moved = [turned(shapes, turn) for turn in turns(self.space)]
+            near = np.flatnonzero(np.any([shapely.dwithin(partners, shape, self.limit) for shape in moved], axis=0))
+            distance = np.min([shapely.distance(shape[near], partners[near]) for shape in moved], axis=0)
+            holds = slice(None)
         return at[near][holds], feature[near][holds], distance[holds]
 
     def _meeting(self, elements, rows):
@@ -302,10 +304,6 @@ class Comparison:
             at, feature = at[holds], feature[holds]
         return at, feature
 
-    def _turns(self):
-        dimension = self.space.dimensions[0]
-        return (0.0, dimension.extent, -dimension.extent) if dimension.wraps else (0.0,)
-
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
         return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
@@ -314,8 +312,8 @@ class Comparison:
         """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""
         low, high = self.features.extent[:2], self.features.extent[2:]
         found = [np.empty((2, 0), dtype=np.int64)]
-        for turn in self._turns():
-            moved = plane + np.array([turn, 0, turn, 0])
+        for turn in turns(self.space):
+            moved = plane + np.tile(turn, 2)
             close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
             moved = moved[close]
             points = (moved[:, :2] == moved[:, 2:]).all()
@@ -331,14 +329,14 @@ class Comparison:
         points = shapes.points(at) if self.predicate in OF_POINTS else None
         spans = self.features.spans(feature)
         holds = np.zeros(len(at), dtype=bool)
-        for turn in self._turns():
-            low, high = shapes.plane[at, 0] + turn, shapes.plane[at, 2] + turn
+        for turn in turns(self.space):
+            low, high = shapes.plane[at, 0] + turn[0], shapes.plane[at, 2] + turn[0]
             wanted = np.flatnonzero((low <= spans[:, 1]) & (spans[:, 0] <= high))
             if not len(wanted):
                 continue
             if points is not None:
-                x, y = points[wanted].T
-                holds[wanted] |= OF_POINTS[self.predicate](partners[wanted], x + turn, y)
+                x, y = (points[wanted] + turn).T
+                holds[wanted] |= OF_POINTS[self.predicate](partners[wanted], x, y)
             else:
                 shape = turned(shapes.of(at[wanted]), turn)
                 holds[wanted] |= CONVERSE[self.predicate](partners[wanted], shape)

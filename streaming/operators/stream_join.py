@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 
 from streaming.elements import stream_number
-from streaming.operators.boxes import in_plane, transformed
+from streaming.operators.boxes import in_plane, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.metres import within_reach
@@ -330,9 +330,8 @@ def _that_may_meet(boxes, others, space):
     boxes, others = in_plane(boxes, space), in_plane(others, space)
     low, high = others[:, :2].min(0), others[:, 2:].max(0)
     chosen = np.zeros(len(boxes), dtype=bool), np.zeros(len(others), dtype=bool)
-    dimension = space.dimensions[0]
-    for turn in (0.0, dimension.extent, -dimension.extent) if dimension.wraps else (0.0,):
-        moved = boxes + np.array([turn, 0, turn, 0])
+    for turn in turns(space):
+        moved = boxes + np.tile(turn, 2)
         close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
         moved = moved[close]
         if len(moved) > len(others):

@@ -1,5 +1,6 @@
 """Joins with last known elements equal brute force in spaces of one to four dimensions, on lines and circles."""
 
+import itertools
 import math
 import random
 import tempfile
@@ -17,7 +18,16 @@ from tests.oracle import boxes_meet, enlarge
 from tests.servers.harness import Client, Engine, one
 from tests.servers.test_spaces import HI, LO, box_in, corners
 
-CIRCLES = [(False,), (True,), (False, False), (True, False), (True, False, True), (True, False, False, True)]
+CIRCLES = [
+    (False,),
+    (True,),
+    (False, False),
+    (True, False),
+    (False, True),
+    (True, True),
+    (True, False, True),
+    (True, False, False, True),
+]
 SPACES = [
     Space(f"s{len(circles)}", tuple(Dimension(f"d{axis}", "", LO, HI, wraps) for axis, wraps in enumerate(circles)))
     for circles in CIRCLES
@@ -61,11 +71,11 @@ def joined(plan, box, other, space):
     # What is transformed and unbounded ends where the space does.
     shape = shape_of(box, space, (LO, HI) if plan.transform else (-1e9, 1e9))
     other = shape_of(other, space, (-1e9, 1e9))
+    moves = [(-8.0, 0.0, 8.0) if dimension.wraps else (0.0,) for dimension in space.dimensions[:2]]
+    turns = [affinity.translate(shape, *move) for move in itertools.product(*moves)]
     if plan.partners.predicate == "dwithin":
-        return shapely.distance(shape, other) <= plan.partners.distance
-    turns = (-8.0, 0.0, 8.0) if space.dimensions[0].wraps else (0.0,)
-    meet = any(affinity.translate(shape, turn).intersects(other) for turn in turns)
-    return meet or plan.partners.predicate == "boxes"
+        return min(shapely.distance(turn, other) for turn in turns) <= plan.partners.distance
+    return plan.partners.predicate == "boxes" or any(turn.intersects(other) for turn in turns)
 
 
 def play_in(space, seed):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from streaming.errors import InvalidPlan
-from streaming.plans import QueryPlanBuilder, parse_plan
+from streaming.plans import SOURCES, QueryPlanBuilder, parse_plan
 from streaming.spaces import Dimension, Space
 from tests.plans.strategies import documents
 
@@ -41,7 +41,7 @@ def called(document):
 
 
 def _joined(builder, join):
-    arguments = {name: join[name] for name in ("layer", "stream", "predicate", "distance") if name in join}
+    arguments = {name: join[name] for name in (*SOURCES, "predicate", "distance") if name in join}
     builder = _filtered(builder.spatial_join_with(**arguments), join, "stored")
     for entry in join.get("pair_filters", []):
         builder = builder.filter_pairs_by_udf(**entry)

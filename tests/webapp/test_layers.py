@@ -32,6 +32,7 @@ from tests.webapp.test_tasks import entries
 from webapp import layers, tasks
 from webapp.celery import app as celery_app
 from webapp.layers import imports
+from webapp.layers.imports import import_layer
 from webapp.management.commands.import_layer import Bar, name_of
 from webapp.models import Layer, Space
 
@@ -335,11 +336,11 @@ def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
 
 def test_an_import_cancelled_before_its_turn_never_begins(site, user, folder, monkeypatch):
     sent = []
-    monkeypatch.setattr(tasks.import_layer, "delay", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
     upload(site)
     assert upload(site).status_code == 409, "a layer has one import at a time"
     assert site.post("/layers/squares/cancel").json()["layer"]["status"] == "cancelled"
-    tasks.import_layer(*sent[0])
+    import_layer(*sent[0])
     layer = Layer.objects.get()
     assert (layer.status, layer.version) == ("cancelled", None)
     assert nothing_left(folder)
@@ -359,7 +360,7 @@ def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypa
 
 
 def test_an_import_whose_worker_died_is_ended(site, folder, monkeypatch):
-    monkeypatch.setattr(tasks.import_layer, "delay", lambda *_: None)
+    monkeypatch.setattr(import_layer, "delay", lambda *_: None)
     upload(site)
     assert layers.retire_imports() == 0
     Layer.objects.update(heartbeat=timezone.now())
@@ -464,7 +465,7 @@ def test_layers_are_imported_cancelled_and_dropped_in_the_admin(client, staff, f
     assert (layer.version, layer.features, layer.title) == (2, 3, "New")
     client.post(change, {"title": "Newer"})
     assert Layer.objects.get().title == "Newer"
-    monkeypatch.setattr(tasks.import_layer, "delay", lambda *_: None)
+    monkeypatch.setattr(import_layer, "delay", lambda *_: None)
     client.post(change, {"title": "New", "file": SimpleUploadedFile("a.geojson", squares(3))})
     assert Layer.objects.get().status == "importing"
     body = {"action": "cancel", "_selected_action": [layer.pk]}
@@ -572,7 +573,7 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
 
     project.LAYER_IMPORTS_AT_ONCE = 1
     sent = []
-    monkeypatch.setattr(tasks.import_layer, "delay", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
     upload(site)
     upload(site, name="second")
     Layer.objects.filter(name="squares").update(heartbeat=timezone.now())
@@ -580,11 +581,11 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
     def wait(**options):
         raise Retry(when=options["countdown"])
 
-    monkeypatch.setattr(tasks.import_layer, "retry", wait)
+    monkeypatch.setattr(import_layer, "retry", wait)
     with pytest.raises(Retry):
-        tasks.import_layer(*sent[1])
+        import_layer(*sent[1])
     Layer.objects.filter(name="squares").update(heartbeat=None)
-    tasks.import_layer(*sent[1])
+    import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"
 
 

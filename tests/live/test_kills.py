@@ -28,7 +28,7 @@ def registered(live, stream) -> set[int]:
     """Return the numbers of the queries and views that the engine evaluates over a stream, from its newest state."""
     newest = max((live.home / "engine" / "earth" / "registry").glob("*.json"), key=lambda path: int(path.stem))
     known = orjson.loads(newest.read_bytes())["queries"]
-    numbers = [number for number, _, plan in known if plan and plan["stream"] == stream]
+    numbers = [number for number, _, plan, *_ in known if plan and plan["stream"] == stream]
     assert len(numbers) == len(set(numbers))
     return set(numbers)
 

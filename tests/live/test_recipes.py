@@ -85,7 +85,8 @@ SHIPS = Journey(
         ({"ferry": (19.0, 60.1)}, {"ferry"}),
         ({"ferry": (19.4, 60.1), "tanker": (20.9, 60.0)}, {"ferry", "tanker"}),
         ({"ferry": (19.6, 60.1)}, {"tanker"}),
-        ({"tanker": (21.1, 60.0), "at the island": (20.6, 60.1)}, {"at the island"}),
+        ({"tanker": (21.1, 60.0)}, set()),
+        ({"at the island": (20.6, 60.1)}, {"at the island"}),
     ],
     ["+ferry", "+tanker", "-ferry", "-tanker", "+at the island"],
 )

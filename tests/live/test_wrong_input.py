@@ -88,11 +88,11 @@ async def test_garbage_on_a_tcp_listener_is_counted_and_the_next_client_is_heard
         await writer.wait_closed()
         expected = answer(swarm.objects(), {"stream": "swarm", "compare": BOX})
         await monitor.until(lambda: not differences(monitor.answers.get(query), expected), "the valid lines")
-        wait_for(lambda: live.health("swarm")["bytes"] > GARBAGE_BYTES, "all bytes are counted")
-        health = live.health("swarm")
-        assert (health["state"], health["error"]) == ("running", None)
         lines = sum(1 for line in garbage.split(b"\n") if line.strip())
-        assert health["malformed"] == {"not JSON": lines}
+        wait_for(lambda: live.health("swarm")["malformed"] == {"not JSON": lines}, lambda: live.health("swarm"))
+        health = live.health("swarm")
+        assert health["bytes"] > GARBAGE_BYTES
+        assert (health["state"], health["error"]) == ("running", None)
         assert health["last_malformed"]["not JSON"]["sample"]
         assert monitor.faults == []
         await monitor.request("query.cancel", query=query)

@@ -30,7 +30,7 @@ from streaming.results import (
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
-from streaming.servers.scope import Scope
+from streaming.servers.scope import Scope, measured_anew
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
@@ -203,7 +203,7 @@ def _changes(scope, old, new, known, fate):
     measured[is_in] = distance[place[is_in]]
     reason = scope.reasons(query, fate[row])
     # An object that did not move and stays in an edited query's answer is nothing to tell, unless it was measured anew.
-    tell = (sign != STAYED) | find(scope.touched, key)[1] | ~np.isnan(measured)
+    tell = (sign != STAYED) | find(scope.touched, key)[1] | measured_anew(query, measured, scope.before, scope.after)
     return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
 
 

@@ -157,6 +157,11 @@ class Registry:
         joins = (answer for answer, plan in self._plans.items() if isinstance(plan, JoinPlan))
         return np.array(sorted(a for a in joins if self._plans[a].partners.predicate == "dwithin"), dtype=np.int64)
 
+    @functools.cached_property
+    def measuring_ids(self) -> np.ndarray:
+        """Numbers of the queries with such an answer, int64, ascending."""
+        return self.ids[np.isin(self.answer_of, self.measuring)]
+
     def joins_with(self, layers: Container[str]) -> np.ndarray:
         """Return the numbers of the answers of joins with some layers, int64, ascending."""
         joined = (answer for answer, plan in self._plans.items() if _layer_of(plan) in layers)

@@ -191,6 +191,11 @@ def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, applied: Appli
     return reason
 
 
+def measured_anew(name: np.ndarray, distance: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
+    """Tell which members have another distance than they were told with, or lost theirs to an edit: bool of (P,)."""
+    return ~np.isnan(distance) | np.isin(name, np.setdiff1d(before.measuring_ids, after.measuring_ids))
+
+
 def _members(key, chosen):
     """Return the positions in ordered keys of some keys."""
     start, stop = np.searchsorted(key, chosen, "left"), np.searchsorted(key, chosen, "right")

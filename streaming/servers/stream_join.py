@@ -29,7 +29,7 @@ from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.region import SIGN, Region, Results, fates, result_rows
 from streaming.servers.registry import Applied, Registry
-from streaming.servers.scope import reasons
+from streaming.servers.scope import measured_anew, reasons
 from streaming.spaces import Space
 
 # Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
@@ -241,7 +241,7 @@ class _Scene:
         chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
         key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         members = Answers(key, query, partner, np.full(len(chosen), np.nan))
-        joins = np.intersect1d(query, after.ids[np.isin(after.answer_of, after.measuring)])
+        joins = np.intersect1d(query, after.measuring_ids)
         if len(joins):
             mine = np.isin(query, joins)
             left, right = (find(self.objects.key_hash, distinct(side[mine]))[0] for side in (key, partner))
@@ -267,8 +267,7 @@ class _Scene:
         query = self._queries[query]
         reason = reasons(query, fate, self.orders.before, self.orders.applied)
         tell = (sign != STAYED) | self.touched[row] | self.touched[partner]
-        # An edit may have a pair measured that was not, or in another way.
-        tell |= np.isin(query, self.orders.applied.changed) & ~np.isnan(measured)
+        tell |= measured_anew(query, measured, self.orders.before, self.orders.after)
         key_hash = self.known.key_hash
         return Answers(key_hash[row], query, key_hash[partner], measured, sign, reason).take(tell)
 

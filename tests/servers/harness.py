@@ -78,8 +78,7 @@ class Client:
                 for row, box in zip(chosen.to_pylist(), bounds_of(chosen["bounds"]).tolist(), strict=True):
                     assert member(row) not in shown
                     shown[member(row)] = (box, row["properties"])
-                    # A pair that outlives an edit which has it measured no more is not told again.
-                    assert row["distance"] in (None, self.distances[query][member(row)])
+                    assert row["distance"] == self.distances[query][member(row)]
             assert shown == self.answers[query]
 
 

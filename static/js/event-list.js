@@ -1,7 +1,7 @@
 // The list of events, newest first: who entered or left which answer, when, and why.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { count, happened, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { count, happened, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
 
 const SHOWN = 300;
 const REFRESH_MS = 250;
@@ -67,14 +67,6 @@ export class EventList {
     }
     select.value = this.filter === null ? "" : String(this.filter);
     if (select.selectedIndex < 0) this.filterBy(null);
-  }
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text || "{}");
-  } catch {
-    return {};
   }
 }
 

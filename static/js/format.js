@@ -119,6 +119,15 @@ export function value(name, content) {
   return /(^|_)(id|number|mmsi|imo|year)$/.test(name) ? String(content) : number(content, 3);
 }
 
+/** The properties that a text holds; none where it is not JSON. */
+export function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
+  }
+}
+
 /** Properties as rows of [label, text], those without a value left out. */
 export function properties(object) {
   return Object.entries(object)

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { rowTime } from "./history.js";
-import { age, altitude, count, place, properties, title, utcTime } from "./format.js";
+import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -92,14 +92,6 @@ export class ObjectPanel {
 /** How many objects a feature is paired with, by query, as rows. */
 export function countRows(store, layer, key) {
   return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text || "{}");
-  } catch {
-    return {};
-  }
 }
 
 /** Rows of a description list, changed in place so that a selection of text survives. */

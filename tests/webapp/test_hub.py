@@ -63,10 +63,10 @@ class Screen:
 def distribute(batch, subscriptions):
     """Hand a batch to subscriptions as the hub does."""
     snapshots = batch.snapshot_queries
-    wanted = {frame for subscription in subscriptions for frame in due(subscription, snapshots)}
+    wanted = {frame for subscription in subscriptions for frame in due(subscription, batch.number, snapshots)}
     frames = encode(batch, wanted, 0, EARTH)
     for subscription in subscriptions:
-        Hub._deliver(None, subscription, frames, snapshots)
+        Hub._deliver(None, subscription, frames, batch.number, snapshots)
 
 
 def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():
@@ -152,7 +152,7 @@ def test_the_frame_of_a_query_is_encoded_once_for_all_its_subscribers():
     subscriptions = [Subscription(screen, 1, "json", live=True) for screen in screens]
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)]))
     batch = assembly.add(fragment(0, 1))
-    frames = [frame for s in subscriptions for frame in due(s, frozenset())]
+    frames = [frame for s in subscriptions for frame in due(s, 0, frozenset())]
     assert len(set(frames)) == 1
     assert len(encode(batch, set(frames), 0, EARTH)) == 1
 
@@ -219,7 +219,7 @@ def test_lag_is_the_age_of_the_newest_element():
     assembly, screen = Assembly(), Screen()
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)], newest_us=5_000))
     batch = assembly.add(fragment(0, 1, newest_us=7_000))
-    (frame,) = due(Subscription(screen, 1, "json", live=True), frozenset())
+    (frame,) = due(Subscription(screen, 1, "json", live=True), 0, frozenset())
     assert json.loads(encode(batch, [frame], 10_000, EARTH)[frame])["lag_ms"] == 3
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from channels.db import database_sync_to_async
 
-from webapp.hub import Hub, Subscription, current_hub
+from webapp.hub import Held, Hub, Subscription, current_hub
 from webapp.hub.subscriptions import Subscriber
 from webapp.models.spaces import spaces_by_name
 
@@ -50,9 +50,9 @@ class Hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
-    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub) -> None:
-        """Subscribe to the answers of queries of a hub's space."""
-        made = await hub.subscribe(self.subscriber, queries, form)
+    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: Held | None = None) -> None:
+        """Subscribe to the answers of queries of a hub's space, which the client may hold up to a batch."""
+        made = await hub.subscribe(self.subscriber, queries, form, held)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
 

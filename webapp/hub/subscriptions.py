@@ -10,9 +10,11 @@ import pyarrow as pa
 from streaming.results import frame, json_rows
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch, rows_of
+from webapp.hub.shipping import Held
 
 FORMATS = ("json", "arrow")
 SNAPSHOT, CHANGE = "answer.snapshot", "answer.change"
+RESUMED, HELD = "answer.resumed", "answer.held"
 
 
 class Subscriber(Protocol):
@@ -24,6 +26,9 @@ class Subscriber(Protocol):
     def broadcast(self, slot: str, text: str) -> None:
         """Take a message of which only the newest counts; must neither wait nor fail."""
 
+    def mark(self, space: str, text: str) -> None:
+        """Take word of how far the client holds the answers once it has read this; must neither wait nor fail."""
+
 
 @dataclass(eq=False)
 class Subscription:
@@ -33,6 +38,8 @@ class Subscription:
     ----------
     live : bool
         The client holds an answer that the next batch's changes carry on.
+    held : int
+        The batch of the present epoch up to which the client held the answer when it came.
     waiting : bool
         A snapshot has been asked for.
     resync : bool
@@ -49,6 +56,7 @@ class Subscription:
     query: int
     format: str
     live: bool = False
+    held: int = -1
     waiting: bool = False
     resync: bool = False
     asked: float = 0.0
@@ -57,7 +65,7 @@ class Subscription:
 
     def lose(self) -> None:
         """Note that an answer was lost on its way, so that later changes carry nothing on."""
-        self.live, self.waiting = False, False
+        self.live, self.waiting, self.held = False, False, -1
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,10 @@ class FrameOf:
     resync: bool = False
 
 
-def due(subscription: Subscription, snapshots: frozenset[int]) -> list[FrameOf]:
-    """Return the frames that a subscription gets from a batch, given the queries whose snapshots it carries."""
+def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> list[FrameOf]:
+    """Return the frames that a subscription gets from a batch of a number with the snapshots of some queries."""
     query, form = subscription.query, subscription.format
-    frames = [FrameOf(CHANGE, query, form)] if subscription.live else []
+    frames = [FrameOf(CHANGE, query, form)] if subscription.live and number > subscription.held else []
     if subscription.waiting and query in snapshots:
         frames.append(FrameOf(SNAPSHOT, query, form, subscription.resync))
     return frames
@@ -90,10 +98,23 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
     for want in wanted:
         rows = snapshots[want.query] if want.kind == SNAPSHOT else rows_of(changes, want.query)
         if want.kind == SNAPSHOT or rows.num_rows:
-            head = {"type": want.kind, "query": want.query, "batch": batch.number, "lag_ms": lag_ms}
+            head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
+            head |= {"lag_ms": lag_ms}
             head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
             frames[want] = _encoded(head, rows, want.format, space)
     return frames
+
+
+def resumed(subscription: Subscription, epoch: str) -> str:
+    """Return the word that an answer goes on from what the client holds."""
+    told = {"type": RESUMED, "query": subscription.query, "epoch": epoch, "batch": subscription.held}
+    return orjson.dumps(told).decode()
+
+
+def held_text(space: str, held: Held, behind: list[int]) -> str:
+    """Return the word of how far a client holds the answers of its queries in a space, but those that are behind."""
+    told = {"type": HELD, "space": space, "epoch": held.epoch, "batch": held.batch, "without": behind}
+    return orjson.dumps(told).decode()
 
 
 def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space) -> str | bytes:

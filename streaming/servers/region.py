@@ -30,7 +30,7 @@ from streaming.results import (
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
-from streaming.servers.scope import Scope, measured_anew
+from streaming.servers.scope import Scope, worth_telling
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
@@ -202,9 +202,8 @@ def _changes(scope, old, new, known, fate):
     measured = np.full(len(pairs), np.nan)
     measured[is_in] = distance[place[is_in]]
     reason = scope.reasons(query, fate[row])
-    # An object that did not move and stays in an edited query's answer is nothing to tell, unless it was measured anew.
-    tell = (sign != STAYED) | find(scope.touched, key)[1] | measured_anew(query, measured, scope.before, scope.after)
-    return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
+    changes = Answers(key, query, partners[partner], measured, sign, reason)
+    return changes.take(worth_telling(changes, find(scope.touched, key)[1], scope.before, scope.after))
 
 
 @dataclass(frozen=True)
@@ -331,6 +330,7 @@ def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: 
         "properties": source["properties"],
         "partner_hash": answers.partner,
         "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
+        "rank": pa.nulls(rows, pa.int32()),
     } | dict(partners)
     schema = result_schema(space)
     return pa.table([columns[name] for name in schema.names], schema=schema)

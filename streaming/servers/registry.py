@@ -14,7 +14,7 @@ from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.features import Features
 from streaming.operators.stream_join import Reach, StreamJoins
-from streaming.plans import JoinPlan, Plan, parse_plan, plan_document
+from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers import Audience
 from streaming.spaces import Space
@@ -121,11 +121,12 @@ class Registry:
 
     @functools.cached_property
     def answers(self) -> np.ndarray:
-        """Numbers of the answers of queries that are no joins with streams, int64, ascending, each once.
+        """Numbers of the answers that a region finds by itself, int64, ascending, each once; the order of `queries`.
 
-        The order of `queries`.
+        These are all but those of joins with streams, of queries that move, and of those that need the assembler.
         """
-        return np.unique(self.answer_of[np.isin(self.ids, self.stream_ids, invert=True)])
+        apart = np.r_[self.stream_ids, self.distributed_ids]
+        return np.unique(self.answer_of[np.isin(self.ids, apart, invert=True)])
 
     def audience(self, apart: np.ndarray) -> Audience:
         """Return to whom answers are told; each of the queries `apart` is told by itself."""
@@ -137,7 +138,7 @@ class Registry:
 
     @functools.cached_property
     def queries(self) -> ContinuousQueries:
-        """The queries that run and are no joins with streams, those with one answer as one, ready to be matched."""
+        """The queries whose answers stand in `answers`, those with one answer as one, ready to be matched."""
         return self.compiled(self.answers)
 
     @functools.cached_property
@@ -171,6 +172,18 @@ class Registry:
     def stream_ids(self) -> np.ndarray:
         """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
         return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
+
+    @functools.cached_property
+    def distributed_ids(self) -> np.ndarray:
+        """Numbers of the queries that move or need the assembler, kNN and aggregates, int64, ascending."""
+        kinds = MovingRangePlan | NearestPlan | AggregatePlan
+        return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
+
+    @functools.cached_property
+    def quiet(self) -> np.ndarray:
+        """Numbers of the queries that tell membership alone, and of their answers, int64, ascending."""
+        queries = np.array([q for q in self.ids.tolist() if self.plan(q).emit == "membership"], dtype=np.int64)
+        return np.union1d(queries, self.answer_of[np.isin(self.ids, queries)])
 
     @functools.cached_property
     def stream_joins(self) -> StreamJoins:

@@ -29,7 +29,7 @@ from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.region import SIGN, Region, Results, fates, result_rows
 from streaming.servers.registry import Applied, Registry
-from streaming.servers.scope import measured_anew, reasons
+from streaming.servers.scope import reasons, worth_telling
 from streaming.spaces import Space
 
 # Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
@@ -265,11 +265,11 @@ class _Scene:
         elsewhere = ~is_in & find(np.sort(self._coded(held)), pairs)[1]
         fate[elsewhere] = HANDOFF
         query = self._queries[query]
-        reason = reasons(query, fate, self.orders.before, self.orders.applied)
-        tell = (sign != STAYED) | self.touched[row] | self.touched[partner]
-        tell |= measured_anew(query, measured, self.orders.before, self.orders.after)
+        before, after = self.orders.before, self.orders.after
+        reason = reasons(query, fate, before, after, self.orders.applied)
         key_hash = self.known.key_hash
-        return Answers(key_hash[row], query, key_hash[partner], measured, sign, reason).take(tell)
+        changes = Answers(key_hash[row], query, key_hash[partner], measured, sign, reason)
+        return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
 
     @functools.cached_property
     def _queries(self):

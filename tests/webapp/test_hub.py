@@ -28,7 +28,7 @@ def table(rows):
     bounds = np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1))
     hashes = [ord(k[0]) for k in key]
     nothing, zeros, empty = [None] * len(rows), [0] * len(rows), ["{}"] * len(rows)
-    columns = [query, sign, reason, key, hashes, zeros, bounds_array(bounds), empty, nothing, zeros, nothing, nothing]
+    columns = [query, sign, reason, key, hashes, zeros, bounds_array(bounds), empty, nothing, zeros, *[nothing] * 3]
     schema = result_schema(EARTH)
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
@@ -321,3 +321,22 @@ async def test_a_status_that_follows_is_sent_after_what_was_queued_before_it():
         await asyncio.sleep(0)
     sender.cancel()
     assert wire.sent == ["reply: edited", "running"]
+
+
+async def test_word_of_what_a_client_holds_stands_behind_the_answers_that_it_is_about_and_falls_with_them():
+    wire = Wire()
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    one = Subscription(None, 1, "json", live=True)
+    outbox.mark("earth", "through 1")
+    outbox.answer(one, "batch 2")
+    outbox.mark("earth", "through 2")
+    assert [item.frame for item in outbox._items.values()] == ["batch 2", "through 2"]
+    outbox.answer(one, "batch 3, too much")
+    assert not outbox._items
+    outbox.mark("earth", "without 1")
+    wire.open.release()
+    sender = asyncio.create_task(outbox.run())
+    while not wire.sent:
+        await asyncio.sleep(0)
+    sender.cancel()
+    assert wire.sent == ["without 1"]

@@ -236,7 +236,8 @@ class Hub:
 
     async def _every(self, seconds, step):
         """Take a step again and again; what fails is logged and tried again."""
-        while True:
+        task = asyncio.current_task()
+        while not task.cancelling():  # a cancellation is lost on a reader to whom Redis replies in that moment
             pause_s = seconds
             try:
                 await step()

@@ -33,7 +33,7 @@ class ContinuousQueries:
     """
 
     def __init__(self, plans: Sequence[Plan], space: Space, features_of: Callable[[str], Features]) -> None:
-        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
+        self.keeps = np.array([plan.emit != "all" for plan in plans], dtype=bool)
         ranges = {query: plan for query, plan in enumerate(plans) if isinstance(plan, RangePlan)}
         joins = {query: plan for query, plan in enumerate(plans) if isinstance(plan, JoinPlan)}
         self._range_queries = np.array(list(ranges), dtype=np.int64)

@@ -98,7 +98,7 @@ class StreamJoins:
 
     def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
         self.space = space
-        self.keeps = np.array([plan.emit == "changes" for plan in plans], dtype=bool)
+        self.keeps = np.array([plan.emit != "all" for plan in plans], dtype=bool)
         groups: dict[tuple, list[int]] = {}
         for query, plan in enumerate(plans):
             groups.setdefault(_way(plan), []).append(query)

@@ -8,6 +8,19 @@ and compares it with the query box tau (a range query), or with stored tuples, w
 
 from streaming.plans.builder import QueryPlanBuilder
 from streaming.plans.documents import parse_plan, plan_document
+from streaming.plans.moving import (
+    Aggregate,
+    AggregatePlan,
+    Carried,
+    Circle,
+    Focus,
+    MovingRangePlan,
+    NearestPlan,
+    Plan,
+    Rectangle,
+    Shape,
+    Threshold,
+)
 from streaming.plans.parts import (
     ENLARGEMENTS,
     MAX_FILTERS,
@@ -19,7 +32,7 @@ from streaming.plans.parts import (
     KeyFilter,
     UserFilter,
 )
-from streaming.plans.queries import EMITS, KINDS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, Plan, RangePlan
+from streaming.plans.queries import EMITS, KINDS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, RangePlan
 
 __all__ = [
     "EMITS",
@@ -31,15 +44,25 @@ __all__ = [
     "PREDICATES",
     "REPORTS",
     "SOURCES",
+    "Aggregate",
+    "AggregatePlan",
     "BoxFilter",
+    "Carried",
+    "Circle",
     "Enlargement",
     "Filter",
+    "Focus",
     "JoinPlan",
     "KeyFilter",
+    "MovingRangePlan",
+    "NearestPlan",
     "Partners",
     "Plan",
     "QueryPlanBuilder",
     "RangePlan",
+    "Rectangle",
+    "Shape",
+    "Threshold",
     "UserFilter",
     "parse_plan",
     "plan_document",

@@ -12,7 +12,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.plans.documents import parse_plan, plan_document
-from streaming.plans.queries import Plan
+from streaming.plans.moving import Plan
 from streaming.spaces import EARTH, Space
 
 Corner = Sequence[float | None]

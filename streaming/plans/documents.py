@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from streaming.errors import InvalidPlan
+from streaming.plans.moving import Plan
 from streaming.plans.parts import (
     box_document,
     filters_document,
@@ -17,7 +18,7 @@ from streaming.plans.parts import (
     parse_where,
     transform_document,
 )
-from streaming.plans.queries import EMITS, KINDS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, Plan, RangePlan
+from streaming.plans.queries import EMITS, KINDS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, RangePlan
 from streaming.spaces import EARTH, Space
 
 RANGE_KEYS = tuple(field.name for field in fields(RangePlan))

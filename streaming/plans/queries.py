@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from streaming.plans.parts import Box, Enlargement, Filter, UserFilter
 
-KINDS = ("range", "join")
+KINDS = ("range", "join", "knn")
 REPORTS = ("inside", "outside")
-EMITS = ("changes", "all")
+EMITS = ("changes", "membership", "all")
 SOURCES = ("layer", "stream", "stored")
 # No layer's name begins so.
 STORED_PREFIX = "stored:"
@@ -52,9 +52,9 @@ class RangePlan:
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
         Each lets an element pass or not.
-    emit : {"changes", "all"}
-        ``changes``: the answer is kept incrementally, a change a tuple; ``all``: each matching element is reported as
-        it comes, and nothing is kept.
+    emit : {"changes", "membership", "all"}
+        ``changes``: the answer is kept incrementally, a change a tuple; ``membership``: likewise, but of what stays
+        in the answer nothing is told; ``all``: each matching element is reported as it comes, and nothing is kept.
     """
 
     stream: str
@@ -123,9 +123,9 @@ class JoinPlan:
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
         Each lets an element pass or not.
-    emit : {"changes", "all"}
-        ``changes``: the answer is kept incrementally, a change a tuple; ``all``: each matching pair is reported as it
-        comes, and nothing is kept.
+    emit : {"changes", "membership", "all"}
+        ``changes``: the answer is kept incrementally, a change a tuple; ``membership``: likewise, but of pairs that
+        stay in the answer nothing is told; ``all``: each matching pair is reported as it comes, and nothing is kept.
     """
 
     stream: str
@@ -136,6 +136,3 @@ class JoinPlan:
     filters: tuple[Filter, ...] = ()
     emit: str = "changes"
     kind: str = "join"
-
-
-Plan = RangePlan | JoinPlan

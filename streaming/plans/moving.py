@@ -1,0 +1,252 @@
+"""Queries that move, and those of which several servers know a part: moving ranges, nearest neighbours, aggregates.
+
+References
+----------
+PLACE* (2007), section 2: range and kNN queries whose focal objects move, and aggregates over ranges.
+"""
+
+import math
+from dataclasses import dataclass
+
+from streaming.plans.parts import Box, Filter
+from streaming.plans.queries import JoinPlan, RangePlan
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Where a query is: at a focal object, which it follows, or at a fixed place.
+
+    Parameters
+    ----------
+    stream : str
+        The focal object's stream; the query's own where the document names none, and empty of a fixed place.
+    key : str
+        The focal object's name within its stream; empty of a fixed place.
+    at : tuple of float
+        The place, in the first two dimensions, or the only one; empty of a focal object.
+    """
+
+    stream: str = ""
+    key: str = ""
+    at: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Circle:
+    """What is near the focus.
+
+    Parameters
+    ----------
+    radius : float
+        Above 0; metres in a space with longitude and latitude, units of the first dimensions elsewhere.
+    """
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A box about the focus.
+
+    Parameters
+    ----------
+    half_widths : tuple of float, length n
+        Above 0, infinite where unbounded: of the first two dimensions in metres in a space with longitude and latitude,
+        otherwise in the dimension's own unit.
+    """
+
+    half_widths: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A polygon that the focus carries along, in the first two dimensions.
+
+    Parameters
+    ----------
+    polygon : tuple of tuple of float
+        The vertices of a simple ring, which is not closed, as offsets from the focus, east and north in metres in a
+        space with longitude and latitude, in the dimensions' units elsewhere.
+    """
+
+    polygon: tuple[tuple[float, float], ...]
+
+
+Shape = Circle | Rectangle | Carried
+
+
+@dataclass(frozen=True)
+class MovingRangePlan:
+    """A continuous range query whose range lies about a focus.
+
+    Parameters
+    ----------
+    stream : str
+        The stream whose elements it looks at.
+    focus : Focus
+        The object that the query follows, which is never in its answer, or the place where it is.
+    shape : Circle or Rectangle or Carried
+        The range about the focus; elements whose box meets it are in the answer.
+    area : tuple of float, length 2n
+        Where elements are looked at; the whole space without it.
+    where : str
+        CQL2 text over the element's properties; empty for none.
+    filters : tuple of Filter
+        Each lets an element pass or not.
+    emit : {"changes", "membership"}
+        ``changes``: each change of the answer is a tuple; ``membership``: only what enters and leaves it.
+    """
+
+    stream: str
+    focus: Focus
+    shape: Shape
+    area: Box
+    where: str = ""
+    filters: tuple[Filter, ...] = ()
+    emit: str = "changes"
+    kind: str = "range"
+
+
+@dataclass(frozen=True)
+class NearestPlan:
+    """A continuous query for the nearest neighbours of a focus (kNN).
+
+    Parameters
+    ----------
+    stream : str
+        The stream whose elements it looks at.
+    focus : Focus
+        The object that the query follows, which is never in its answer, or the place where it is.
+    k : int
+        How many, 1 to 1000; fewer where there are no more.
+    area : tuple of float, length 2n
+        Where elements are looked at; the whole space without it.
+    max_distance : float
+        Farther elements are not looked at; above 0, metres in a space with longitude and latitude, units elsewhere;
+        infinite for no limit.
+    alpha : float
+        How much larger than the answer the search region is, 0 to 10: 0.2 lets it be a fifth larger.
+    where : str
+        CQL2 text over the element's properties; empty for none.
+    filters : tuple of Filter
+        Each lets an element pass or not.
+    emit : {"changes", "membership"}
+        ``changes``: each change of element, distance or rank is a tuple; ``membership``: only what enters and leaves.
+    """
+
+    stream: str
+    focus: Focus
+    k: int
+    area: Box
+    max_distance: float = math.inf
+    alpha: float = 0.2
+    where: str = ""
+    filters: tuple[Filter, ...] = ()
+    emit: str = "changes"
+    kind: str = "knn"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A limit of an aggregate's value that raises an event.
+
+    Parameters
+    ----------
+    above, below : float or None
+        One of them: the value must exceed it, or fall short of it.
+    for_s : float
+        For how many seconds without a break before it counts as crossed.
+    """
+
+    above: float | None = None
+    below: float | None = None
+    for_s: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What result tuples call it.
+
+        Examples
+        --------
+        >>> Threshold(above=20.0).name, Threshold(below=0.5, for_s=300.0).name
+        ('above 20', 'below 0.5 for 300 s')
+        """
+        limit = f"below {_number(self.below)}" if self.above is None else f"above {_number(self.above)}"
+        return f"{limit} for {_number(self.for_s)} s" if self.for_s else limit
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A value of all elements of an answer, or of each group of them.
+
+    Parameters
+    ----------
+    function : {"count", "min", "max", "sum", "avg"}
+        What is computed.
+    property : str
+        The property of elements over which it is computed; all functions but ``count`` need this or a dimension.
+    dimension : str
+        The dimension of the space over which it is computed, of which the middle of the element's box counts.
+    group_by : str
+        The property whose values are the groups; empty for one group.
+    thresholds : tuple of Threshold
+        Limits that raise events.
+    """
+
+    function: str
+    property: str = ""
+    dimension: str = ""
+    group_by: str = ""
+    thresholds: tuple[Threshold, ...] = ()
+
+
+@dataclass(frozen=True)
+class AggregatePlan:
+    """A continuous aggregate over the answer of a range query.
+
+    Parameters
+    ----------
+    range : RangePlan or MovingRangePlan
+    aggregate : Aggregate
+    """
+
+    range: RangePlan | MovingRangePlan
+    aggregate: Aggregate
+
+    @property
+    def stream(self) -> str:
+        """The stream of the range query."""
+        return self.range.stream
+
+    @property
+    def kind(self) -> str:
+        """The kind of the range query."""
+        return self.range.kind
+
+    @property
+    def area(self) -> Box:
+        """The area of the range query."""
+        return self.range.area
+
+    @property
+    def where(self) -> str:
+        """The CQL2 text of the range query."""
+        return self.range.where
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """The filters of the range query."""
+        return self.range.filters
+
+    @property
+    def emit(self) -> str:
+        """Whether groups whose value changes are told (``changes``), or only those that come and go."""
+        return self.range.emit
+
+
+Plan = RangePlan | JoinPlan | MovingRangePlan | NearestPlan | AggregatePlan
+
+
+def _number(value):
+    """Return a number as people write it: 20 for 20.0."""
+    return repr(float(value)).removesuffix(".0")

@@ -18,6 +18,7 @@ from streaming.history.writer import Turn, Writer
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
 from streaming.servers import home, region, stream_join
+from streaming.servers.orders import Orders
 
 TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes")
 
@@ -125,12 +126,14 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     after, applied = store.applied(batch, control)
     tables = {name: _opened(letters, name, store.space) for name in TABLES}
     inbox = region.Inbox(*(tables[field.name] for field in fields(region.Inbox)))
-    state, results = region.step(store.region(number, batch), inbox, before, after, applied)
+    was = store.region(number, batch)
+    orders = Orders(before, after, applied, max(was.now_us, applied.now_us))
+    turnover = region.Turnover.of(was, inbox, orders)
+    state, results = region.step(turnover, inbox.passing, orders)
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
     layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
     store.save_region(number, batch, state)
     if before.reach or after.reach:
-        orders = stream_join.Orders(before, after, applied, state.now_us)
         results = results.plus(_stream_joins(layout, number, batch, tables, orders))
     if number == 0 and after is not before:
         store.save_registry(batch, after)
@@ -165,7 +168,7 @@ def _stream_joins(layout, number, batch, tables, orders):
     """Run a region's joins with streams; return what they say."""
     store, place, reach = layout.store, stream_join.Place(number, layout.partitioner), orders.after.reach
     inbox = stream_join.Inbox.of(tables, reach)
-    if orders.grown:
+    if reach.exceeds(orders.before.reach):
         inbox = replace(inbox, found=place.found(store.regions(batch, layout.regions), reach))
     state, results = stream_join.step(store.stream_joins(number, batch), inbox, orders, place)
     store.save_stream_joins(number, batch, state)

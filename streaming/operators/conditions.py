@@ -27,24 +27,24 @@ class Conditions:
         conditions, self._condition = numbered([(plan.where, plan.filters) for plan in plans])
         self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
 
-    def passing(
-        self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs (P,) whose element passes the query's filters; each distinct filter sees an element once.
+    def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
+        """Tell which pairs (P,) have an element that passes the query's filters; each distinct one sees it once.
 
         `failures` is told of user-defined filters that fail, by the positions of their queries.
         """
         keep = np.ones(len(row), dtype=bool)
-        for number in np.unique(self._condition[query]):
-            where, filters = self._conditions[number]
-            if where is not None or filters:
-                pair = np.flatnonzero(self._condition[query] == number)
-                rows, place = np.unique(row[pair], return_inverse=True)
-                passing, failed = _passing(elements, rows, where, filters, self.space)
-                keep[pair] = passing[place]
-                for error, judged in failed:
-                    failures.note(query[pair[judged[place]]], error)
-        return row[keep], query[keep]
+        for number, (where, filters) in enumerate(self._conditions):
+            if where is None and not filters:
+                continue
+            pair = np.flatnonzero(self._condition[query] == number)
+            if not len(pair):
+                continue
+            rows, place = np.unique(row[pair], return_inverse=True)
+            passing, failed = _passing(elements, rows, where, filters, self.space)
+            keep[pair] = passing[place]
+            for error, judged in failed:
+                failures.note(query[pair[judged[place]]], error)
+        return keep
 
 
 def numbered(values: Sequence) -> tuple[list, np.ndarray]:

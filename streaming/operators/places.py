@@ -18,7 +18,7 @@ _ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
 
 def surface_distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
-    """Return the distances between points on the ellipsoid of WGS 84: the straight line between the two, bent to an arc.
+    """Return the distances between points on the ellipsoid of WGS 84: the straight line between them, as an arc.
 
     Poles and the antimeridian need no case of their own.
 
@@ -95,7 +95,7 @@ def _nearest(low, high):
 
 
 def middles(boxes: np.ndarray, space: Space) -> np.ndarray:
-    """Return the places (N, 2) in the middle of boxes (N, 2n); 0 in a dimension without an end, or that is not there."""
+    """Return the places (N, 2) in the middle of boxes (N, 2n); 0 in a dimension without an end, or missing."""
     place = np.zeros((len(boxes), 2))
     for axis in range(min(2, space.n)):
         low, high = boxes[:, axis], boxes[:, space.n + axis]

@@ -69,31 +69,22 @@ class RangeQueries:
             if len(rows):
                 found.append(self._of_stream(index, rows, elements.bounds))
         row, query = _ordered(np.hstack(found), len(self.area))
-        return self._conditions.passing(row, query, elements, failures or Failures())
+        keep = self._conditions.passing(row, query, elements, failures or Failures())
+        return row[keep], query[keep]
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
-        n, y = self.space.n, min(1, self.space.n - 1)
-        point = ((bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y]))[rows]
-        at = np.flatnonzero(point)
-        row, query = index.at_points(bounds[rows[at], 0], bounds[rows[at], y] if n > 1 else np.zeros(len(at)))
-        row = at[row]
-        if len(at) < len(rows):
-            at = np.flatnonzero(~point)
-            box_row, box_query = self._at_boxes(index, bounds[rows[at]])
-            row, query = np.r_[row, at[box_row]], np.r_[query, box_query]
+        row, query = index.at(bounds[rows], self.space, self._grown)
         row = rows[row]
         keep = self._satisfies(bounds, row, query)
         return np.stack([row[keep], query[keep]])
 
-    def _at_boxes(self, index, bounds):
-        """Return candidates of boxes, which a factor may have enlarged and which may cross the end of a circle."""
-        bounds = enlarged(bounds, "enlarge_factor", self._factor, self.space)
+    def _grown(self, bounds, space):
+        """Return boxes of the plane as large as any query's transformation may make them."""
+        bounds = enlarged(bounds, "enlarge_factor", self._factor, space)
         if self._metres:
-            bounds = enlarged(bounds, "enlarge_m", self._metres, self.space)
-        turned, plane = with_turns(np.arange(len(bounds)), in_plane(bounds, self.space), self.space)
-        row, query = index.at_boxes(plane)
-        return turned[row], query
+            bounds = enlarged(bounds, "enlarge_m", self._metres, space)
+        return in_plane(bounds, space)
 
     def _satisfies(self, bounds, row, query):
         """Evaluate area, transformation, query box and report for candidate pairs."""

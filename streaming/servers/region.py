@@ -6,7 +6,8 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from streaming.results import (
 )
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
+from streaming.servers.orders import Orders
 from streaming.servers.registry import Applied, Registry
 from streaming.servers.scope import Scope, measured_anew
 from streaming.spaces import Space
@@ -103,17 +105,61 @@ class Results:
         )
 
 
-def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applied: Applied) -> tuple[Region, Results]:
+@dataclass(frozen=True)
+class Turnover:
+    """What becomes of a region's objects in a micro-batch.
+
+    Parameters
+    ----------
+    was : Region
+        As the batch before left it.
+    known : Objects, M of them
+        Those that were there, or came, with their newest elements.
+    cold : Cold
+        Of `known`.
+    fate : ndarray of int8, shape (M,)
+        Why each leaves the region, or MOVED where it stays.
+    touched : ndarray of int64
+        Keys of objects that moved, appeared or leave, ascending.
+    departures : pyarrow.Table
+        The newest elements of objects that went to another region, with `home.tracked_schema`.
+    """
+
+    was: Region
+    known: Objects
+    cold: Cold
+    fate: np.ndarray
+    touched: np.ndarray
+    departures: pa.Table
+
+    @classmethod
+    def of(cls, region: Region, inbox: Inbox, orders: Orders) -> "Turnover":
+        """Return what an inbox and the orders make of a region's objects."""
+        arrivals = inbox.arrivals.take(np.argsort(inbox.arrivals["key_hash"].to_numpy()))
+        known, cold = region.objects, region.cold
+        if arrivals.num_rows:
+            known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
+        departed = inbox.departures["key_hash"].to_numpy()
+        fate = fates(known, departed, orders.after, orders.applied, orders.now_us)
+        touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
+        return cls(region, known, cold, fate, touched, inbox.departures)
+
+    @functools.cached_property
+    def objects(self) -> Objects:
+        """Those that stay."""
+        stays = self.fate == MOVED
+        return self.known if stays.all() else self.known.take(stays)
+
+
+def step(turnover: Turnover, passing: pa.Table, orders: Orders) -> tuple[Region, Results]:
     """Apply the control entries, then the updates, of one micro-batch.
 
     Parameters
     ----------
-    region : Region
-    inbox : Inbox
-    before, after : Registry
-        Without and with the batch's control entries.
-    applied : Applied
-        What those entries did.
+    turnover : Turnover
+    passing : pyarrow.Table
+        As in `Inbox`.
+    orders : Orders
 
     Returns
     -------
@@ -122,32 +168,23 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
         One tuple per (query, object, partner) at the most, apart from queries that emit all. A tuple of an object that
         departed to another region has the reason ``handoff`` and must be netted with what that region says.
     """
-    now_us = max(region.now_us, applied.now_us)
-    arrivals = inbox.arrivals.take(np.argsort(inbox.arrivals["key_hash"].to_numpy()))
-    known, cold = region.objects, region.cold
-    if arrivals.num_rows:
-        known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
-    fate = fates(known, inbox.departures["key_hash"].to_numpy(), after, applied, now_us)
-    objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
-    touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
-
-    failures = Failures()
-    scope = Scope(before, after, applied, touched, objects, failures)
+    region, cold, objects = turnover.was, turnover.cold, turnover.objects
+    before, after, applied, failures = orders.before, orders.after, orders.applied, Failures()
+    scope = Scope(before, after, applied, turnover.touched, objects, failures)
     inside = scope.covers(region.pair_key, region.pair_answer)
     rest = ~inside
     old = Answers(region.pair_key[inside], region.pair_answer[inside], region.pair_partner[inside])
     new, told = scope.evaluated(cold)
     new = scope.with_kept(old, new)
     audience = scope.audience
-    changes = _changes(scope, scope.audience_before.told(old), audience.told(new), known, fate)
-    writer = _Writer(known, cold, inbox.departures, before, after)
-    passing = _passing(inbox.passing, writer, audience, failures)
-    rows = [writer.rows(changes), writer.rows(audience.told(told)), passing]
+    changes = _changes(scope, scope.audience_before.told(old), audience.told(new), turnover)
+    writer = Writer(turnover.known, cold, turnover.departures, before, after)
+    rows = [writer.rows(changes), writer.rows(audience.told(told)), _passing(passing, writer, audience, failures)]
     position = np.searchsorted(region.pair_key[rest], new.key)
     pair_key = np.insert(region.pair_key[rest], position, new.key)
     pair_answer = np.insert(region.pair_answer[rest], position, new.query)
     pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
-    state = Region(objects, cold, pair_key, pair_answer, pair_partner, now_us)
+    state = Region(objects, cold, pair_key, pair_answer, pair_partner, orders.now_us)
     snapshots = writer.snapshots(applied.snapshots, state, scope)
     cold, objects = cold.compacted(objects)
     table = pa.concat_tables(rows)
@@ -181,8 +218,9 @@ def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applie
     return fate
 
 
-def _changes(scope, old, new, known, fate):
+def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
+    known, fate = turnover.known, turnover.fate
     queries = distinct(np.r_[old.query, new.query])
     partners = distinct(np.r_[old.partner, new.partner])
 
@@ -208,8 +246,8 @@ def _changes(scope, old, new, known, fate):
 
 
 @dataclass(frozen=True)
-class _Writer:
-    """Writes result tuples, of what the region knows of objects and of the partners of queries."""
+class Writer:
+    """Writes result tuples, of what a region knows of objects and of the partners of queries."""
 
     known: Objects
     cold: Cold
@@ -217,7 +255,7 @@ class _Writer:
     before: Registry
     after: Registry
 
-    def rows(self, answers):
+    def rows(self, answers: Answers) -> pa.Table:
         """Return result tuples; of an object that departed, with its newest element."""
         if not len(answers.key):
             return result_schema(self.after.space).empty_table()
@@ -233,12 +271,12 @@ class _Writer:
             tables.append(self.table(answers.take(away), Objects.arrived(source, -1), source))
         return pa.concat_tables(tables)
 
-    def present(self, answers, objects, cold):
+    def present(self, answers: Answers, objects: Objects, cold: Cold) -> pa.Table:
         """Return result tuples of objects that are among `objects`."""
         found = objects.take(find(objects.key_hash, answers.key)[0])
         return self.table(answers, found, cold.take(found))
 
-    def snapshots(self, queries, state, scope):
+    def snapshots(self, queries: Sequence[int], state: Region, scope: Scope) -> pa.Table:
         """Return the whole answers of `queries`."""
         running = np.isin(self.after.ids, queries)
         wanted = self.after.answer_of[running]
@@ -250,11 +288,11 @@ class _Writer:
         members = scope.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
         return self.present(audience.told(replace(members, reason=SNAPSHOT)), state.objects, state.cold)
 
-    def table(self, answers, objects, source):
+    def table(self, answers: Answers, objects: Objects, source: pa.Table) -> pa.Table:
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
-        return result_rows(answers, objects, source, self.partners(answers), self.after.space)
+        return result_rows(answers, objects, source, self._partners(answers), self.after.space)
 
-    def layers(self):
+    def _layers(self):
         """Yield where partners may be found: the layers that are joined now, then those that were.
 
         A feature's hash is that of its key and its layer, so it is in one layer only.
@@ -263,12 +301,12 @@ class _Writer:
             for layer in sorted(registry.layers_joined):
                 yield registry, layer
 
-    def partners(self, answers):
+    def _partners(self, answers):
         """Return the keys and the properties of partners, null where there is none."""
         rows = len(answers.key)
         left = np.flatnonzero(answers.partner != 0)
         found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
-        for features in (registry.features(layer) for registry, layer in self.layers()):
+        for features in (registry.features(layer) for registry, layer in self._layers()):
             if not len(left):
                 break
             place, present = features.find(answers.partner[left])

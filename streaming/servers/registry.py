@@ -12,9 +12,10 @@ import orjson
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
+from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.stream_join import Reach, StreamJoins
-from streaming.plans import JoinPlan, Plan, parse_plan, plan_document
+from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers import Audience
 from streaming.spaces import Space
@@ -125,7 +126,7 @@ class Registry:
 
         The order of `queries`.
         """
-        return np.unique(self.answer_of[np.isin(self.ids, self.stream_ids, invert=True)])
+        return np.unique(self.answer_of[np.isin(self.ids, np.r_[self.stream_ids, self.distributed_ids], invert=True)])
 
     def audience(self, apart: np.ndarray) -> Audience:
         """Return to whom answers are told; each of the queries `apart` is told by itself."""
@@ -180,7 +181,17 @@ class Registry:
     @functools.cached_property
     def reach(self) -> Reach:
         """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
-        return Reach.of(self._join_plans(self.stream_ids), self.space)
+        return Reach.of(self._plans_of(self.stream_ids), self.space)
+
+    @functools.cached_property
+    def distributed_ids(self) -> np.ndarray:
+        """Numbers of the queries that move or need an assembler, int64, ascending; the order of `distributed`."""
+        return np.array([query for query in self.ids.tolist() if _is_distributed(self.plan(query))], dtype=np.int64)
+
+    @functools.cached_property
+    def distributed(self) -> DistributedQueries:
+        """The distributed queries that run, ready to be placed and matched."""
+        return DistributedQueries(self._plans_of(self.distributed_ids), self.space)
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
@@ -202,9 +213,9 @@ class Registry:
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
-        return StreamJoins(self._join_plans(ids), self.space)
+        return StreamJoins(self._plans_of(ids), self.space)
 
-    def _join_plans(self, ids):
+    def _plans_of(self, ids):
         return [self.plan(query) for query in ids.tolist()]
 
     def plan(self, query: int) -> Plan:
@@ -362,6 +373,10 @@ def _joins_stream(plan):
 def _answer_number(text):
     """Return the number of the answer of a plan: equal plans have equal ones, in every process and after a restart."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS
+
+
+def _is_distributed(plan):
+    return isinstance(plan, MovingRangePlan | NearestPlan | AggregatePlan)
 
 
 def _layer_of(plan):

@@ -27,8 +27,8 @@ from streaming.results import DROPPED, EXPIRED, HANDOFF, MOVED, REASONS, SNAPSHO
 from streaming.servers.answers import Answers
 from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
+from streaming.servers.orders import Orders
 from streaming.servers.region import SIGN, Region, Results, fates, result_rows
-from streaming.servers.registry import Applied, Registry
 from streaming.servers.scope import measured_anew, reasons
 from streaming.spaces import Space
 
@@ -86,21 +86,6 @@ class Inbox:
         left = pa.concat_tables([tables["departures"], tables["farewells"]])
         stays = np.isin(left["key_hash"].to_numpy(), present["key_hash"].to_numpy())
         return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["echoes"]]))
-
-
-@dataclass(frozen=True)
-class Orders:
-    """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
-
-    before: Registry
-    after: Registry
-    applied: Applied
-    now_us: int
-
-    @property
-    def grown(self) -> bool:
-        """Whether the region must know more elements than the home servers sent it so far."""
-        return self.after.reach.exceeds(self.before.reach)
 
 
 def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Region, Results]:

@@ -19,16 +19,16 @@ from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.results import (
     DROPPED,
-    ENTERED,
     EXPIRED,
     HANDOFF,
-    LEFT,
     MOVED,
     SNAPSHOT,
     STAYED,
     result_schema,
 )
 from streaming.servers.answers import Answers, Audience
+from streaming.servers.changes import compared
+from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.orders import Orders
 from streaming.servers.registry import Applied, Registry
@@ -36,8 +36,6 @@ from streaming.servers.scope import Scope, measured_anew
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
-# A tuple's sign by (was in the answer, is in the answer).
-SIGN = np.array([[STAYED, ENTERED], [LEFT, STAYED]], dtype=np.int8)
 
 
 @dataclass(frozen=True)
@@ -66,6 +64,14 @@ class Region:
     def empty(cls, space: Space) -> "Region":
         """Return the state of a server that has not seen any object."""
         return cls(Objects.empty(space), Cold(), *np.empty((3, 0), dtype=np.int64))
+
+    def elements(self, rows: np.ndarray, space: Space) -> pa.Table:
+        """Return the objects at rows as elements with `home.tracked_schema`; versions only the home servers know."""
+        objects = self.objects.take(rows)
+        columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
+        columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
+        source, schema = self.cold.take(objects), tracked_schema(space)
+        return pa.table([columns[name] if name in columns else source[name] for name in schema.names], schema=schema)
 
 
 @dataclass(frozen=True)
@@ -220,29 +226,13 @@ def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applie
 
 def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
-    known, fate = turnover.known, turnover.fate
-    queries = distinct(np.r_[old.query, new.query])
-    partners = distinct(np.r_[old.partner, new.partner])
-
-    def coded(answers):
-        row, query = np.searchsorted(known.key_hash, answers.key), np.searchsorted(queries, answers.query)
-        return (row * len(queries) + query) * len(partners) + np.searchsorted(partners, answers.partner)
-
-    was, now = coded(old), coded(new)
-    order = np.argsort(now)
-    was, now, distance = np.sort(was), now[order], new.distance[order]
-    pairs = distinct(np.r_[was, now])
-    rest, partner = np.divmod(pairs, max(1, len(partners)))
-    row, query = np.divmod(rest, max(1, len(queries)))
-    query, key = queries[query], known.key_hash[row]
-    place, is_in = find(now, pairs)
-    sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
-    measured = np.full(len(pairs), np.nan)
-    measured[is_in] = distance[place[is_in]]
-    reason = scope.reasons(query, fate[row])
+    both = compared(old, new)
+    fate = turnover.fate[np.searchsorted(turnover.known.key_hash, both.key)]
+    reason = scope.reasons(both.query, fate)
     # An object that did not move and stays in an edited query's answer is nothing to tell, unless it was measured anew.
-    tell = (sign != STAYED) | find(scope.touched, key)[1] | measured_anew(query, measured, scope.before, scope.after)
-    return Answers(key, query, partners[partner], measured, sign, reason).take(tell)
+    tell = (both.sign != STAYED) | find(scope.touched, both.key)[1]
+    tell |= measured_anew(both.query, both.distance, scope.before, scope.after)
+    return replace(both, reason=reason).take(tell)
 
 
 @dataclass(frozen=True)
@@ -286,7 +276,11 @@ class Writer:
         key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         audience = Audience.of(self.after.ids[running], wanted, self.after.ids)
         members = scope.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
-        return self.present(audience.told(replace(members, reason=SNAPSHOT)), state.objects, state.cold)
+        return self.snapshot(audience.told(members), state.objects, state.cold)
+
+    def snapshot(self, members: Answers, objects: Objects, cold: Cold) -> pa.Table:
+        """Return members of answers, all of them among `objects`, as rows of snapshots."""
+        return self.present(replace(members, reason=SNAPSHOT), objects, cold)
 
     def table(self, answers: Answers, objects: Objects, source: pa.Table) -> pa.Table:
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""

@@ -153,6 +153,10 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
     }
     if fragment.failures:
         head["failures"] = fragment.failures
+    if fragment.sent:
+        head["sent"] = list(fragment.sent.items())
+    if fragment.aggregates:
+        head["aggregates"] = fragment.aggregates
     return {
         "epoch": fragment.epoch,
         "batch": fragment.batch,
@@ -184,6 +188,8 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         newest_us=head["newest_us"],
         failures=tuple(head.get("failures", ())),
         shared={answer: tuple(queries) for answer, queries in head.get("shared", ())},
+        sent={query: tuple(tuples) for query, tuples in head.get("sent", ())},
+        aggregates=tuple(head.get("aggregates", ())),
     )
 
 

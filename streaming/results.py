@@ -20,11 +20,15 @@ from streaming.elements import bounds_of
 from streaming.spaces import EARTH, Space
 
 LEFT, STAYED, ENTERED = -1, 0, 1
-SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+"}
+# No member of the answer, but where the query itself is.
+PLACED = 2
+SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 
 # Why a tuple was produced, by its code in the column `reason`.
 REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot")
 MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT = range(len(REASONS))
+# A handoff in an answer of which membership alone is told. The assembler nets it with the entry elsewhere to nothing.
+QUIET_HANDOFF = len(REASONS)
 
 # Numbers of queries from here on belong to views, which nobody saved.
 VIEW_NUMBERS = 2**40
@@ -41,13 +45,17 @@ def result_schema(space: Space) -> pa.Schema:
     -------
     pyarrow.Schema
         query : int64, in a fragment of `ANSWER_NUMBERS` on that of an answer which several queries share;
-        sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`);
+        sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`); `PLACED` of a query that moves;
         reason : int8, a code of `REASONS`;
         key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element;
-        partner : string, of a join the key of the feature or object with which the object is paired; null otherwise;
+        with `PLACED` of the focal object's, or a fixed place with an empty key; of an aggregate see docs/plans.md;
+        partner : string, of a join the key of the feature or object with which the object is paired, of an aggregate
+        the name of the threshold that is crossed; null otherwise;
         partner_hash : int64, its hash; 0 otherwise;
         partner_properties : string, its properties, a JSON object;
-        distance : float64, of a join by distance; metres in a geographic space; null otherwise, and in ``-``.
+        distance : float64, of a join by distance and of kNN; metres in a geographic space; with `PLACED` the radius of
+        the circle or of the search region; null otherwise, and in ``-``;
+        rank : int32, of kNN; 1 for the nearest; null otherwise, and in ``-``.
     """
     return pa.schema(
         [
@@ -63,6 +71,7 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("partner_hash", pa.int64(), nullable=False),
             pa.field("partner_properties", pa.string()),
             pa.field("distance", pa.float64()),
+            pa.field("rank", pa.int32()),
         ]
     )
 
@@ -76,7 +85,8 @@ class Fragment:
     epoch : str
         Names the engine's checkpoint; batch numbers of different epochs cannot be compared.
     batch, region, regions : int
-        The micro-batch; the region's number; how many regions there are. A batch is complete with `regions` fragments.
+        The micro-batch; the region's number; how many there are. A batch is complete with `regions` fragments. The
+        assembler of kNN and aggregates is the last of them, while there are queries that move or need it.
     changes, snapshots : pyarrow.Table
         With `result_schema`. `changes` may hold several tuples of one (query, key, partner) until
         it is netted.
@@ -92,6 +102,10 @@ class Fragment:
         User-defined filters that failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r].
     shared : mapping of int to tuple of int
         The queries of each answer that stands in `changes` for several.
+    sent : mapping of int to tuple of int
+        By query that the assembler answers, how many partial tuples each region sent to it in this batch.
+    aggregates : tuple of int
+        The queries in `changes` whose tuples tell of groups, not of objects: only their thresholds are events.
     """
 
     epoch: str
@@ -106,13 +120,15 @@ class Fragment:
     newest_us: int = 0
     failures: tuple[dict, ...] = ()
     shared: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    sent: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    aggregates: tuple[int, ...] = ()
 
 
 def events_of(fragment: Fragment) -> Fragment:
     """Return what a fragment says of saved queries' objects that enter or leave, and of failures, and nothing else.
 
-    Netting such fragments of all regions gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-``
-    with a ``+``, never with a ``~``.
+    Of aggregates these are the thresholds that are crossed, or not any more. Netting such fragments of all regions
+    gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-`` with a ``+``, never with a ``~``.
     """
     shared = {
         answer: saved
@@ -120,7 +136,9 @@ def events_of(fragment: Fragment) -> Fragment:
         if (saved := tuple(query for query in queries if query < VIEW_NUMBERS))
     }
     query, sign = (fragment.changes[name].to_numpy() for name in ("query", "sign"))
-    told = (sign != STAYED) & ((query < VIEW_NUMBERS) | np.isin(query, list(shared)))
+    told = ((sign == ENTERED) | (sign == LEFT)) & ((query < VIEW_NUMBERS) | np.isin(query, list(shared)))
+    if fragment.aggregates:
+        told &= ~np.isin(query, fragment.aggregates) | fragment.changes["partner"].is_valid().to_numpy()
     return replace(
         fragment,
         changes=fragment.changes.filter(pa.array(told)),
@@ -161,9 +179,10 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        With `sign` ("+", "~", "-"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space; null
-        where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object); of a join
-        also `partner`, an object with its `key`, `properties` and `distance` (null but of a join by distance).
+        With `sign` ("+", "~", "-", "@"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space;
+        null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object); of a join or a
+        threshold also `partner`, an object with its `key`, `properties` and `distance` (null but of a join by
+        distance); of kNN also `distance` and `rank`, but not in ``-``; with the sign "@" also `distance`.
     """
     boxes = bounds_of(rows["bounds"])
     with np.errstate(invalid="ignore"):  # an unbounded dimension has no middle
@@ -176,7 +195,7 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
         boxes.tolist(),
         rows["reason"].to_pylist(),
         rows["properties"].to_pylist(),
-        _partners(rows),
+        _further(rows),
         strict=True,
     )
     return [
@@ -190,19 +209,23 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
             "reason": REASONS[reason],
             "properties": orjson.loads(properties or "{}"),
         }
-        | partner
-        for sign, key, time_us, center, box, reason, properties, partner in columns
+        | further
+        for sign, key, time_us, center, box, reason, properties, further in columns
     ]
 
 
-def _partners(rows):
-    columns = (rows[name].to_pylist() for name in ("partner", "partner_properties", "distance"))
-    return [
-        {}
-        if key is None
-        else {"partner": {"key": key, "properties": orjson.loads(properties or "{}"), "distance": distance}}
-        for key, properties, distance in zip(*columns, strict=True)
-    ]
+def _further(rows):
+    """Return what rows say of partners, distances and ranks, as far as there are any."""
+    names = ("sign", "partner", "partner_properties", "distance", "rank")
+    return [_told(*row) for row in zip(*(rows[name].to_pylist() for name in names), strict=True)]
+
+
+def _told(sign, partner, properties, distance, rank):
+    if partner is not None:
+        return {"partner": {"key": partner, "properties": orjson.loads(properties or "{}"), "distance": distance}}
+    if rank is not None:
+        return {"distance": distance, "rank": rank}
+    return {"distance": distance} if sign == PLACED else {}
 
 
 def _finite(value):

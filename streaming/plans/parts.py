@@ -85,6 +85,21 @@ class UserFilter:
 Filter = KeyFilter | BoxFilter | UserFilter
 
 
+def check_keys(document: Mapping[str, Any], keys: tuple[str, ...], what: str) -> None:
+    """Raise `InvalidPlan` where a JSON object, which is `what`, has other keys than `keys`."""
+    unknown = sorted(set(document) - set(keys))
+    if unknown:
+        raise InvalidPlan(f"{what} has the keys {', '.join(keys)}; got the unknown {', '.join(unknown):.200}")
+
+
+def parse_choice(document: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
+    """Return the value of a key that must be one of some texts, without it the first."""
+    value = document.get(name, choices[0])
+    if value not in choices:
+        raise InvalidPlan(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
+    return value
+
+
 def parse_box(value: Any, name: str, space: Space) -> Box | None:
     """Return the box of a JSON value ``{"lo": [...], "hi": [...]}``, or None of null.
 
@@ -136,6 +151,18 @@ def parse_amount(value: Any, name: str) -> float:
     """Return a JSON number that is finite and not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value <= sys.float_info.max):
         raise InvalidPlan(f"{name} must be a finite number that is not negative; got {value!r:.200}")
+    return float(value)
+
+
+def parse_number(
+    value: Any, name: str, *, lo: float = -math.inf, hi: float = math.inf, above: float = -math.inf
+) -> float:
+    """Return a finite JSON number within [lo, hi], and above `above`."""
+    number = not isinstance(value, bool) and isinstance(value, int | float)
+    if not number or not (abs(value) <= sys.float_info.max and lo <= value <= hi and value > above):
+        bounds = [(above, "above"), (lo, "at least"), (hi, "at most")]
+        rule = " and ".join(f"{words} {bound:,.12g}" for bound, words in bounds if math.isfinite(bound))
+        raise InvalidPlan(f"{name} must be a finite number{rule and f', {rule}'}; got {value!r:.200}")
     return float(value)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.operators.runs import expand, find
-from streaming.results import ENTERED, HANDOFF, MOVED, STAYED, Fragment
+from streaming.results import ENTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED, Fragment
 
 
 def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -> pa.Table:
@@ -30,8 +30,8 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     -------
     pyarrow.Table
         With `results.result_schema`. An object that left one region and entered another one's part of the same answer
-        is ``~``; one that left a region's part for good is ``-`` with the reason ``moved``. Tuples of a shared answer
-        stand once for each of its queries.
+        is ``~``, or nothing where membership alone is told; one that left a region's part for good is ``-`` with the
+        reason ``moved``. Tuples of a shared answer stand once for each of its queries.
     """
     table = fanned_out(*settled(fragments, queries))
     return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
@@ -50,7 +50,7 @@ def settled(
         tables = [table.filter(pc.is_in(table["query"], value_set=chosen)) for table in tables]
     table = pa.concat_tables(tables)
     reason = table["reason"].to_numpy()
-    handoff = reason == HANDOFF
+    handoff = (reason == HANDOFF) | (reason == QUIET_HANDOFF)
     return (_settle(table, reason, handoff) if handoff.any() else table), shared
 
 
@@ -70,7 +70,7 @@ def fanned_out(rows: pa.Table, shared: Mapping[int, tuple[int, ...]]) -> pa.Tabl
     return rows.take(pa.array(row)).set_column(column, rows.schema.field(column), pa.array(told))
 
 
-def _settle(table, reason, handoff):
+def _settle(table, told_as, handoff):
     """Pair each handoff with the entry elsewhere, if there is one."""
     sign = table["sign"].to_numpy().copy()
     concerned = np.flatnonzero(handoff | (sign == ENTERED))
@@ -79,8 +79,9 @@ def _settle(table, reason, handoff):
     pair[concerned] = np.unique(names, axis=1, return_inverse=True)[1].reshape(-1)
     entered = (sign == ENTERED) & np.isin(pair, pair[handoff])
     sign[entered] = STAYED
-    reason = np.where(handoff | entered, MOVED, reason).astype(np.int8)
-    keep = ~(handoff & np.isin(pair, pair[entered]))
+    reason = np.where(handoff | entered, MOVED, told_as).astype(np.int8)
+    quiet = entered & np.isin(pair, pair[told_as == QUIET_HANDOFF])
+    keep = ~(handoff & np.isin(pair, pair[entered])) & ~quiet
     table = table.set_column(table.schema.get_field_index("sign"), table.schema.field("sign"), pa.array(sign))
     table = table.set_column(table.schema.get_field_index("reason"), table.schema.field("reason"), pa.array(reason))
     return table.filter(pa.array(keep))

@@ -23,7 +23,6 @@ from streaming.results import (
     HANDOFF,
     MOVED,
     SNAPSHOT,
-    STAYED,
     result_schema,
 )
 from streaming.servers.answers import Answers, Audience
@@ -32,7 +31,7 @@ from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.orders import Orders
 from streaming.servers.registry import Applied, Registry
-from streaming.servers.scope import Scope, measured_anew
+from streaming.servers.scope import Scope, worth_telling
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
@@ -228,11 +227,9 @@ def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
     both = compared(old, new)
     fate = turnover.fate[np.searchsorted(turnover.known.key_hash, both.key)]
-    reason = scope.reasons(both.query, fate)
-    # An object that did not move and stays in an edited query's answer is nothing to tell, unless it was measured anew.
-    tell = (both.sign != STAYED) | find(scope.touched, both.key)[1]
-    tell |= measured_anew(both.query, both.distance, scope.before, scope.after)
-    return replace(both, reason=reason).take(tell)
+    changes = replace(both, reason=scope.reasons(both.query, fate))
+    touched = find(scope.touched, both.key)[1]
+    return changes.take(worth_telling(changes, touched, scope.before, scope.after))
 
 
 @dataclass(frozen=True)
@@ -363,6 +360,7 @@ def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: 
         "properties": source["properties"],
         "partner_hash": answers.partner,
         "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
+        "rank": pa.nulls(rows, pa.int32()),
     } | dict(partners)
     schema = result_schema(space)
     return pa.table([columns[name] for name in schema.names], schema=schema)

@@ -122,11 +122,12 @@ class Registry:
 
     @functools.cached_property
     def answers(self) -> np.ndarray:
-        """Numbers of the answers of queries that are no joins with streams, int64, ascending, each once.
+        """Numbers of the answers that a region finds by itself, int64, ascending, each once; the order of `queries`.
 
-        The order of `queries`.
+        These are all but those of joins with streams, of queries that move, and of those that need the assembler.
         """
-        return np.unique(self.answer_of[np.isin(self.ids, np.r_[self.stream_ids, self.distributed_ids], invert=True)])
+        apart = np.r_[self.stream_ids, self.distributed_ids]
+        return np.unique(self.answer_of[np.isin(self.ids, apart, invert=True)])
 
     def audience(self, apart: np.ndarray) -> Audience:
         """Return to whom answers are told; each of the queries `apart` is told by itself."""
@@ -138,7 +139,7 @@ class Registry:
 
     @functools.cached_property
     def queries(self) -> ContinuousQueries:
-        """The queries that run and are no joins with streams, those with one answer as one, ready to be matched."""
+        """The queries whose answers stand in `answers`, those with one answer as one, ready to be matched."""
         return self.compiled(self.answers)
 
     @functools.cached_property
@@ -174,6 +175,21 @@ class Registry:
         return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
 
     @functools.cached_property
+    def distributed_ids(self) -> np.ndarray:
+        """Numbers of the queries that move or need the assembler, kNN and aggregates, int64, ascending.
+
+        The order of `distributed`.
+        """
+        kinds = MovingRangePlan | NearestPlan | AggregatePlan
+        return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
+
+    @functools.cached_property
+    def quiet(self) -> np.ndarray:
+        """Numbers of the queries that tell membership alone, and of their answers, int64, ascending."""
+        queries = np.array([q for q in self.ids.tolist() if self.plan(q).emit == "membership"], dtype=np.int64)
+        return np.union1d(queries, self.answer_of[np.isin(self.ids, queries)])
+
+    @functools.cached_property
     def stream_joins(self) -> StreamJoins:
         """The joins with streams that run, ready to be matched."""
         return self.compiled_joins(self.stream_ids)
@@ -182,11 +198,6 @@ class Registry:
     def reach(self) -> Reach:
         """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
         return Reach.of(self._plans_of(self.stream_ids), self.space)
-
-    @functools.cached_property
-    def distributed_ids(self) -> np.ndarray:
-        """Numbers of the queries that move or need an assembler, int64, ascending; the order of `distributed`."""
-        return np.array([query for query in self.ids.tolist() if _is_distributed(self.plan(query))], dtype=np.int64)
 
     @functools.cached_property
     def distributed(self) -> DistributedQueries:
@@ -373,10 +384,6 @@ def _joins_stream(plan):
 def _answer_number(text):
     """Return the number of the answer of a plan: equal plans have equal ones, in every process and after a restart."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS
-
-
-def _is_distributed(plan):
-    return isinstance(plan, MovingRangePlan | NearestPlan | AggregatePlan)
 
 
 def _layer_of(plan):

@@ -13,7 +13,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
 from streaming.operators.runs import distinct, expand, find
-from streaming.results import CANCELLED, EDITED, MOVED, REGISTERED
+from streaming.results import CANCELLED, EDITED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
@@ -112,7 +112,7 @@ class Scope:
 
     def reasons(self, name: np.ndarray, fate: np.ndarray) -> np.ndarray:
         """Return why an answer changed, by its number (P,) and the object's fate (P,)."""
-        reason = reasons(name, fate, self.before, self.applied)
+        reason = reasons(name, fate, self.before, self.after, self.applied)
         if self.applied.edited:
             joins = self.after.joins_with(self.applied.edited)
             reason[(reason == MOVED) & np.isin(name, self.audience.names_of(joins))] = EDITED
@@ -180,20 +180,35 @@ class Scope:
         return members.take(keeps), members.take(~keeps)
 
 
-def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, applied: Applied) -> np.ndarray:
+def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registry, applied: Applied) -> np.ndarray:
     """Return why an answer changed, by its number (P,) and the object's fate (P,); the query's own change first."""
     reason = fate.copy()
     changed = np.isin(name, applied.changed)
     here = fate == MOVED
     reason[here & changed] = EDITED
     reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
+    reason[(fate == HANDOFF) & find(after.quiet, name)[1]] = QUIET_HANDOFF
     reason[np.isin(name, applied.cancelled)] = CANCELLED
     return reason
 
 
-def measured_anew(name: np.ndarray, distance: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
-    """Tell which members have another distance than they were told with, or lost theirs to an edit: bool of (P,)."""
-    return ~np.isnan(distance) | np.isin(name, np.setdiff1d(before.measuring_ids, after.measuring_ids))
+def worth_telling(members: Answers, moved: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
+    """Tell which changes are told: what enters and leaves, and of what stays the news, unless an answer is quiet.
+
+    Parameters
+    ----------
+    members : Answers, P members
+        By the names under which they are told, with distances as measured.
+    moved : ndarray of bool, shape (P,)
+        Whose object, or partner, is another element than before.
+    before, after : Registry
+    """
+    news = moved | ~np.isnan(members.distance)
+    if before is not after:
+        # What lost its distance to an edit, and what was not told while the answer was quiet.
+        altered = [np.setdiff1d(getattr(before, name), getattr(after, name)) for name in ("measuring_ids", "quiet")]
+        news |= np.isin(members.query, np.concatenate(altered))
+    return (members.sign != STAYED) | (news & ~find(after.quiet, members.query)[1])
 
 
 def _members(key, chosen):

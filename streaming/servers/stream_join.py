@@ -29,7 +29,7 @@ from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.orders import Orders
 from streaming.servers.region import Region, Results, fates, result_rows
-from streaming.servers.scope import measured_anew, reasons
+from streaming.servers.scope import reasons, worth_telling
 from streaming.spaces import Space
 
 # Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
@@ -233,10 +233,9 @@ class _Scene:
         fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
         # What is held but not told is another region's to tell.
         fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
-        reason = reasons(both.query, fate, self.orders.before, self.orders.applied)
-        tell = (both.sign != STAYED) | self.touched[row] | self.touched[partner]
-        tell |= measured_anew(both.query, both.distance, self.orders.before, self.orders.after)
-        return replace(both, reason=reason).take(tell)
+        before, after = self.orders.before, self.orders.after
+        changes = replace(both, reason=reasons(both.query, fate, before, after, self.orders.applied))
+        return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
 
 
 def _members(meetings, objects, ids, place):

@@ -6,6 +6,7 @@ PLACE* (2007), section 4.2: participating servers aggregate before they send, th
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,18 +20,20 @@ from streaming.spaces import Space
 
 # The group of elements that lack the property by which they are grouped.
 NO_GROUP = "null"
-MEMBERS = {"query": pl.Int64, "key": pl.Int64, "value": pl.Float64, "group": pl.String}
-PARTS = {
-    "query": pl.Int64,
-    "group": pl.String,
-    "count": pl.Int64,
-    "known": pl.Int64,
-    "sum": pl.Float64,
-    "min": pl.Float64,
-    "min_key": pl.Int64,
-    "max": pl.Float64,
-    "max_key": pl.Int64,
-}
+MEMBERS = pl.Schema({"query": pl.Int64, "key": pl.Int64, "value": pl.Float64, "group": pl.String})
+PARTS = pl.Schema(
+    {
+        "query": pl.Int64,
+        "group": pl.String,
+        "count": pl.Int64,
+        "known": pl.Int64,
+        "sum": pl.Float64,
+        "min": pl.Float64,
+        "min_key": pl.Int64,
+        "max": pl.Float64,
+        "max_key": pl.Int64,
+    }
+)
 VALUES = {
     "count": pl.col("count").cast(pl.Float64),
     "sum": pl.col("sum"),

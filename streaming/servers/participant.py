@@ -10,7 +10,7 @@ theirs, to whoever assembles them.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -22,16 +22,17 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
-from streaming.results import MOVED, STAYED
+from streaming.results import MOVED
 from streaming.servers.answers import Answers
 from streaming.servers.changes import compared
 from streaming.servers.focals import Focals, shifted
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.orders import Orders
 from streaming.servers.region import Results, Turnover, Writer
-from streaming.servers.scope import reasons
+from streaming.servers.scope import reasons, worth_telling
 
 CANDIDATES = {"query": pl.Int64, "key": pl.Int64, "distance": pl.Float64}
+ARRIVED = CANDIDATES | {"moved": pl.Boolean}
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Partial:
     Parameters
     ----------
     removed, added : polars.DataFrame
-        Objects that left search regions, and that came, moved in, or are in regions that shifted: `CANDIDATES`.
+        Who moved and was in search regions, and who is now, besides all who are in regions that shifted: `CANDIDATES`
+        and `ARRIVED`.
     altered : ndarray of int64
         Aggregates whose members in this region may have changed, ascending.
     parts : polars.DataFrame
@@ -172,11 +174,9 @@ class _Scene:
         both = compared(was, now)
         known = self.turnover.known
         fate = self.turnover.fate[np.searchsorted(known.key_hash, both.key)]
-        reason = reasons(both.query, self._lost(both.query, fate), before, self.orders.applied)
-        tell = (both.sign != STAYED) | find(self.turnover.touched, both.key)[1]
-        quiet = after.distributed_ids[after.distributed.membership]
-        tell &= (both.sign != STAYED) | ~np.isin(both.query, quiet)
-        return Answers(both.key, both.query, both.partner, np.nan, both.sign, reason).take(tell)
+        reason = reasons(both.query, self._lost(both.query, fate), before, after, self.orders.applied)
+        changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
+        return changes.take(worth_telling(changes, find(self.turnover.touched, both.key)[1], before, after))
 
     def _lost(self, query, fate):
         """Return the fates of members, those whose query lost its focal object with that object's."""
@@ -191,6 +191,8 @@ class _Scene:
         before, after = self.orders.before, self.orders.after
         left = _frame(old.of_queries(self.were.queries.nearest), before.distributed_ids)
         came = _frame(new.of_queries(self.are.queries.nearest), after.distributed_ids)
+        moved = find(self.turnover.touched, came["key"].to_numpy())[1]
+        came = came.with_columns(moved=pl.Series(moved, dtype=pl.Boolean))
         return left.filter(pl.col("query").is_in(self._still.tolist())), came
 
     def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
@@ -202,7 +204,7 @@ class _Scene:
         pairs = Pairs.without_partners(mine.row, ids[mine.query])
         plans = {int(ids[query]): queries.plans[query].aggregate for query in queries.aggregates.tolist()}
         objects, cold = self.turnover.objects, self.turnover.cold
-        arrived = measured(pairs, _elements(objects, cold), objects.key_hash, plans, self.orders.after.space)
+        arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.orders.after.space)
         running = np.intersect1d(self._still, ids[queries.aggregates])
         here = members.filter(pl.col("query").is_in(running.tolist()))
         touched = pl.col("key").is_in(self.turnover.touched.tolist())
@@ -227,11 +229,12 @@ def _matched(placed, objects, cold, rows, chosen, failures):
     if not len(rows):
         return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
     some = objects if len(rows) == len(objects) else objects.take(rows)
-    pairs = placed.match(_elements(some, cold), some.key_hash, failures, chosen)
+    pairs = placed.match(elements_of(some, cold), some.key_hash, failures, chosen)
     return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
 
-def _elements(objects: Objects, cold: Cold) -> Elements:
+def elements_of(objects: Objects, cold: Cold) -> Elements:
+    """Return objects as operators look at them."""
     return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)
 
 

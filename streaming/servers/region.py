@@ -89,7 +89,7 @@ class Inbox:
 class Results:
     """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
 
-    `shared` is as in `results.Fragment`.
+    `shared` and `aggregates` are as in `results.Fragment`.
     """
 
     changes: pa.Table
@@ -97,6 +97,7 @@ class Results:
     counters: dict = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
     shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    aggregates: tuple[int, ...] = ()
 
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch, whose counters add up."""

@@ -36,9 +36,9 @@ class Engine:
                 blocks.append(Block(stream, heard_us, to_ipc(mine)))
             for letter in home_task(self.layout, partition, self.batch, blocks, control):
                 letters[letter.region].append(letter)
-        fragments = [
-            region_task(self.layout, number, self.batch, letters[number]) for number in range(self.layout.regions)
-        ]
+        fragments = []
+        for number in range(self.layout.regions):
+            fragments += region_task(self.layout, number, self.batch, letters[number])
         self.batch += 1
         return fragments
 

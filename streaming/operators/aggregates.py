@@ -6,14 +6,12 @@ PLACE* (2007), section 4.2: participating servers aggregate before they send, th
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from streaming.filters import property_text
 from streaming.operators.elements import Elements
-from streaming.operators.places import middles
 from streaming.operators.spatial_join import Pairs
 from streaming.plans import Aggregate
 from streaming.spaces import Space
@@ -85,9 +83,6 @@ def _values(rows, elements, aggregate, space):
 def _along(bounds, name, space):
     """Return the middles of boxes in a dimension, NaN where they have none."""
     axis = [dimension.name for dimension in space.dimensions].index(name)
-    if axis < 2:
-        bounded = np.isfinite(bounds[:, axis]) & np.isfinite(bounds[:, space.n + axis])
-        return np.where(bounded, middles(bounds, space)[:, axis], np.nan)
     with np.errstate(invalid="ignore"):
         middle = (bounds[:, axis] + bounds[:, space.n + axis]) / 2
     return np.where(np.isfinite(middle), middle, np.nan)

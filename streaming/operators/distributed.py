@@ -16,7 +16,7 @@ from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import AggregatePlan, MovingRangePlan, NearestPlan, RangePlan
+from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
@@ -34,8 +34,12 @@ class DistributedQueries:
     ----------
     nearest, aggregates, ranges : ndarray of int64
         The positions of queries for nearest neighbours, of aggregates, and of ranges.
+    focused : ndarray of int64
+        The positions of queries that have a focus.
     focal : ndarray of int64, shape (Q,)
         The `key_hash` of each focal object; 0 where there is none.
+    farthest : ndarray of float64, shape (Q,)
+        How far each may look for neighbours; infinite without a limit.
     """
 
     def __init__(self, plans: Sequence[DistributedPlan], space: Space) -> None:
@@ -43,12 +47,13 @@ class DistributedQueries:
         self.nearest = _positions(plans, NearestPlan)
         self.aggregates = _positions(plans, AggregatePlan)
         self.ranges = _positions(plans, MovingRangePlan)
-        looked = [plan.range if isinstance(plan, AggregatePlan) else plan for plan in plans]
+        self._looked = looked = [plan.range if isinstance(plan, AggregatePlan) else plan for plan in plans]
         self._fixed = _positions(looked, RangePlan)
         self.focused = np.setdiff1d(np.arange(len(plans)), self._fixed)
         self._fixed_plans = {query: looked[query] for query in self._fixed.tolist()}
         self._range_queries = RangeQueries(list(self._fixed_plans.values()), space)
         self.focal_ranges = FocalRanges([looked[query] for query in self.focused.tolist()], space)
+        self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
         self.focal = np.zeros(len(plans), dtype=np.int64)
         self.focal[self.focused] = self.focal_ranges.focal
         self.membership = np.array([plan.emit == "membership" for plan in plans], dtype=bool)
@@ -56,9 +61,20 @@ class DistributedQueries:
     def __len__(self) -> int:
         return len(self.plans)
 
+    def focus(self, position: int) -> Focus:
+        """Return the focus of one of `focused`."""
+        plan = self._looked[position]
+        if isinstance(plan, RangePlan):
+            raise KeyError(position)
+        return plan.focus
+
     def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedQueries":
-        """Return the queries where their focal objects are; see `FocalRanges.placed`, but `reach` is of shape (Q,)."""
-        return PlacedQueries(self, self.focal_ranges.placed(keys, bounds, reach[self.focused]))
+        """Return the queries where their focal objects are; see `FocalRanges.placed`, but `reach` is of shape (Q,).
+
+        No search region is larger than its query allows, even where an edit has just narrowed it.
+        """
+        reach = np.minimum(reach, self.farthest)[self.focused]
+        return PlacedQueries(self, self.focal_ranges.placed(keys, bounds, reach))
 
     def in_ranges(self, elements: Elements, failures: Failures, chosen: np.ndarray | None) -> Pairs:
         """Return the pairs of elements and queries whose range has a fixed box."""

@@ -89,9 +89,10 @@ class FocalRanges:
             The radii of search regions; NaN where there is none (yet), or the range is none.
         """
         position, known = find(keys, self.focal)
-        places = self.at.copy()
-        places[known] = middles(bounds[position[known]], self.space)
-        return PlacedRanges(self, places, np.where(np.isnan(self.radius), reach, self.radius))
+        middle = np.full((len(self), max(2, self.space.n)), np.nan)
+        middle[:, :2] = self.at
+        middle[known] = middles(bounds[position[known]], self.space)
+        return PlacedRanges(self, middle, np.where(np.isnan(self.radius), reach, self.radius))
 
 
 @dataclass(frozen=True)
@@ -101,15 +102,21 @@ class PlacedRanges:
     Parameters
     ----------
     ranges : FocalRanges, Q of them
-    places : ndarray of float64, shape (Q, 2)
-        NaN where the focal object is not known.
+    middle : ndarray of float64, shape (Q, max(2, n))
+        The middle of each range: in the first two dimensions NaN where the focal object is not known, in others where
+        it has no place there.
     radius : ndarray of float64, shape (Q,)
         Of circles; NaN of other ranges, and of search regions that have none, which hold nothing.
     """
 
     ranges: FocalRanges
-    places: np.ndarray
+    middle: np.ndarray
     radius: np.ndarray
+
+    @property
+    def places(self) -> np.ndarray:
+        """The places of ranges, float64 of shape (Q, 2)."""
+        return self.middle[:, :2]
 
     @functools.cached_property
     def boxes(self) -> np.ndarray:
@@ -119,8 +126,8 @@ class PlacedRanges:
         if ranges.space.geographic:
             with np.errstate(divide="ignore"):
                 margin[:, :2] /= np.stack(local_metres(self.places[:, 1]), axis=1)
-        middle = np.zeros((len(ranges), n))
-        middle[:, : min(2, n)] = self.places[:, :n]
+        middle = np.nan_to_num(self.middle[:, :n])
+        margin[:, 2:][np.isnan(self.middle[:, 2:n])] = np.inf
         boxes = np.hstack([middle - margin, middle + margin])
         circles = np.flatnonzero(ranges.kind == CIRCLE)
         plane = within_boxes(self.places[circles], self.radius[circles], ranges.space)

@@ -95,13 +95,17 @@ def _nearest(low, high):
 
 
 def middles(boxes: np.ndarray, space: Space) -> np.ndarray:
-    """Return the places (N, 2) in the middle of boxes (N, 2n); 0 in a dimension without an end, or missing."""
-    place = np.zeros((len(boxes), 2))
-    for axis in range(min(2, space.n)):
+    """Return the middles of boxes (N, 2n), float64 of shape (N, max(2, n)).
+
+    NaN in a dimension without an end, but 0 in the first two, so that each is somewhere, and in one that is missing.
+    """
+    middle = np.zeros((len(boxes), max(2, space.n)))
+    middle[:, 2:] = np.nan
+    for axis in range(space.n):
         low, high = boxes[:, axis], boxes[:, space.n + axis]
         bounded = np.isfinite(low) & np.isfinite(high)
-        place[bounded, axis] = (low[bounded] + high[bounded]) / 2
-    return place
+        middle[bounded, axis] = (low[bounded] + high[bounded]) / 2
+    return middle
 
 
 def within_boxes(places: np.ndarray, reach: np.ndarray, space: Space) -> np.ndarray:

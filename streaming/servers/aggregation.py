@@ -106,7 +106,7 @@ def step(
     whole = merged(held.filter(concerned).sort("query", "group", "region").drop("region"))
     values = _timed(pl.concat([valued(whole, groups.aggregates), _empty(whole, altered, groups)]), groups)
     gone = ~pl.col("query").is_in(running)
-    changes = _changes(state.told.filter(concerned | gone), values)
+    changes = _changes(state.told.filter(concerned | gone), values, groups.changed)
     told = pl.concat([state.told.filter(~concerned & ~gone), values])
     crossed = _crossed(state.crossed, told, groups)
     crossings = _crossings(state.crossed, crossed)
@@ -143,7 +143,8 @@ def _timed(values, groups):
     return values.with_columns(time_us=pl.Series(times)).select(list(TOLD)).cast(TOLD)
 
 
-def _changes(old, new):
+def _changes(old, new, changed):
+    """Compare values; a group of a query with another plan is told anew."""
     both = old.with_columns(was=pl.lit(True)).join(
         new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
     )
@@ -152,6 +153,7 @@ def _changes(old, new):
     names = ("count", "value", "object", "time_us")
     same = pl.all_horizontal([pl.col(name).eq_missing(pl.col(f"{name}_new")) for name in names])
     newest = {name: pl.when(now).then(pl.col(f"{name}_new")).otherwise(pl.col(name)) for name in names}
+    same &= ~pl.col("query").is_in(changed.tolist())
     return both.filter(~(was & now & same)).select("query", "group", **newest, sign=sign)
 
 

@@ -114,8 +114,8 @@ class Book:
 
     def column(self, keys: np.ndarray, name: str) -> np.ndarray:
         """Return a hot column of objects (K,)."""
-        values = np.empty((len(keys), *getattr(self.after[0].objects, name).shape[1:]), dtype=np.float64)
-        values = values if name == "bounds" else values.astype(np.int64)
+        like = getattr(self.after[0].objects, name)
+        values = np.zeros((len(keys), *like.shape[1:]), dtype=like.dtype)
         for region, at, position in self._found(keys):
             values[at] = getattr(region.objects, name)[position]
         return values
@@ -229,6 +229,8 @@ class _Scene:
             self.shifted[chosen],
             self.are.radius[chosen],
             guess,
+            self.queries.farthest[chosen],
+            sum(len(region.objects) for region in self.book.after),
             lambda positions, radius: self._search(chosen[positions], radius),
         )
         state, changes, nearby = nearest.step(self.state.neighbourhoods, self.partials, searches)
@@ -351,11 +353,10 @@ class _Scene:
         near, far = self.are.radius, following.placed(self.orders.after).radius
         steered = (near != far) & ~(np.isnan(near) & np.isnan(far))
         told = focused[heard | self.shifted[focused] | steered[focused]]
-        tables = [self._place_rows(told, following, None)]
-        lost = np.isin(self.queries.focal, list(self.tracks.lost)) & (self.queries.focal != 0)
-        if lost.any():
-            tables.append(self._place_rows(np.flatnonzero(lost), self.tracks.before, None))
-        return pa.concat_tables(tables)
+        lost = np.flatnonzero(np.isin(self.queries.focal, list(self.tracks.lost)) & (self.queries.focal != 0))
+        why = [self.tracks.lost[key] for key in self.queries.focal[lost].tolist()]
+        last = self._place_rows(lost, self.tracks.before, np.array(why, dtype=np.int8))
+        return pa.concat_tables([self._place_rows(np.setdiff1d(told, lost), following), last])
 
     @functools.cached_property
     def _heard(self):
@@ -367,26 +368,29 @@ class _Scene:
             heard[known] |= before[name].to_numpy()[position[known]] != after[name].to_numpy()[known]
         return after["key_hash"].to_numpy()[heard]
 
-    def _place_rows(self, positions, focals, reason):
-        """Return tuples that tell where some queries are, by positions; none of those that are nowhere."""
+    def _place_rows(self, positions, focals, reason=None):
+        """Return tuples that tell where some queries are, by positions; those that are nowhere lost their object."""
         placed = focals.placed(self.orders.after)
-        positions = positions[~np.isnan(placed.places[positions, 0])]
+        nowhere = np.isnan(placed.places[positions, 0])
         focal, radius = self.queries.focal[positions], placed.radius[positions]
         place, known = find(focals.keys, focal)
         n, count = self.book.space.n, len(positions)
         bounds = np.tile(self.book.space.whole(), (count, 1)).reshape(-1, 2 * n)
         for axis in range(min(2, n)):
-            bounds[:, axis] = bounds[:, n + axis] = placed.places[positions, axis]
+            at = placed.places[positions[~nowhere], axis]
+            bounds[~nowhere, axis] = bounds[~nowhere, n + axis] = at
         bounds[known] = bounds_of(focals.elements["bounds"])[place[known]]
         index = pa.array(place, mask=~known)
-        told = {name: focals.elements[name].take(index) for name in ("key", "properties", "time_us")}
+        told = {name: focals.elements[name].take(index) for name in ("properties", "time_us")}
         query = self.ids[positions]
-        why = self._reasons(query) if reason is None else np.full(count, reason, dtype=np.int8)
+        why = self._reasons(query) if reason is None else reason
+        why = np.where(nowhere, EXPIRED, why).astype(np.int8)
+        names = pa.array([self.queries.focus(position).key for position in positions.tolist()], pa.string())
         columns = {
             "query": query,
             "sign": np.full(count, PLACED, dtype=np.int8),
             "reason": why,
-            "key": told["key"].fill_null(""),
+            "key": names,
             "key_hash": focal,
             "time_us": told["time_us"].fill_null(0),
             "bounds": bounds_array(bounds),

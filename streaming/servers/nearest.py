@@ -6,6 +6,7 @@ PLACE* (2007), section 5 and table 3: the search region is larger than the answe
 holds fewer than k objects, and shrinks when it holds many more.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +24,11 @@ CHANGES: dict[str, Any] = ANSWERS | {"sign": pl.Int8, "moved": pl.Boolean}
 # A search region is left alone while it is larger than the answer by a quarter of alpha, and no larger than this times
 # what it should be: adapting one costs every participating server a look at all that is in it.
 LARGER = 1.5
-# A circle with fewer than k objects becomes larger at least by this; so many queries are looked after at once.
+# A circle with fewer than k objects becomes larger by this at least, and after so many times takes in everything.
 LEAST_GROWTH = 1.2
-AT_ONCE = 256
+MOST_GROWTHS = 8
+PAIRS_AT_ONCE = 10_000_000
+QUERIES_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,10 @@ class Searches:
         The radius of each one's search region in this batch; NaN where it has none yet.
     guess : ndarray of float64
         A radius to begin with.
+    farthest : ndarray of float64
+        How far each may look.
+    objects : int
+        How many there are in the space.
     search : callable
         Given positions of queries and radii, returns all objects that are no farther away: `CANDIDATES`.
     """
@@ -74,17 +81,14 @@ class Searches:
     shifted: np.ndarray
     reach: np.ndarray
     guess: np.ndarray
+    farthest: np.ndarray
+    objects: int
     search: Callable[[np.ndarray, np.ndarray], pl.DataFrame]
 
     @property
     def k(self) -> np.ndarray:
         """How many each asks for."""
         return np.array([plan.k for plan in self.plans], dtype=np.int64)
-
-    @property
-    def farthest(self) -> np.ndarray:
-        """How far each may look."""
-        return np.array([plan.max_distance for plan in self.plans], dtype=np.float64)
 
     @property
     def alpha(self) -> np.ndarray:
@@ -163,8 +167,9 @@ def _short(found, searches, position):
 
 def _searched(searches, short):
     """Return the candidates of queries, by positions: at least k, or all that there are as far as they may look."""
-    starts = range(0, len(short), AT_ONCE)
-    return pl.concat([frame for start in starts for frame in _widening(searches, short[start : start + AT_ONCE])])
+    step = min(QUERIES_AT_ONCE, 1 + PAIRS_AT_ONCE // max(1, searches.objects))
+    starts = range(0, len(short), step)
+    return pl.concat([frame for start in starts for frame in _widening(searches, short[start : start + step])])
 
 
 def _widening(searches, left):
@@ -172,8 +177,10 @@ def _widening(searches, left):
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
     reach[unknown] = searches.guess[unknown]
-    while len(left):
-        reach[left] = np.minimum(reach[left], farthest[left])
+    for growths in itertools.count():
+        if not len(left):
+            return
+        reach[left] = np.minimum(reach[left] if growths < MOST_GROWTHS else np.inf, farthest[left])
         found = searches.search(left, reach[left])
         count = _counts(found, searches.ids[left])[0]
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])

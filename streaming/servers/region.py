@@ -278,6 +278,8 @@ class Writer:
 
     def snapshot(self, members: Answers, objects: Objects, cold: Cold) -> pa.Table:
         """Return members of answers, all of them among `objects`, as rows of snapshots."""
+        if not len(members.key):
+            return result_schema(self.after.space).empty_table()
         return self.present(replace(members, reason=SNAPSHOT), objects, cold)
 
     def table(self, answers: Answers, objects: Objects, source: pa.Table) -> pa.Table:

@@ -6,7 +6,16 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan, LookoutError
-from streaming.plans import JoinPlan, Plan, UserFilter, parse_plan, plan_document
+from streaming.plans import (
+    AggregatePlan,
+    JoinPlan,
+    MovingRangePlan,
+    NearestPlan,
+    Plan,
+    UserFilter,
+    parse_plan,
+    plan_document,
+)
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Query, Stream
@@ -52,6 +61,7 @@ def _checked(document, stream):
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
     if isinstance(plan, JoinPlan):
         _check_partners(plan.partners, stream.space)
+    _check_focus(plan.range if isinstance(plan, AggregatePlan) else plan, stream.space)
     check_filters(plan, space)
     return plan_document(plan, space)
 
@@ -63,6 +73,14 @@ def _check_partners(partners, space):
     if not there.filter(name=partners.name).exists():
         what = f"join: in {space.name}, {partners.source}"
         raise Refused(partners.source, _must_be_one_of(what, there, partners.name))
+
+
+def _check_focus(plan, space):
+    """Raise Refused where a query follows an object of a stream that does not lie in its space."""
+    moves = isinstance(plan, MovingRangePlan | NearestPlan) and plan.focus.key
+    if moves and not space.streams.filter(name=plan.focus.stream).exists():
+        what = f"around: in {space.name}, stream"
+        raise Refused("stream", _must_be_one_of(what, space.streams, plan.focus.stream))
 
 
 def _must_be_one_of(what, there, name):

@@ -6,6 +6,7 @@ stage turns a region's letters into a fragment. Both read and write their server
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,12 @@ from streaming.engine.store import Store
 from streaming.history.writer import Turn, Writer
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
-from streaming.servers import home, region, stream_join
+from streaming.servers import assembly, home, participant, region, stream_join
+from streaming.servers.focals import newly_followed
+from streaming.servers.orders import Orders
+from streaming.servers.participant import Tracks
 
-TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes")
+TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes", "focals")
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Letter:
     region : int
     head : bytes
         JSON: control entries and counters.
-    arrivals, departures, passing, copies, farewells, echoes : bytes
+    arrivals, departures, passing, copies, farewells, echoes, focals : bytes
         The tables of `home.Outbox` for this region, as Arrow IPC; empty where they have no rows.
     """
 
@@ -76,6 +80,7 @@ class Letter:
     copies: bytes = b""
     farewells: bytes = b""
     echoes: bytes = b""
+    focals: bytes = b""
 
 
 def home_task(
@@ -116,8 +121,11 @@ def home_task(
     ]
 
 
-def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Letter]) -> Fragment:
-    """Run a regional server on the letters of all home tasks; return what it says of the batch."""
+def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Letter]) -> list[Fragment]:
+    """Run a regional server on the letters of all home tasks; return what it says of the batch.
+
+    Whichever region ends last runs the assembler of distributed queries, too, if there are any.
+    """
     store = layout.store
     heads = [orjson.loads(letter.head) for letter in letters]
     control = [entry for head in heads for entry in head["control"]]
@@ -125,23 +133,29 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     after, applied = store.applied(batch, control)
     tables = {name: _opened(letters, name, store.space) for name in TABLES}
     inbox = region.Inbox(*(tables[field.name] for field in fields(region.Inbox)))
-    state, results = region.step(store.region(number, batch), inbox, before, after, applied)
+    was = store.region(number, batch)
+    orders = Orders(before, after, applied, max(was.now_us, applied.now_us))
+    turnover = region.Turnover.of(was, inbox, orders)
+    state, results = region.step(turnover, inbox.passing, orders)
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
     layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
-    store.save_region(number, batch, state)
     if before.reach or after.reach:
-        orders = stream_join.Orders(before, after, applied, state.now_us)
         results = results.plus(_stream_joins(layout, number, batch, tables, orders))
+    distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
+    if distributed:
+        results = results.plus(_participate(layout, number, batch, turnover, orders, tables["focals"]))
+    # The others take this for the end of the region's work.
+    store.save_region(number, batch, state)
     if number == 0 and after is not before:
         store.save_registry(batch, after)
     counters = dict(results.counters)
     for name in ("elements", "stale"):
         counters[name] = sum(head.get(name, 0) for head in heads)
-    return Fragment(
+    fragment = Fragment(
         turn.epoch,
         batch,
         number,
-        layout.regions,
+        layout.regions + distributed,
         results.changes,
         results.snapshots,
         applied.snapshots,
@@ -151,6 +165,9 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         _failures(results.failures, after),
         results.shared,
     )
+    if distributed and store.ended(batch, layout.regions):
+        return [fragment, _assemble(layout, batch, orders, tables["focals"])]
+    return [fragment]
 
 
 def _failures(errors, registry):
@@ -165,11 +182,50 @@ def _stream_joins(layout, number, batch, tables, orders):
     """Run a region's joins with streams; return what they say."""
     store, place, reach = layout.store, stream_join.Place(number, layout.partitioner), orders.after.reach
     inbox = stream_join.Inbox.of(tables, reach)
-    if orders.grown:
+    if reach.exceeds(orders.before.reach):
         inbox = replace(inbox, found=place.found(store.regions(batch, layout.regions), reach))
     state, results = stream_join.step(store.stream_joins(number, batch), inbox, orders, place)
     store.save_stream_joins(number, batch, state)
     return results
+
+
+def _participate(layout, number, batch, turnover, orders, heard):
+    """Run a region's part of distributed queries; return what it says by itself."""
+    store = layout.store
+    tracks = _tracks(layout, batch, orders, heard)
+    members, results, partial = participant.step(turnover, orders, tracks, store.members(number, batch))
+    store.save_partial(number, batch, members, partial)
+    return results
+
+
+def _assemble(layout, batch, orders, heard):
+    """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch."""
+    store, regions = layout.store, layout.regions
+    tracks = _tracks(layout, batch, orders, heard)
+    partials = [store.partial(number, batch) for number in range(regions)]
+    book = assembly.Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
+    state, results, sent = assembly.step(store.assembly(batch), partials, orders, tracks, book)
+    store.save_assembly(batch, state)
+    return Fragment(
+        store.epoch(),
+        batch,
+        regions,
+        regions + 1,
+        results.changes,
+        results.snapshots,
+        orders.applied.snapshots,
+        counters=results.counters,
+        sent=sent,
+        aggregates=results.aggregates,
+    )
+
+
+def _tracks(layout, batch, orders, heard):
+    """Return where focal objects are, which every region and the assembler find out alike."""
+    state = layout.store.assembly(batch)
+    found = newly_followed(orders, layout.store.regions(batch, layout.regions))
+    elements, lost = state.following.followed(found, heard, orders)
+    return Tracks(state.focals, replace(state.following, elements=elements), lost)
 
 
 def _tracked(blocks, space):

@@ -90,7 +90,7 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
         layout = layout_here()
         log = Log(client_of(url), name, partitions)
         for number in sorted(letters):
-            log.publish([region_task(layout, number, batch_number(), letters[number])])
+            log.publish(region_task(layout, number, batch_number(), letters[number]))
         yield pa.RecordBatch.from_arrays([pa.array([len(letters)])], ["regions"])
 
     return run

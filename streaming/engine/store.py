@@ -14,16 +14,23 @@ from typing import Any
 
 import numpy as np
 import orjson
+import polars as pl
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.history.snapshots import snapshots
 from streaming.layers.store import LayerStore
+from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
 from streaming.plans.queries import STORED_PREFIX
+from streaming.servers.aggregation import Aggregation
+from streaming.servers.assembly import Assembly
+from streaming.servers.focals import Focals
 from streaming.servers.home import COLUMNS, Home
+from streaming.servers.nearest import Neighbourhoods
 from streaming.servers.objects import Cold, Objects, Segment
+from streaming.servers.participant import Partial
 from streaming.servers.region import Region
 from streaming.servers.registry import Applied, Registry
 from streaming.spaces import Space
@@ -81,7 +88,7 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
-        for folder in ("registry", "home", "region", "stream_join"):
+        for folder in ("registry", "home", "region", "stream_join", "participant", "partial"):
             (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:
@@ -195,6 +202,36 @@ class Store:
         """Write the state of a region's joins with streams as `batch` left it."""
         self._save_region(f"stream_join/{number}", batch, self.stream_joins(number, batch), state)
 
+    def members(self, number: int, batch: int) -> pl.DataFrame:
+        """Return the members of aggregates in a region before `batch`; they are kept while a query is distributed."""
+        if not len(self.registry(batch).distributed_ids):
+            return pl.DataFrame(schema=MEMBERS)
+        return self._load(f"participant/{number}", batch, lambda: pl.DataFrame(schema=MEMBERS), _read_members)
+
+    def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
+        """Write what a participating server keeps of `batch`, and what it sends to the assembler."""
+        frames = (partial.removed, partial.added, partial.parts, pl.DataFrame({"altered": partial.altered}))
+        self._save(f"partial/{number}", batch, partial, map(pl.DataFrame.to_arrow, frames))
+        self._save(f"participant/{number}", batch, members, [members.to_arrow()])
+
+    def partial(self, number: int, batch: int) -> Partial:
+        """Return what a participating server sent to the assembler in `batch`."""
+        return self._read(f"partial/{number}", batch + 1, lambda: None, _read_partial)
+
+    def ended(self, batch: int, regions: int) -> bool:
+        """Tell whether all regional servers have written their state of `batch`."""
+        return all((self.root / "region" / str(number) / f"{batch}.arrow").exists() for number in range(regions))
+
+    def assembly(self, batch: int) -> Assembly:
+        """Return the state of the assembler before `batch`; it is kept while a query is distributed."""
+        if not len(self.registry(batch).distributed_ids):
+            return Assembly.none(self.space)
+        return self._read("assembly", batch, lambda: Assembly.none(self.space), _read_assembly)
+
+    def save_assembly(self, batch: int, state: Assembly) -> None:
+        """Write the state of the assembler as `batch` left it."""
+        self._save("assembly", batch, state, _assembly_tables(state))
+
     def _save_region(self, name, batch, before, region):
         folder = self.root / name
         folder.mkdir(exist_ok=True)
@@ -291,3 +328,32 @@ def _read_region(path):
         *(_array(pairs[name]) for name in PAIR_COLUMNS),
         head["now_us"],
     )
+
+
+def _frame(table):
+    """Return a table that was written as a data frame."""
+    return pl.DataFrame(pl.from_arrow(table))
+
+
+def _read_members(path):
+    (table,) = read_tables(path)
+    return _frame(table)
+
+
+def _read_partial(path):
+    removed, added, parts, altered = map(_frame, read_tables(path))
+    return Partial(removed, added, altered["altered"].to_numpy(), parts)
+
+
+def _assembly_tables(state):
+    near, groups = state.neighbourhoods, state.aggregation
+    frames = (near.candidates, near.answers, groups.parts, groups.told, groups.crossed)
+    regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
+    return [state.focals.elements, *regions, *map(pl.DataFrame.to_arrow, frames)]
+
+
+def _read_assembly(path):
+    elements, *regions = (tables := read_tables(path))[:3]
+    seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
+    candidates, answers, *groups = map(_frame, tables[3:])
+    return Assembly(seen, following, Neighbourhoods(candidates, answers), Aggregation(*groups))

@@ -107,6 +107,20 @@ def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:
     return boxes[:, [0, 1, space.n, space.n + 1]]
 
 
+def with_turns(numbers: np.ndarray, plane: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbered boxes of the plane (N, 4); those that cross an end of a circle once more, a turn away."""
+    for axis, dimension in enumerate(space.dimensions[:2]):
+        if dimension.wraps:
+            low, high = plane[:, axis], plane[:, 2 + axis]
+            finite = np.isfinite(low) & np.isfinite(high)
+            over, under = np.flatnonzero(finite & (high >= dimension.hi)), np.flatnonzero(finite & (low < dimension.lo))
+            turn = np.zeros(4)
+            turn[[axis, 2 + axis]] = dimension.extent
+            numbers = np.r_[numbers, numbers[over], numbers[under]]
+            plane = np.vstack([plane, plane[over] - turn, plane[under] + turn])
+    return numbers, plane
+
+
 def turns(space: Space) -> np.ndarray:
     """Return the moves in the plane, float64 of shape (T, 2), after which what wraps may meet; none comes first."""
     whole = [(0.0, axis.extent, -axis.extent) if axis.wraps else (0.0,) for axis in space.dimensions[:2]]

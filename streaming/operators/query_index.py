@@ -8,10 +8,14 @@ D. V. Kalashnikov, S. Prabhakar, S. E. Hambrusch, "Main Memory Evaluation of Mon
 Distributed and Parallel Databases 15, 2004: a grid over the queries beats other indices for in-memory evaluation.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import shapely
 
+from streaming.operators.boxes import with_turns
 from streaming.operators.runs import expand
+from streaming.spaces import Space
 
 # Lines of the grid in one axis at the most, and the entries that all cells may have together.
 MAX_LINES = 512
@@ -53,6 +57,30 @@ class QueryIndex:
         self._entry = box[np.argsort(cell, kind="stable")]
         self._count = np.bincount(cell, minlength=(len(self._x) + 1) * self._columns)
         self._start = np.cumsum(self._count) - self._count
+
+    def at(
+        self, bounds: np.ndarray, space: Space, grown: Callable[[np.ndarray, Space], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return pairs (row, query) that hold every query one of whose boxes meets a given one; some more, too.
+
+        Parameters
+        ----------
+        bounds : ndarray of float64, shape (N, 2n)
+        space : Space
+        grown : callable
+            Returns the boxes of the plane (K, 4) that stand for boxes (K, 2n) that are no points.
+        """
+        n, y = space.n, min(1, space.n - 1)
+        point = (bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y])
+        at = np.flatnonzero(point)
+        row, query = self.at_points(bounds[at, 0], bounds[at, y] if n > 1 else np.zeros(len(at)))
+        row = at[row]
+        if len(at) < len(bounds):
+            at = np.flatnonzero(~point)
+            turned, plane = with_turns(at, grown(bounds[at], space), space)
+            box_row, box_query = self.at_boxes(plane)
+            row, query = np.r_[row, turned[box_row]], np.r_[query, box_query]
+        return row, query
 
     def at_points(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return pairs (row, query) that hold every query one of whose boxes contains the point; some more, too.

@@ -10,15 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from streaming.elements import stream_number
-from streaming.filters import parse_filter, passes
-from streaming.operators.boxes import enlarged, in_plane, intersects
+from streaming.operators.boxes import enlarged, in_plane, intersects, with_turns
+from streaming.operators.conditions import Conditions, numbered
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
-from streaming.plans import BoxFilter, KeyFilter, RangePlan
+from streaming.plans import RangePlan
 from streaming.spaces import Space
-from streaming.udf import Judged, evaluate_element
 
 
 class RangeQueries:
@@ -35,9 +34,8 @@ class RangeQueries:
         self.area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
         self.compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
         self.outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
-        self._transforms, self._transform = _distinct([plan.transform for plan in plans])
-        conditions, self._condition = _distinct([(plan.where, plan.filters) for plan in plans])
-        self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
+        self._transforms, self._transform = numbered([plan.transform for plan in plans])
+        self._conditions = Conditions(plans, space)
         self._factor = max(map(_factor, self._transforms), default=1.0)
         # Where area and compare are one box and nothing is transformed, one comparison answers both.
         self._twofold = self.outside | (self.area != self.compare).any(1)
@@ -71,31 +69,22 @@ class RangeQueries:
             if len(rows):
                 found.append(self._of_stream(index, rows, elements.bounds))
         row, query = _ordered(np.hstack(found), len(self.area))
-        return self._filtered(row, query, elements, failures or Failures())
+        keep = self._conditions.passing(row, query, elements, failures or Failures())
+        return row[keep], query[keep]
 
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
-        n, y = self.space.n, min(1, self.space.n - 1)
-        point = ((bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y]))[rows]
-        at = np.flatnonzero(point)
-        row, query = index.at_points(bounds[rows[at], 0], bounds[rows[at], y] if n > 1 else np.zeros(len(at)))
-        row = at[row]
-        if len(at) < len(rows):
-            at = np.flatnonzero(~point)
-            box_row, box_query = self._at_boxes(index, bounds[rows[at]])
-            row, query = np.r_[row, at[box_row]], np.r_[query, box_query]
+        row, query = index.at(bounds[rows], self.space, self._grown)
         row = rows[row]
         keep = self._satisfies(bounds, row, query)
         return np.stack([row[keep], query[keep]])
 
-    def _at_boxes(self, index, bounds):
-        """Return candidates of boxes, which a factor may have enlarged and which may cross the end of a circle."""
-        bounds = enlarged(bounds, "enlarge_factor", self._factor, self.space)
+    def _grown(self, bounds, space):
+        """Return boxes of the plane as large as any query's transformation may make them."""
+        bounds = enlarged(bounds, "enlarge_factor", self._factor, space)
         if self._metres:
-            bounds = enlarged(bounds, "enlarge_m", self._metres, self.space)
-        turned, plane = _with_turns(np.arange(len(bounds)), in_plane(bounds, self.space), self.space)
-        row, query = index.at_boxes(plane)
-        return turned[row], query
+            bounds = enlarged(bounds, "enlarge_m", self._metres, space)
+        return in_plane(bounds, space)
 
     def _satisfies(self, bounds, row, query):
         """Evaluate area, transformation, query box and report for candidate pairs."""
@@ -109,48 +98,6 @@ class RangeQueries:
             inside = intersects(boxes, np.arange(len(pair)), self.compare, query[pair], self.space)
             keep[pair] = inside != self.outside[query[pair]]
         return keep
-
-    def _filtered(self, row, query, elements, failures):
-        """Drop the pairs whose element does not pass the query's filters; each distinct filter sees an element once."""
-        keep = np.ones(len(row), dtype=bool)
-        for number in np.unique(self._condition[query]):
-            where, filters = self._conditions[number]
-            if where is not None or filters:
-                pair = np.flatnonzero(self._condition[query] == number)
-                rows, place = np.unique(row[pair], return_inverse=True)
-                passing, failed = _passing(elements, rows, where, filters, self.space)
-                keep[pair] = passing[place]
-                for error, judged in failed:
-                    failures.note(query[pair[judged[place]]], error)
-        return row[keep], query[keep]
-
-
-def _passing(elements, rows, where, filters, space):
-    """Tell which elements at `rows` pass a filter over properties and others besides; and what failed on which."""
-    keep, failed = np.ones(len(rows), dtype=bool), []
-    if where is not None:
-        keep &= passes(where, elements.cold(rows)["properties"])
-    for entry in filters:
-        left = np.flatnonzero(keep)
-        judged = _judged(elements, rows[left], entry, space)
-        if judged.error is not None:
-            failed.append((judged.error, keep.copy()))
-        keep[left] = judged.passes
-    return keep, failed
-
-
-def _judged(elements, rows, entry, space):
-    if isinstance(entry, BoxFilter):
-        return Judged(intersects(elements.bounds, rows, np.array([entry.box]), np.zeros_like(rows), space), None)
-    if isinstance(entry, KeyFilter):
-        return Judged(elements.cold(rows)["key"].to_numpy() == entry.key, None)
-    return evaluate_element(entry.udf, elements.batch(rows), entry.argument)
-
-
-def _distinct(values):
-    """Return the distinct values and, for each value, its number among them (int64)."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return list(numbers), np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 def _factor(transform):
@@ -171,20 +118,6 @@ def _reach(area, compare, outside, margins, space):
             grown[[query]] = enlarged(grown[[query]], "enlarge_m", 2 * metres, space)
     narrower = ~outside & ~_leaves_circle(grown, space) & (_plane(grown, space) < _plane(area, space))
     return np.where(narrower[:, None], grown, area)
-
-
-def _with_turns(numbers, plane, space):
-    """Return numbered boxes of the plane, those that cross an end of a circle once more, a turn back or forth."""
-    for axis, dimension in enumerate(space.dimensions[:2]):
-        if dimension.wraps:
-            low, high = plane[:, axis], plane[:, 2 + axis]
-            finite = np.isfinite(low) & np.isfinite(high)
-            over, under = np.flatnonzero(finite & (high >= dimension.hi)), np.flatnonzero(finite & (low < dimension.lo))
-            turn = np.zeros(4)
-            turn[[axis, 2 + axis]] = dimension.extent
-            numbers = np.r_[numbers, numbers[over], numbers[under]]
-            plane = np.vstack([plane, plane[over] - turn, plane[under] + turn])
-    return numbers, plane
 
 
 def _plane(boxes, space):
@@ -216,7 +149,7 @@ def _margins(transform):
 
 def _index(queries, reach, space):
     """Index the queries' reach in the plane of the first two dimensions, once more a turn away where a box wraps."""
-    queries, boxes = _with_turns(queries, in_plane(reach[queries], space), space)
+    queries, boxes = with_turns(queries, in_plane(reach[queries], space), space)
     return QueryIndex(boxes, queries)
 
 

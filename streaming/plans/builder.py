@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streaming.errors import InvalidPlan
+from streaming.plans.around import FOCUS_KEYS, SHAPES
 from streaming.plans.documents import parse_plan, plan_document
 from streaming.plans.moving import Plan
 from streaming.spaces import EARTH, Space
@@ -27,7 +28,8 @@ class QueryPlanBuilder:
     Parameters
     ----------
     document : mapping
-        As for `parse_plan`, but a range query may still lack its boxes; `create_query_on` and `from_document` make one.
+        As for `parse_plan`, but a range query may still lack its boxes, and `around` its focus or its shape;
+        `create_query_on` and `from_document` make one.
     space : Space
 
     Examples
@@ -39,8 +41,7 @@ class QueryPlanBuilder:
 
     def __init__(self, document: Mapping[str, Any], space: Space = EARTH) -> None:
         self._document, self._space = copy.deepcopy(dict(document)), space
-        boxes = {"compare": _anywhere(space)} if self._lacks_boxes() else {}
-        parse_plan(self._document | boxes, space)
+        parse_plan(self._completed(), space)
 
     @classmethod
     def create_query_on(cls, stream: str, space: Space = EARTH) -> "QueryPlanBuilder":
@@ -100,8 +101,62 @@ class QueryPlanBuilder:
         distance : float
             Of the predicate ``dwithin``.
         """
-        given = {"layer": layer, "stream": stream, "stored": stored, "predicate": predicate, "distance": distance}
-        return self._with(kind="join", join={name: value for name, value in given.items() if value is not None})
+        named = _known(layer=layer, stream=stream, stored=stored, distance=distance)
+        return self._with(kind="join", join=named | {"predicate": predicate})
+
+    def follow(self, key: str, stream: str | None = None) -> "QueryPlanBuilder":
+        """Let the query lie about a focal object, of the query's own stream where none is named, and move with it."""
+        return self._about(FOCUS_KEYS, {"key": key} | _known(stream=stream))
+
+    def around_place(self, at: Sequence[float]) -> "QueryPlanBuilder":
+        """Let the query lie about a fixed place."""
+        return self._about(FOCUS_KEYS, {"at": list(at)})
+
+    def within_radius(self, radius: float) -> "QueryPlanBuilder":
+        """Let the range be a circle about the focus."""
+        return self._about(SHAPES, {"radius": radius})
+
+    def within_half_widths(self, *half_widths: float | None) -> "QueryPlanBuilder":
+        """Let the range be a box about the focus: half its extent in each dimension, None where it is unbounded."""
+        return self._about(SHAPES, {"half_widths": list(half_widths)})
+
+    def within_polygon(self, polygon: Sequence[Sequence[float]]) -> "QueryPlanBuilder":
+        """Let the range be a polygon about the focus, with vertices as offsets from it."""
+        return self._about(SHAPES, {"polygon": [list(vertex) for vertex in polygon]})
+
+    def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
+        """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`."""
+        return self._with(kind="knn", k=k, **_known(max_distance=max_distance, alpha=alpha))
+
+    def aggregate(
+        self,
+        function: str,
+        *,
+        property: str | None = None,
+        dimension: str | None = None,
+        group_by: str | None = None,
+    ) -> "QueryPlanBuilder":
+        """Report a value of all elements of the range query's answer, or one of each group of them.
+
+        Parameters
+        ----------
+        function : {"count", "min", "max", "sum", "avg"}
+        property, dimension : str
+            Over what; one of them for all functions but ``count``.
+        group_by : str
+            A property.
+        """
+        return self._with(
+            aggregate={"function": function} | _known(property=property, dimension=dimension, group_by=group_by)
+        )
+
+    def raise_when_above(self, value: float, for_s: float = 0.0) -> "QueryPlanBuilder":
+        """Report when the aggregate exceeds a value, and has for some seconds."""
+        return self._raise({"above": value, "for_s": for_s})
+
+    def raise_when_below(self, value: float, for_s: float = 0.0) -> "QueryPlanBuilder":
+        """Report when the aggregate falls short of a value, and has for some seconds."""
+        return self._raise({"below": value, "for_s": for_s})
 
     def filter_stream_by_key(self, key: str) -> "QueryPlanBuilder":
         """Let the elements of one key pass."""
@@ -143,6 +198,10 @@ class QueryPlanBuilder:
         """Keep the answer, and report each change of it, as without this call."""
         return self._with(emit="changes")
 
+    def emit_membership(self) -> "QueryPlanBuilder":
+        """Keep the answer, and report what enters and leaves it alone."""
+        return self._with(emit="membership")
+
     def emit_all(self) -> "QueryPlanBuilder":
         """Report every match as it comes, and keep nothing."""
         return self._with(emit="all")
@@ -153,7 +212,7 @@ class QueryPlanBuilder:
         Raises
         ------
         InvalidPlan
-            When it is a range query without any box.
+            When it is a range query without any box, or lacks the focus or the shape of `around`.
         """
         return parse_plan(self._document, self._space)
 
@@ -161,14 +220,35 @@ class QueryPlanBuilder:
         """Return the finished plan as JSON text, as the websocket takes it."""
         return json.dumps(plan_document(self.build(), self._space))
 
-    def _lacks_boxes(self):
-        return self._document.get("kind") != "join" and not {"area", "compare"} & set(self._document)
+    def _completed(self):
+        """Return the document with whatever a later call may still add."""
+        document, kind = self._document, self._document.get("kind", "range")
+        around = document.get("around")
+        if kind == "range" and around is None:
+            return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
+        if kind == "join":
+            return document
+        missing = {} if _has(around, ("key", "at")) else {"key": "any"}
+        if kind == "range" and not _has(around, SHAPES):
+            missing["radius"] = 1.0
+        return document | {"around": missing | (around or {})}
 
     def _with(self, **changes):
         return QueryPlanBuilder(self._document | changes, self._space)
 
     def _and(self, name, entry):
         return self._with(**{name: [*self._document.get(name, []), entry]})
+
+    def _about(self, replaced, named):
+        """Say something of `around` in the place of what was said of it before."""
+        kept = {name: value for name, value in self._document.get("around", {}).items() if name not in replaced}
+        return self._with(around=kept | named)
+
+    def _raise(self, threshold):
+        if "aggregate" not in self._document:
+            raise InvalidPlan("thresholds come after aggregate; got a plan without it")
+        aggregate = self._document["aggregate"]
+        return self._with(aggregate=aggregate | {"thresholds": [*aggregate.get("thresholds", []), threshold]})
 
     def _and_partners(self, name, entry):
         partners = self._partners()
@@ -184,7 +264,9 @@ def _box(lo, hi):
     return {"lo": lo, "hi": hi}
 
 
-def _anywhere(space):
-    """Return some box, for the checks of a range query that has none yet."""
-    first = space.dimensions[0]
-    return _box([first.lo], [first.lo])
+def _known(**named):
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _has(around, names):
+    return around is not None and any(around.get(name) is not None for name in names)

@@ -152,8 +152,10 @@ class Threshold:
 
     Parameters
     ----------
-    above, below : float or None
-        One of them: the value must exceed it, or fall short of it.
+    above : float or None
+        The value must exceed it; this or `below`.
+    below : float or None
+        The value must fall short of it.
     for_s : float
         For how many seconds without a break before it counts as crossed.
     """

@@ -7,10 +7,30 @@ JSON Schema, draft 2020-12: https://json-schema.org/draft/2020-12/json-schema-co
 
 import inspect
 import json
+import math
 import re
 from dataclasses import MISSING, fields
 from typing import Any, get_type_hints
 
+from streaming.plans.around import (
+    FUNCTIONS,
+    MAX_FOR_S,
+    MAX_THRESHOLDS,
+    MAX_VERTICES,
+    SHAPES,
+)
+from streaming.plans.documents import MAX_ALPHA, MAX_K
+from streaming.plans.moving import (
+    Aggregate,
+    Carried,
+    Circle,
+    Focus,
+    MovingRangePlan,
+    NearestPlan,
+    Rectangle,
+    Shape,
+    Threshold,
+)
 from streaming.plans.parts import (
     ENLARGEMENTS,
     MAX_ARGUMENT_CHARACTERS,
@@ -25,18 +45,24 @@ from streaming.plans.parts import (
     UserFilter,
 )
 from streaming.plans.queries import EMITS, PREDICATES, REPORTS, SOURCES, JoinPlan, Partners, RangePlan
+from streaming.spaces import MAX_DIMENSIONS
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 _DEFINITIONS = {
     "range": RangePlan,
+    "moving_range": MovingRangePlan,
+    "knn": NearestPlan,
     "join": JoinPlan,
+    "aggregate": Aggregate,
+    "threshold": Threshold,
     "partners": Partners,
     "key_filter": KeyFilter,
     "box_filter": BoxFilter,
     "user_filter": UserFilter,
 }
-_CHOICES = {"report": REPORTS, "emit": EMITS, "predicate": PREDICATES}
+_CHOICES = {"report": REPORTS, "emit": EMITS, "predicate": PREDICATES, "function": FUNCTIONS}
+_KEPT = EMITS[:2]
 _MAX_CHARACTERS = {"where": MAX_WHERE_CHARACTERS, "argument": MAX_ARGUMENT_CHARACTERS}
 # Of a plan's boxes; null is as good as a missing one, but one of a range query's must be there.
 _BOXES = ("area", "compare")
@@ -58,7 +84,12 @@ def plan_schema() -> dict[str, Any]:
     """
     definitions = {name: _object(cls) for name, cls in _DEFINITIONS.items()}
     definitions |= {"enlargement": _enlargement(), "box": _box()}
+    definitions |= {"focus": _focus(), "around": _around()}
     _complete_range(definitions["range"])
+    _complete_moving(definitions["moving_range"])
+    _complete_nearest(definitions["knn"])
+    _complete_aggregate(definitions["aggregate"])
+    _complete_threshold(definitions["threshold"])
     _complete_join(definitions["join"])
     _complete_partners(definitions["partners"])
     return {
@@ -66,11 +97,23 @@ def plan_schema() -> dict[str, Any]:
         "title": "Query plan of Lookout",
         "description": "A continuous query. See docs/plans.md.",
         "type": "object",
-        "if": {"properties": {"kind": {"const": "join"}}, "required": ["kind"]},
-        "then": {"$ref": "#/$defs/join"},
-        "else": {"$ref": "#/$defs/range"},
+        "if": _of_kind("join"),
+        "then": _ref("join"),
+        "else": {
+            "if": _of_kind("knn"),
+            "then": _ref("knn"),
+            "else": {"if": _given("around", "object"), "then": _ref("moving_range"), "else": _ref("range")},
+        },
         "$defs": definitions,
     }
+
+
+def _of_kind(kind):
+    return {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
+
+
+def _ref(name):
+    return {"$ref": f"#/$defs/{name}"}
 
 
 def _object(cls) -> dict[str, Any]:
@@ -80,7 +123,7 @@ def _object(cls) -> dict[str, Any]:
     for name in words.keys() & properties.keys():
         properties[name]["description"] = words[name]
     return {
-        "description": inspect.cleandoc(cls.__doc__).splitlines()[0],
+        "description": _summary(cls),
         "type": "object",
         "properties": properties,
         "required": [field.name for field in fields(cls) if field.default is MISSING],
@@ -95,10 +138,13 @@ def _property(field, kind):
     schema = dict(_TYPES[kind])
     if field.name in _CHOICES:
         schema = {"enum": list(_CHOICES[field.name])}
+    schema |= _NUMBERS.get(field.name, {})
     if field.name in _MAX_CHARACTERS:
         schema["maxLength"] = _MAX_CHARACTERS[field.name]
     if field.default is MISSING:
         return schema | ({"minLength": 1} if kind is str else {})
+    if field.default in (None, math.inf):
+        return schema
     return schema | {"default": list(field.default) if isinstance(field.default, tuple) else field.default}
 
 
@@ -107,15 +153,31 @@ def _list(limit, *definitions):
     return {"type": "array", "maxItems": limit, "items": items[0] if len(items) == 1 else {"oneOf": items}}
 
 
+_NUMBERS: dict[str, dict[str, Any]] = {
+    "k": {"minimum": 1, "maximum": MAX_K},
+    "alpha": {"maximum": MAX_ALPHA},
+    "for_s": {"maximum": MAX_FOR_S},
+}
+_ABOVE_0 = {"exclusiveMinimum": 0}
+
 _TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
+    int: {"type": "integer"},
     float: {"type": "number", "minimum": 0},
+    float | None: {"type": ["number", "null"]},
+    Focus: {"$ref": "#/$defs/focus"},
+    Shape: {},
+    tuple[Threshold, ...]: _list(MAX_THRESHOLDS, "threshold"),
     Box: {"$ref": "#/$defs/box"},
     Partners: {"$ref": "#/$defs/partners"},
     tuple[Enlargement, ...]: _list(MAX_TRANSFORMS, "enlargement"),
     tuple[Filter, ...]: _list(MAX_FILTERS, "key_filter", "box_filter", "user_filter"),
     tuple[UserFilter, ...]: _list(MAX_FILTERS, "user_filter"),
 }
+
+
+def _summary(cls) -> str:
+    return inspect.cleandoc(cls.__doc__).splitlines()[0]
 
 
 def _descriptions(cls) -> dict[str, str]:
@@ -150,11 +212,102 @@ def _box() -> dict[str, Any]:
     }
 
 
+def _focus() -> dict[str, Any]:
+    """Return the schema of where a query is: the key of an object, or a place."""
+    words = _descriptions(Focus)
+    text = {"type": ["string", "null"], "minLength": 1}
+    place = {"type": ["array", "null"], "minItems": 1, "maxItems": 2, "items": {"type": "number"}}
+    schemas = {"stream": text, "key": text, "at": place}
+    return {
+        "description": _summary(Focus),
+        "type": "object",
+        "properties": {name: schema | {"description": words[name]} for name, schema in schemas.items()},
+        "oneOf": [_given("key", "string"), {"allOf": [_given("at", "array"), _null("stream")]}],
+        "additionalProperties": False,
+    }
+
+
+def _around() -> dict[str, Any]:
+    """Return the schema of a moving range's focus and shape."""
+    schema, width = _focus(), {"type": ["number", "null"], **_ABOVE_0}
+    vertex = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
+    polygon = {"type": ["array", "null"], "minItems": 3, "maxItems": MAX_VERTICES, "items": vertex}
+    widths = {"type": ["array", "null"], "maxItems": MAX_DIMENSIONS, "items": width, "contains": {"type": "number"}}
+    shapes = {
+        "radius": width | _described(Circle, "radius"),
+        "half_widths": widths | _described(Rectangle, "half_widths"),
+        "polygon": polygon | _described(Carried, "polygon"),
+    }
+    schema["description"] = "Where a range is that moves, and its shape."
+    schema["properties"] |= shapes
+    focus, kinds = schema.pop("oneOf"), ("number", "array", "array")
+    shape = [_given(name, kind) for name, kind in zip(SHAPES, kinds, strict=True)]
+    return schema | {"allOf": [{"oneOf": focus}, {"oneOf": shape}]}
+
+
+def _described(cls, name):
+    return {"description": _descriptions(cls)[name]}
+
+
+def _null(name):
+    return {"properties": {name: {"type": "null"}}}
+
+
 def _complete_range(schema):
-    """Let one of a range query's two boxes be missing."""
+    """Let one of a range query's two boxes be missing, and let it have an aggregate, with which an answer is kept."""
     _may_be_null(schema, _BOXES)
     schema["required"] = ["stream"]
     schema["anyOf"] = [_given(name, "object") for name in _BOXES]
+    schema["properties"] |= {"aggregate": _aggregated(), "around": {"type": "null", "description": "None."}}
+    schema |= {"if": _given("aggregate", "object"), "then": {"properties": {"emit": {"enum": list(_KEPT)}}}}
+
+
+def _aggregated():
+    return {"anyOf": [_ref("aggregate"), {"type": "null"}], "description": _summary(Aggregate)}
+
+
+def _complete_moving(schema):
+    """Call a focus and a shape around."""
+    properties = schema["properties"]
+    focus = properties.pop("focus")
+    del properties["shape"]
+    _complete_kept(schema)
+    around = {"$ref": "#/$defs/around", "description": focus["description"]}
+    schema["properties"] = {"stream": properties.pop("stream"), "around": around} | properties
+    schema["properties"]["aggregate"] = _aggregated()
+    schema["required"] = ["stream", "around"]
+
+
+def _complete_nearest(schema):
+    """Call a focus around, and let the limit of the distance be null."""
+    properties = schema["properties"]
+    around = {"around": properties.pop("focus")}
+    _complete_kept(schema)
+    limit = properties.pop("max_distance")
+    del limit["minimum"]
+    schema["properties"] = around | properties | {"max_distance": limit | {"type": ["number", "null"], **_ABOVE_0}}
+    schema["required"] = ["stream", "kind", "k", "around"]
+
+
+def _complete_kept(schema):
+    """Let a plan keep its answer, and its area be missing."""
+    _may_be_null(schema, ["area"])
+    schema["properties"]["emit"]["enum"] = list(_KEPT)
+
+
+def _complete_aggregate(schema):
+    """Let all functions but one need something over which they are computed."""
+    for name in ("property", "dimension", "group_by"):
+        schema["properties"][name] |= {"type": ["string", "null"], "minLength": 1}
+        del schema["properties"][name]["default"]
+    count = {"properties": {"function": {"const": "count"}}, "required": ["function"]}
+    over = {"oneOf": [_given("property", "string"), _given("dimension", "string")]}
+    schema |= {"if": count, "then": {"allOf": [_null("property"), _null("dimension")]}, "else": over}
+
+
+def _complete_threshold(schema):
+    """Let a threshold have one of two limits."""
+    schema["oneOf"] = [_given("above", "number"), _given("below", "number")]
 
 
 def _complete_join(schema):

@@ -5,7 +5,7 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -57,7 +57,7 @@ class Home:
         return cls(*np.empty((len(COLUMNS), 0), dtype=np.int64))
 
 
-COLUMNS = tuple(field.name for field in fields(Home))[:5]
+COLUMNS = tuple(column.name for column in fields(Home))[:5]
 
 
 @dataclass(frozen=True)
@@ -72,16 +72,20 @@ class Demand:
         To which regions the elements of joined streams must be sent.
     grown : bool
         It exceeds that of the batch before, so that regions fetch elements, of which the home servers do not know.
+    focal : ndarray of int64
+        The keys of objects that queries follow.
     """
 
     streams_in_full: frozenset[int]
     reach: Reach
     grown: bool = False
+    focal: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
     def of(cls, before: Registry, after: Registry) -> "Demand":
         """Return what is asked, by the registries without and with a batch's control entries."""
-        return cls(after.streams_in_full, after.reach, after.reach.exceeds(before.reach))
+        grown = after.reach.exceeds(before.reach)
+        return cls(after.streams_in_full, after.reach, grown, after.distributed.focal)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,8 @@ class Outbox:
     for the regions that the objects left; `passing` accepted elements that a newer one in the same batch supersedes,
     of the streams of which a query wants every element. Of joined streams there are besides `copies`, the newest
     elements for other regions that must know them; `farewells`, the same for regions that need not know them any more;
-    and `echoes`, copies of what is passing. `stale` counts versions older than the newest known.
+    and `echoes`, copies of what is passing. `focals` holds the newest elements of objects that queries follow, once for
+    every region, however many queries follow them. `stale` counts versions older than the newest known.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
@@ -101,6 +106,7 @@ class Outbox:
     copies: tuple[pa.Table, np.ndarray]
     farewells: tuple[pa.Table, np.ndarray]
     echoes: tuple[pa.Table, np.ndarray]
+    focals: tuple[pa.Table, np.ndarray]
     stale: int
 
 
@@ -148,6 +154,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Deman
         _for_regions(arrivals, _without(met, region)),
         _for_regions(arrivals, _without(left, before)),
         _for_regions(passing, _without(_met(passing, demand.reach, partitioner), passing_region)),
+        _for_regions(arrivals, np.isin(key_hash, demand.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)),
         int((~accepted).sum()),
     )
     home = _put(home, arrivals, region, _bits(met), position, known)

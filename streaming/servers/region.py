@@ -6,7 +6,8 @@ PLACE* (2007), section 2: an answer is kept incrementally, by positive and negat
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,24 +19,22 @@ from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.results import (
     DROPPED,
-    ENTERED,
     EXPIRED,
     HANDOFF,
-    LEFT,
     MOVED,
     SNAPSHOT,
-    STAYED,
     result_schema,
 )
 from streaming.servers.answers import Answers, Audience
+from streaming.servers.changes import compared
+from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
+from streaming.servers.orders import Orders
 from streaming.servers.registry import Applied, Registry
 from streaming.servers.scope import Scope, worth_telling
 from streaming.spaces import Space
 
 FOREVER_US = np.iinfo(np.int64).max // 2
-# A tuple's sign by (was in the answer, is in the answer).
-SIGN = np.array([[STAYED, ENTERED], [LEFT, STAYED]], dtype=np.int8)
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,14 @@ class Region:
         """Return the state of a server that has not seen any object."""
         return cls(Objects.empty(space), Cold(), *np.empty((3, 0), dtype=np.int64))
 
+    def elements(self, rows: np.ndarray, space: Space) -> pa.Table:
+        """Return the objects at rows as elements with `home.tracked_schema`; versions only the home servers know."""
+        objects = self.objects.take(rows)
+        columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
+        columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
+        source, schema = self.cold.take(objects), tracked_schema(space)
+        return pa.table([columns[name] if name in columns else source[name] for name in schema.names], schema=schema)
+
 
 @dataclass(frozen=True)
 class Inbox:
@@ -82,7 +89,7 @@ class Inbox:
 class Results:
     """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
 
-    `shared` is as in `results.Fragment`.
+    `shared` and `aggregates` are as in `results.Fragment`.
     """
 
     changes: pa.Table
@@ -90,6 +97,7 @@ class Results:
     counters: dict = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
     shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    aggregates: tuple[int, ...] = ()
 
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch, whose counters add up."""
@@ -103,17 +111,61 @@ class Results:
         )
 
 
-def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applied: Applied) -> tuple[Region, Results]:
+@dataclass(frozen=True)
+class Turnover:
+    """What becomes of a region's objects in a micro-batch.
+
+    Parameters
+    ----------
+    was : Region
+        As the batch before left it.
+    known : Objects, M of them
+        Those that were there, or came, with their newest elements.
+    cold : Cold
+        Of `known`.
+    fate : ndarray of int8, shape (M,)
+        Why each leaves the region, or MOVED where it stays.
+    touched : ndarray of int64
+        Keys of objects that moved, appeared or leave, ascending.
+    departures : pyarrow.Table
+        The newest elements of objects that went to another region, with `home.tracked_schema`.
+    """
+
+    was: Region
+    known: Objects
+    cold: Cold
+    fate: np.ndarray
+    touched: np.ndarray
+    departures: pa.Table
+
+    @classmethod
+    def of(cls, region: Region, inbox: Inbox, orders: Orders) -> "Turnover":
+        """Return what an inbox and the orders make of a region's objects."""
+        arrivals = inbox.arrivals.take(np.argsort(inbox.arrivals["key_hash"].to_numpy()))
+        known, cold = region.objects, region.cold
+        if arrivals.num_rows:
+            known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
+        departed = inbox.departures["key_hash"].to_numpy()
+        fate = fates(known, departed, orders.after, orders.applied, orders.now_us)
+        touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
+        return cls(region, known, cold, fate, touched, inbox.departures)
+
+    @functools.cached_property
+    def objects(self) -> Objects:
+        """Those that stay."""
+        stays = self.fate == MOVED
+        return self.known if stays.all() else self.known.take(stays)
+
+
+def step(turnover: Turnover, passing: pa.Table, orders: Orders) -> tuple[Region, Results]:
     """Apply the control entries, then the updates, of one micro-batch.
 
     Parameters
     ----------
-    region : Region
-    inbox : Inbox
-    before, after : Registry
-        Without and with the batch's control entries.
-    applied : Applied
-        What those entries did.
+    turnover : Turnover
+    passing : pyarrow.Table
+        As in `Inbox`.
+    orders : Orders
 
     Returns
     -------
@@ -122,32 +174,23 @@ def step(region: Region, inbox: Inbox, before: Registry, after: Registry, applie
         One tuple per (query, object, partner) at the most, apart from queries that emit all. A tuple of an object that
         departed to another region has the reason ``handoff`` and must be netted with what that region says.
     """
-    now_us = max(region.now_us, applied.now_us)
-    arrivals = inbox.arrivals.take(np.argsort(inbox.arrivals["key_hash"].to_numpy()))
-    known, cold = region.objects, region.cold
-    if arrivals.num_rows:
-        known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
-    fate = fates(known, inbox.departures["key_hash"].to_numpy(), after, applied, now_us)
-    objects = known.take(fate == MOVED) if (fate != MOVED).any() else known
-    touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
-
-    failures = Failures()
-    scope = Scope(before, after, applied, touched, objects, failures)
+    region, cold, objects = turnover.was, turnover.cold, turnover.objects
+    before, after, applied, failures = orders.before, orders.after, orders.applied, Failures()
+    scope = Scope(before, after, applied, turnover.touched, objects, failures)
     inside = scope.covers(region.pair_key, region.pair_answer)
     rest = ~inside
     old = Answers(region.pair_key[inside], region.pair_answer[inside], region.pair_partner[inside])
     new, told = scope.evaluated(cold)
     new = scope.with_kept(old, new)
     audience = scope.audience
-    changes = _changes(scope, scope.audience_before.told(old), audience.told(new), known, fate)
-    writer = _Writer(known, cold, inbox.departures, before, after)
-    passing = _passing(inbox.passing, writer, audience, failures)
-    rows = [writer.rows(changes), writer.rows(audience.told(told)), passing]
+    changes = _changes(scope, scope.audience_before.told(old), audience.told(new), turnover)
+    writer = Writer(turnover.known, cold, turnover.departures, before, after)
+    rows = [writer.rows(changes), writer.rows(audience.told(told)), _passing(passing, writer, audience, failures)]
     position = np.searchsorted(region.pair_key[rest], new.key)
     pair_key = np.insert(region.pair_key[rest], position, new.key)
     pair_answer = np.insert(region.pair_answer[rest], position, new.query)
     pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
-    state = Region(objects, cold, pair_key, pair_answer, pair_partner, now_us)
+    state = Region(objects, cold, pair_key, pair_answer, pair_partner, orders.now_us)
     snapshots = writer.snapshots(applied.snapshots, state, scope)
     cold, objects = cold.compacted(objects)
     table = pa.concat_tables(rows)
@@ -181,34 +224,18 @@ def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applie
     return fate
 
 
-def _changes(scope, old, new, known, fate):
+def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
-    queries = distinct(np.r_[old.query, new.query])
-    partners = distinct(np.r_[old.partner, new.partner])
-
-    def coded(answers):
-        row, query = np.searchsorted(known.key_hash, answers.key), np.searchsorted(queries, answers.query)
-        return (row * len(queries) + query) * len(partners) + np.searchsorted(partners, answers.partner)
-
-    was, now = coded(old), coded(new)
-    order = np.argsort(now)
-    was, now, distance = np.sort(was), now[order], new.distance[order]
-    pairs = distinct(np.r_[was, now])
-    rest, partner = np.divmod(pairs, max(1, len(partners)))
-    row, query = np.divmod(rest, max(1, len(queries)))
-    query, key = queries[query], known.key_hash[row]
-    place, is_in = find(now, pairs)
-    sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
-    measured = np.full(len(pairs), np.nan)
-    measured[is_in] = distance[place[is_in]]
-    reason = scope.reasons(query, fate[row])
-    changes = Answers(key, query, partners[partner], measured, sign, reason)
-    return changes.take(worth_telling(changes, find(scope.touched, key)[1], scope.before, scope.after))
+    both = compared(old, new)
+    fate = turnover.fate[np.searchsorted(turnover.known.key_hash, both.key)]
+    changes = replace(both, reason=scope.reasons(both.query, fate))
+    touched = find(scope.touched, both.key)[1]
+    return changes.take(worth_telling(changes, touched, scope.before, scope.after))
 
 
 @dataclass(frozen=True)
-class _Writer:
-    """Writes result tuples, of what the region knows of objects and of the partners of queries."""
+class Writer:
+    """Writes result tuples, of what a region knows of objects and of the partners of queries."""
 
     known: Objects
     cold: Cold
@@ -216,7 +243,7 @@ class _Writer:
     before: Registry
     after: Registry
 
-    def rows(self, answers):
+    def rows(self, answers: Answers) -> pa.Table:
         """Return result tuples; of an object that departed, with its newest element."""
         if not len(answers.key):
             return result_schema(self.after.space).empty_table()
@@ -232,12 +259,12 @@ class _Writer:
             tables.append(self.table(answers.take(away), Objects.arrived(source, -1), source))
         return pa.concat_tables(tables)
 
-    def present(self, answers, objects, cold):
+    def present(self, answers: Answers, objects: Objects, cold: Cold) -> pa.Table:
         """Return result tuples of objects that are among `objects`."""
         found = objects.take(find(objects.key_hash, answers.key)[0])
         return self.table(answers, found, cold.take(found))
 
-    def snapshots(self, queries, state, scope):
+    def snapshots(self, queries: Sequence[int], state: Region, scope: Scope) -> pa.Table:
         """Return the whole answers of `queries`."""
         running = np.isin(self.after.ids, queries)
         wanted = self.after.answer_of[running]
@@ -247,13 +274,19 @@ class _Writer:
         key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         audience = Audience.of(self.after.ids[running], wanted, self.after.ids)
         members = scope.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
-        return self.present(audience.told(replace(members, reason=SNAPSHOT)), state.objects, state.cold)
+        return self.snapshot(audience.told(members), state.objects, state.cold)
 
-    def table(self, answers, objects, source):
+    def snapshot(self, members: Answers, objects: Objects, cold: Cold) -> pa.Table:
+        """Return members of answers, all of them among `objects`, as rows of snapshots."""
+        if not len(members.key):
+            return result_schema(self.after.space).empty_table()
+        return self.present(replace(members, reason=SNAPSHOT), objects, cold)
+
+    def table(self, answers: Answers, objects: Objects, source: pa.Table) -> pa.Table:
         """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
-        return result_rows(answers, objects, source, self.partners(answers), self.after.space)
+        return result_rows(answers, objects, source, self._partners(answers), self.after.space)
 
-    def layers(self):
+    def _layers(self):
         """Yield where partners may be found: the layers that are joined now, then those that were.
 
         A feature's hash is that of its key and its layer, so it is in one layer only.
@@ -262,12 +295,12 @@ class _Writer:
             for layer in sorted(registry.layers_joined):
                 yield registry, layer
 
-    def partners(self, answers):
+    def _partners(self, answers):
         """Return the keys and the properties of partners, null where there is none."""
         rows = len(answers.key)
         left = np.flatnonzero(answers.partner != 0)
         found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
-        for features in (registry.features(layer) for registry, layer in self.layers()):
+        for features in (registry.features(layer) for registry, layer in self._layers()):
             if not len(left):
                 break
             place, present = features.find(answers.partner[left])

@@ -12,6 +12,7 @@ import orjson
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
+from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
@@ -175,7 +176,10 @@ class Registry:
 
     @functools.cached_property
     def distributed_ids(self) -> np.ndarray:
-        """Numbers of the queries that move or need the assembler, kNN and aggregates, int64, ascending."""
+        """Numbers of the queries that move or need the assembler, kNN and aggregates, int64, ascending.
+
+        The order of `distributed`.
+        """
         kinds = MovingRangePlan | NearestPlan | AggregatePlan
         return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
 
@@ -193,7 +197,12 @@ class Registry:
     @functools.cached_property
     def reach(self) -> Reach:
         """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
-        return Reach.of(self._join_plans(self.stream_ids), self.space)
+        return Reach.of(self._plans_of(self.stream_ids), self.space)
+
+    @functools.cached_property
+    def distributed(self) -> DistributedQueries:
+        """The distributed queries that run, ready to be placed and matched."""
+        return DistributedQueries(self._plans_of(self.distributed_ids), self.space)
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
@@ -215,9 +224,9 @@ class Registry:
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
-        return StreamJoins(self._join_plans(ids), self.space)
+        return StreamJoins(self._plans_of(ids), self.space)
 
-    def _join_plans(self, ids):
+    def _plans_of(self, ids):
         return [self.plan(query) for query in ids.tolist()]
 
     def plan(self, query: int) -> Plan:

@@ -17,18 +17,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_array
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach
-from streaming.results import DROPPED, EXPIRED, HANDOFF, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
+from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
 from streaming.servers.answers import Answers
+from streaming.servers.changes import SIGN, among, compared
 from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
-from streaming.servers.region import SIGN, Region, Results, fates, result_rows
-from streaming.servers.registry import Applied, Registry
+from streaming.servers.orders import Orders
+from streaming.servers.region import Region, Results, fates, result_rows
 from streaming.servers.scope import reasons, worth_telling
 from streaming.spaces import Space
 
@@ -53,7 +53,7 @@ class Place:
             objects = region.objects.take(chosen)
             met = reach.regions(objects.bounds, objects.stream, self.partitioner)[:, self.number]
             if met.any():
-                tables.append(_elements(objects.take(met), region.cold, reach.space))
+                tables.append(region.elements(chosen[met], reach.space))
         return pa.concat_tables(tables)
 
 
@@ -86,21 +86,6 @@ class Inbox:
         left = pa.concat_tables([tables["departures"], tables["farewells"]])
         stays = np.isin(left["key_hash"].to_numpy(), present["key_hash"].to_numpy())
         return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["echoes"]]))
-
-
-@dataclass(frozen=True)
-class Orders:
-    """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
-
-    before: Registry
-    after: Registry
-    applied: Applied
-    now_us: int
-
-    @property
-    def grown(self) -> bool:
-        """Whether the region must know more elements than the home servers sent it so far."""
-        return self.after.reach.exceeds(self.before.reach)
 
 
 def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Region, Results]:
@@ -146,14 +131,6 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     counters = {"results": sum(table.num_rows for table in rows)}
     results = Results(pa.concat_tables(rows), snapshots, counters, scene.failures.errors)
     return replace(state, objects=objects, cold=cold), results
-
-
-def _elements(objects, cold, space):
-    """Return objects as elements; their versions only the home servers know."""
-    columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
-    columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
-    source, schema = cold.take(objects), tracked_schema(space)
-    return pa.table([columns[name] if name in columns else source[name] for name in schema.names], schema=schema)
 
 
 def _of_streams(table, streams):
@@ -251,35 +228,14 @@ class _Scene:
 
     def changes(self, old, new, held):
         """Compare the pairs told so far with those to tell now; return the tuples to tell."""
-        was, now = self._coded(old), self._coded(new)
-        order = np.argsort(now)
-        was, now, distance = np.sort(was), now[order], new.distance[order]
-        pairs = distinct(np.r_[was, now])
-        rest, query = np.divmod(pairs, max(1, len(self._queries)))
-        row, partner = np.divmod(rest, max(1, len(self.known)))
-        place, is_in = find(now, pairs)
-        sign = SIGN[find(was, pairs)[1].astype(np.int8), is_in.astype(np.int8)]
-        measured = np.full(len(pairs), np.nan)
-        measured[is_in] = distance[place[is_in]]
+        both = compared(old, new)
+        row, partner = (np.searchsorted(self.known.key_hash, side) for side in (both.key, both.partner))
         fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
-        elsewhere = ~is_in & find(np.sort(self._coded(held)), pairs)[1]
-        fate[elsewhere] = HANDOFF
-        query = self._queries[query]
+        # What is held but not told is another region's to tell.
+        fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
         before, after = self.orders.before, self.orders.after
-        reason = reasons(query, fate, before, after, self.orders.applied)
-        key_hash = self.known.key_hash
-        changes = Answers(key_hash[row], query, key_hash[partner], measured, sign, reason)
+        changes = replace(both, reason=reasons(both.query, fate, before, after, self.orders.applied))
         return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
-
-    @functools.cached_property
-    def _queries(self):
-        return distinct(np.r_[self.orders.before.ids, self.orders.after.ids])
-
-    def _coded(self, answers):
-        """Return a number for each pair: by object, partner and query."""
-        row, partner = (np.searchsorted(self.known.key_hash, side) for side in (answers.key, answers.partner))
-        query = np.searchsorted(self._queries, answers.query)
-        return (row * len(self.known) + partner) * len(self._queries) + query
 
 
 def _members(meetings, objects, ids, place):

@@ -10,7 +10,8 @@ import shapely
 from jsonschema import Draft202012Validator
 
 from streaming.plans import EMITS, ENLARGEMENTS, KINDS, PREDICATES, REPORTS, QueryPlanBuilder, parse_plan, plan_document
-from streaming.plans.documents import JOIN_KEYS, PARTNERS_KEYS, RANGE_KEYS
+from streaming.plans.around import AGGREGATE_KEYS, FOCUS_KEYS, FUNCTIONS, SHAPES, THRESHOLD_KEYS
+from streaming.plans.documents import JOIN_KEYS, MOVING_KEYS, NEAREST_KEYS, PARTNERS_KEYS, RANGE_KEYS
 from streaming.plans.schema import plan_schema
 from streaming.spaces import EARTH, Dimension, Space
 from streaming.udf import BUILT_IN
@@ -21,8 +22,9 @@ TEXT = (Path(__file__).parents[2] / "docs" / "plans.md").read_text()
 EXAMPLES = re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL)
 RECIPES = re.findall(r"```json\n(.*?)```\n\n```python\n(.*?)```", TEXT.split("## Recipes")[1], re.DOTALL)
 SPACES = {"shares": Space("prices", (Dimension("price", "EUR", 0, 1_000_000),))}
-KEYS = (*RANGE_KEYS, *JOIN_KEYS, *PARTNERS_KEYS)
-WORDS = dict.fromkeys([*KEYS, *KINDS, *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN])
+KEYS = (*RANGE_KEYS, *JOIN_KEYS, *PARTNERS_KEYS, *MOVING_KEYS, *NEAREST_KEYS)
+PARTS = (*FOCUS_KEYS, *SHAPES, *AGGREGATE_KEYS, *THRESHOLD_KEYS, *FUNCTIONS)
+WORDS = dict.fromkeys([*KEYS, *PARTS, *KINDS, *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN])
 METHODS = [name for name in vars(QueryPlanBuilder) if not name.startswith("_")]
 
 

@@ -1,8 +1,11 @@
 """Documents of plans that `parse_plan` accepts, of every kind and with every key, there or not."""
 
+import math
+
 from hypothesis import strategies as st
 
 from streaming.plans import EMITS, PREDICATES, REPORTS
+from streaming.plans.around import FUNCTIONS
 from streaming.plans.queries import SOURCES
 from tests.strategies import corners, steps
 
@@ -29,12 +32,9 @@ filters = st.one_of(
     st.fixed_dictionaries({"key": texts}), st.fixed_dictionaries({"box": boxes}), udfs
 )  # in the order of their forms
 amounts = st.one_of(st.integers(0, 50), st.floats(0, 1e9))
-common = {
-    "transform": st.lists(steps, max_size=3),
-    "where": wheres,
-    "filters": st.lists(filters, max_size=3),
-    "emit": st.sampled_from(EMITS),
-}
+looks = {"where": wheres, "filters": st.lists(filters, max_size=3)}
+common = looks | {"transform": st.lists(steps, max_size=3), "emit": st.sampled_from(EMITS)}
+kept = st.sampled_from(["changes", "membership"])
 boxes_or_null = st.one_of(st.none(), boxes)
 
 
@@ -70,4 +70,83 @@ def join_documents(draw):
     return draw(st.fixed_dictionaries(needed, optional=common | {"area": boxes_or_null}))
 
 
-documents = st.one_of(range_documents(), join_documents())
+lengths = st.one_of(st.integers(1, 20_000_000), st.floats(0.001, 2e7))
+limits = st.one_of(st.integers(-5, 5), st.floats(-1e9, 1e9))
+
+
+@st.composite
+def polygons(draw):
+    """Return the vertices of a ring that is simple, since it turns about the focus; closed or not."""
+    angles = sorted(draw(st.lists(st.integers(0, 99), min_size=4, max_size=9, unique=True)))
+    ring = [[1_000 * math.cos(angle * math.tau / 100), 500 * math.sin(angle * math.tau / 100)] for angle in angles]
+    return ring + ring[:1] if draw(st.booleans()) else ring
+
+
+@st.composite
+def half_widths(draw):
+    """Return half-widths of one to three dimensions, of which one is bounded."""
+    widths = draw(st.lists(st.one_of(st.none(), lengths), min_size=0, max_size=2))
+    return draw(st.permutations([*widths, draw(lengths)]))
+
+
+@st.composite
+def focuses(draw):
+    """Return where a query is."""
+    if draw(st.booleans()):
+        return {"key": draw(texts)} | draw(st.fixed_dictionaries({}, optional={"stream": texts, "at": st.none()}))
+    return {"at": [draw(st.floats(-180, 180)), draw(st.integers(-90, 90))]}
+
+
+@st.composite
+def arounds(draw):
+    """Return the focus and the shape of a moving range."""
+    around = draw(focuses())
+    name, shapes = draw(st.sampled_from([("radius", lengths), ("half_widths", half_widths()), ("polygon", polygons())]))
+    shape = draw(shapes)
+    if name == "half_widths" and "at" in around:
+        shape = [*shape[:2], None] if any(shape[:2]) else [1, 1, None]
+    return around | {name: shape}
+
+
+@st.composite
+def aggregates(draw):
+    """Return what an aggregate says."""
+    function = draw(st.sampled_from(FUNCTIONS))
+    over = {"dimension": "latitude"} if draw(st.booleans()) else {"property": draw(texts)}
+    thresholds = st.lists(
+        st.one_of(
+            st.fixed_dictionaries({"above": limits}, optional={"for_s": amounts.filter(lambda x: x < 3e7)}),
+            st.fixed_dictionaries({"below": limits}, optional={"above": st.none()}),
+        ),
+        max_size=3,
+        unique_by=lambda threshold: (threshold.get("above"), threshold.get("below")),
+    )
+    document = {"function": function} | ({} if function == "count" else over)
+    return document | draw(st.fixed_dictionaries({}, optional={"group_by": texts, "thresholds": thresholds}))
+
+
+@st.composite
+def moving_documents(draw):
+    """Return the document of a moving range, perhaps with an aggregate."""
+    optional = looks | {"emit": kept, "kind": st.just("range"), "area": boxes_or_null, "aggregate": aggregates()}
+    return draw(st.fixed_dictionaries({"stream": texts, "around": arounds()}, optional=optional))
+
+
+@st.composite
+def nearest_documents(draw):
+    """Return the document of a query for nearest neighbours."""
+    needed = {"stream": texts, "kind": st.just("knn"), "k": st.integers(1, 1_000), "around": focuses()}
+    optional = looks | {"emit": kept, "area": boxes_or_null, "max_distance": lengths, "alpha": st.floats(0, 10)}
+    return draw(st.fixed_dictionaries(needed, optional=optional))
+
+
+@st.composite
+def aggregate_documents(draw):
+    """Return the document of an aggregate over a range that stays where it is."""
+    document = draw(range_documents()) | {"aggregate": draw(aggregates())}
+    return document | {"emit": draw(kept)}
+
+
+documents = st.one_of(
+    range_documents(), join_documents(), moving_documents(), nearest_documents(), aggregate_documents()
+)

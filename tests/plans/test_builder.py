@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from streaming.errors import InvalidPlan
-from streaming.plans import SOURCES, QueryPlanBuilder, parse_plan
+from streaming.plans import SOURCES, Circle, Focus, QueryPlanBuilder, Rectangle, parse_plan
 from streaming.spaces import Dimension, Space
 from tests.plans.strategies import documents
 
@@ -19,6 +19,11 @@ ENLARGE = {
     "enlarge_factor": QueryPlanBuilder.enlarge_by_factor,
     "enlarge_value": QueryPlanBuilder.enlarge_by_value,
     "enlarge_m": QueryPlanBuilder.enlarge_by_metres,
+}
+EMIT = {
+    "changes": QueryPlanBuilder.emit_changes,
+    "membership": QueryPlanBuilder.emit_membership,
+    "all": QueryPlanBuilder.emit_all,
 }
 
 
@@ -37,7 +42,36 @@ def called(document):
     builder = _filtered(builder, document, "stream")
     if document.get("kind") == "join":
         builder = _joined(builder, document["join"])
-    return builder.emit_all() if document.get("emit") == "all" else builder
+    if document.get("around"):
+        builder = _around(builder, document["around"])
+    if document.get("kind") == "knn":
+        builder = builder.nearest(document["k"], document.get("max_distance"), document.get("alpha"))
+    if document.get("aggregate"):
+        builder = _aggregated(builder, document["aggregate"])
+    return EMIT[document.get("emit", "changes")](builder)
+
+
+def _around(builder, around):
+    if "radius" in around:
+        builder = builder.within_radius(around["radius"])
+    if "half_widths" in around:
+        builder = builder.within_half_widths(*around["half_widths"])
+    if "polygon" in around:
+        builder = builder.within_polygon(around["polygon"])
+    return (
+        builder.around_place(around["at"]) if around.get("at") else builder.follow(around["key"], around.get("stream"))
+    )
+
+
+def _aggregated(builder, aggregate):
+    builder = builder.aggregate(**{name: value for name, value in aggregate.items() if name != "thresholds"})
+    for threshold in aggregate.get("thresholds", []):
+        for_s = threshold.get("for_s", 0.0)
+        if threshold.get("above") is not None:
+            builder = builder.raise_when_above(threshold["above"], for_s)
+        else:
+            builder = builder.raise_when_below(threshold["below"], for_s)
+    return builder
 
 
 def _joined(builder, join):
@@ -87,6 +121,18 @@ def test_what_is_handed_over_may_change_later():
     assert builder.build().compare[0] == 24
 
 
+def test_a_call_overrides_focus_and_shape_of_the_one_before():
+    builder = SHIPS.within_radius(5).follow("a", "tugs").within_half_widths(1, None).around_place([24, 60])
+    plan = builder.follow("b").build()
+    assert (plan.focus, plan.shape) == (Focus("ships", "b"), Rectangle((1.0, math.inf, math.inf)))
+    assert builder.within_radius(7).build().focus == Focus(at=(24.0, 60.0))
+
+
+def test_the_area_may_be_said_before_the_range_that_moves():
+    plan = SHIPS.for_all_new_elements_in([0, 0], [9, 9]).follow("a").within_radius(3).build()
+    assert (plan.area[:2], plan.shape) == ((0.0, 0.0), Circle(3.0))
+
+
 def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
     builder = NEAR.compare_with_static_space([0, 0], [1, 1]).report_negative_matches().report_positive_matches()
     builder = builder.emit_all().emit_changes().enlarge_by_value(1).enlarge_by_value(2)
@@ -120,6 +166,30 @@ def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
         (lambda: JOINED.compare_with_static_space([24, 60], [25, 61]), "unknown compare"),
         (lambda: JOINED.report_negative_matches(), "unknown report"),
         (lambda: JOINED.filter_stored_by_box([3], [2]), "lo must not exceed hi"),
+        (lambda: SHIPS.follow(""), "key must be a text that is not empty"),
+        (lambda: SHIPS.around_place([24]), "at must be a list of numbers, 2 in this space"),
+        (lambda: SHIPS.around_place([24, 91]), "latitude must start within"),
+        (lambda: SHIPS.within_radius(0), "radius must be a finite number, above 0"),
+        (lambda: SHIPS.within_half_widths(), "half_widths must be a list of 1 to 3"),
+        (lambda: SHIPS.within_polygon([[0, 0], [1, 1], [1, 0], [0, 1]]), "simple ring"),
+        (lambda: SHIPS.nearest(0), "k must be a whole number of 1 to 1,000"),
+        (lambda: SHIPS.nearest(5, max_distance=-1), "max_distance must be a finite number, above 0"),
+        (lambda: SHIPS.nearest(5, alpha=11), "alpha must be a finite number"),
+        (lambda: SHIPS.follow("a").within_radius(5).nearest(3), "unknown radius"),
+        (lambda: SHIPS.follow("a").nearest(3).within_radius(5), "unknown radius"),
+        (lambda: NEAR.follow("a"), "has around, or compare"),
+        (lambda: SHIPS.follow("a").enlarge_by_value(3), "has around, or compare"),
+        (lambda: SHIPS.follow("a").emit_all(), "emit must be changes or membership"),
+        (lambda: JOINED.aggregate("count"), "aggregate belongs to the kind range; got join"),
+        (lambda: NEAR.aggregate("median"), "function must be one of"),
+        (lambda: NEAR.aggregate("sum"), "sum must have one of property, dimension; got none"),
+        (lambda: NEAR.aggregate("min", dimension="depth"), "dimension must be one of longitude"),
+        (lambda: NEAR.aggregate("count").emit_all(), "emit must be changes or membership"),
+        (lambda: NEAR.raise_when_above(3), "thresholds come after aggregate"),
+        (lambda: NEAR.aggregate("count").raise_when_below(3, for_s=-1), "for_s must be a finite number, at least 0"),
+        (lambda: SHIPS.follow("a").build(), "around must have one of radius, half_widths, polygon; got none"),
+        (lambda: SHIPS.within_radius(5).build(), "around must have one of key, at; got none"),
+        (lambda: SHIPS.nearest(5).build(), "around must be an object with a key or a place; got None"),
         (lambda: SHIPS.build(), "needs an area or a compare box"),
         (lambda: SHIPS.to_json(), "needs an area or a compare box"),
     ],

@@ -20,6 +20,9 @@ VALIDATOR = Draft202012Validator(plan_schema())
 BOX = {"lo": [24, 59], "hi": [26, 61]}
 RANGE = {"stream": "ships", "area": BOX}
 JOIN = {"stream": "buses", "kind": "join", "join": {"layer": "roads", "predicate": "dwithin", "distance": 5}}
+MOVING = {"stream": "ships", "around": {"key": "a", "radius": 5}}
+NEAREST = {"stream": "ships", "kind": "knn", "k": 3, "around": {"at": [24, 60]}}
+AVERAGE = RANGE | {"aggregate": {"function": "avg", "property": "speed_mps"}}
 # Nulls are another matter: they stand for what is missing.
 OTHER_TYPES = (True, 7, "text", ["text"], {"a": 1})
 
@@ -78,6 +81,7 @@ def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
         {"stream": "ships", "area": None, "compare": None},
         RANGE | {"stream": ""},
         RANGE | {"kind": "knn"},
+        RANGE | {"kind": "nearest"},
         RANGE | {"report": "near"},
         RANGE | {"emit": "some"},
         RANGE | {"join": {"layer": "roads"}},
@@ -105,6 +109,53 @@ def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
         JOIN | {"join": {"layer": "roads", "distance": 1}},
         JOIN | {"join": {"stream": "buses", "predicate": "disjoint"}},
         JOIN | {"join": {"layer": "roads", "pair_filters": [{"key": "a"}]}},
+        MOVING | {"emit": "all"},
+        MOVING | {"area": BOX, "compare": BOX},
+        MOVING | {"report": "inside"},
+        MOVING | {"kind": "join"},
+        MOVING | {"kind": "knn", "k": 3},
+        MOVING | {"around": {"radius": 5}},
+        MOVING | {"around": {"key": "a"}},
+        MOVING | {"around": {"key": "", "radius": 5}},
+        MOVING | {"around": {"key": "a", "at": [1, 2], "radius": 5}},
+        MOVING | {"around": {"at": [1, 2], "stream": "tugs", "radius": 5}},
+        MOVING | {"around": {"at": [1, 2, 3], "radius": 5}},
+        MOVING | {"around": {"at": [1, None], "radius": 5}},
+        MOVING | {"around": {"key": "a", "radius": 0}},
+        MOVING | {"around": {"key": "a", "radius": 5, "half_widths": [1]}},
+        MOVING | {"around": {"key": "a", "half_widths": []}},
+        MOVING | {"around": {"key": "a", "half_widths": [None]}},
+        MOVING | {"around": {"key": "a", "half_widths": [0]}},
+        MOVING | {"around": {"key": "a", "half_widths": [1] * 9}},
+        MOVING | {"around": {"key": "a", "polygon": [[0, 0], [1, 1]]}},
+        MOVING | {"around": {"key": "a", "polygon": [[0, 0, 0], [1, 1, 1], [2, 0, 0]]}},
+        MOVING | {"around": {"key": "a", "polygon": [[0, 0], [1, 1]] * 501}},
+        NEAREST | {"k": 0},
+        NEAREST | {"k": 1_001},
+        NEAREST | {"k": 2.5},
+        NEAREST | {"k": None},
+        NEAREST | {"alpha": 10.5},
+        NEAREST | {"alpha": -1},
+        NEAREST | {"max_distance": 0},
+        NEAREST | {"emit": "all"},
+        NEAREST | {"transform": []},
+        NEAREST | {"compare": BOX},
+        NEAREST | {"aggregate": {"function": "count"}},
+        NEAREST | {"around": None},
+        JOIN | {"aggregate": {"function": "count"}},
+        AVERAGE | {"emit": "all"},
+        AVERAGE | {"aggregate": {}},
+        AVERAGE | {"aggregate": {"function": "median"}},
+        AVERAGE | {"aggregate": {"function": "sum"}},
+        AVERAGE | {"aggregate": {"function": "sum", "property": "a", "dimension": "latitude"}},
+        AVERAGE | {"aggregate": {"function": "count", "property": "a"}},
+        AVERAGE | {"aggregate": {"function": "count", "group_by": ""}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{}]}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{"for_s": 5}]}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{"above": 1, "below": 2}]}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{"above": 1, "for_s": -1}]}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{"above": 1, "for_s": 1e9}]}},
+        AVERAGE | {"aggregate": {"function": "count", "thresholds": [{"above": i} for i in range(9)]}},
         None,
         [],
         "range",
@@ -113,6 +164,13 @@ def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
 def test_what_breaks_a_rule_is_refused_by_both(document):
     assert not accepted(document)
     assert not VALIDATOR.is_valid(document)
+
+
+@pytest.mark.parametrize(
+    "document", [RANGE, JOIN, MOVING, NEAREST, AVERAGE, MOVING | {"aggregate": {"function": "count"}}]
+)
+def test_what_the_wrong_ones_were_made_of_is_right(document):
+    assert accepted(document) and VALIDATOR.is_valid(document)
 
 
 def test_numbers_beyond_those_of_machines_are_refused_with_the_rule():

@@ -7,7 +7,7 @@ from streaming.engine.batch import Block, Layout, home_task, region_task
 from streaming.engine.store import Store
 from streaming.history import Writer
 from streaming.layers.store import LayerStore
-from streaming.results import ENTERED, LEFT, SIGNS, STAYED, events_of
+from streaming.results import DROPPED, ENTERED, EXPIRED, LEFT, PLACED, SIGNS, SNAPSHOT, STAYED, events_of
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
 
@@ -36,9 +36,9 @@ class Engine:
                 blocks.append(Block(stream, heard_us, to_ipc(mine)))
             for letter in home_task(self.layout, partition, self.batch, blocks, control):
                 letters[letter.region].append(letter)
-        fragments = [
-            region_task(self.layout, number, self.batch, letters[number]) for number in range(self.layout.regions)
-        ]
+        fragments = []
+        for number in range(self.layout.regions):
+            fragments += region_task(self.layout, number, self.batch, letters[number])
         self.batch += 1
         return fragments
 
@@ -49,15 +49,22 @@ class Client:
     def __init__(self):
         self.answers = defaultdict(dict)
         self.distances = defaultdict(dict)
+        self.ranks = defaultdict(dict)
+        self.places = {}
+        self.quiet = set()
         self.told = []
 
     def receive(self, fragments):
         """Take one batch: enter what was out, leave and move what was in."""
         rows = net(fragments)
-        assert events_in(rows) == events_in(net([events_of(fragment) for fragment in fragments]))
+        groups = {query for fragment in fragments for query in fragment.aggregates}
+        assert events_in(rows, groups) == events_in(net([events_of(fragment) for fragment in fragments]), groups)
         boxes = bounds_of(rows["bounds"]).tolist()
         for row, box in zip(rows.drop_columns("bounds").to_pylist(), boxes, strict=True):
             answer, key = self.answers[row["query"]], member(row)
+            if row["sign"] == PLACED:
+                self.places[row["query"]] = row | {"box": box}
+                continue
             assert (key in answer) == (row["sign"] != ENTERED), (SIGNS[row["sign"]], row)
             if row["sign"] == LEFT:
                 del answer[key]
@@ -65,6 +72,7 @@ class Client:
                 assert row["sign"] in (STAYED, ENTERED)
                 answer[key] = (box, row["properties"])
                 self.distances[row["query"]][key] = row["distance"]
+                self.ranks[row["query"]][key] = row["rank"]
             self.told.append(row)
         for fragment in fragments:
             self.check_snapshots(fragment, fragments)
@@ -76,16 +84,31 @@ class Client:
             for fragment in fragments:
                 chosen = fragment.snapshots.filter(fragment.snapshots["query"].to_numpy() == query)
                 for row, box in zip(chosen.to_pylist(), bounds_of(chosen["bounds"]).tolist(), strict=True):
+                    if row["sign"] == PLACED:
+                        self.check_place(row, box)
+                        continue
                     assert member(row) not in shown
                     shown[member(row)] = (box, row["properties"])
-                    assert row["distance"] == self.distances[query][member(row)]
-            assert shown == self.answers[query]
+                    if query not in self.quiet:
+                        assert row["distance"] == self.distances[query][member(row)]
+                        assert row["rank"] == self.ranks[query][member(row)]
+            assert shown.keys() == self.answers[query].keys()
+            assert query in self.quiet or shown == self.answers[query]
+
+    def check_place(self, row, box):
+        """A snapshot tells where the query is, or that its focal object is lost, as the changes did."""
+        told = self.places[row["query"]]
+        if row["reason"] != SNAPSHOT:
+            assert (row["reason"], told["key"]) == (EXPIRED, row["key"]) and told["reason"] in (EXPIRED, DROPPED)
+        else:
+            assert (told["box"], told["key"], told["distance"]) == (box, row["key"], row["distance"]), (told, row)
 
 
-def events_in(rows):
-    """Return what enters and leaves answers, in any order."""
+def events_in(rows, groups):
+    """Return what enters and leaves answers, in any order; of the aggregates `groups` the thresholds."""
     columns = (rows[name].to_pylist() for name in ("query", "sign", "reason", "key", "partner_hash"))
-    return sorted(row for row in zip(*columns, strict=True) if row[1] != STAYED)
+    told = (row for row in zip(*columns, strict=True) if row[1] in (ENTERED, LEFT))
+    return sorted(row for row in told if row[4] or row[0] not in groups)
 
 
 def member(row):

@@ -28,7 +28,21 @@ def table(rows):
     bounds = np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1))
     hashes = [ord(k[0]) for k in key]
     nothing, zeros, empty = [None] * len(rows), [0] * len(rows), ["{}"] * len(rows)
-    columns = [query, sign, reason, key, hashes, zeros, bounds_array(bounds), empty, nothing, zeros, *[nothing] * 3]
+    columns = [
+        query,
+        sign,
+        reason,
+        key,
+        hashes,
+        zeros,
+        bounds_array(bounds),
+        empty,
+        nothing,
+        zeros,
+        nothing,
+        nothing,
+        nothing,
+    ]
     schema = result_schema(EARTH)
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 

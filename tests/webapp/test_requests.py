@@ -16,6 +16,9 @@ PLANS = {
     "a rectangle outside of the space": {"stream": "ships", "compare": {"lo": [0, 95], "hi": [1, 99]}},
     "a filter that does not parse": {**PLAN, "where": "speed >>"},
     "no box": {"stream": "ships"},
+    "a range that moves without a shape": {"stream": "ships", "around": {"key": "a"}},
+    "no neighbours": {"stream": "ships", "kind": "knn", "k": 0, "around": {"key": "a"}},
+    "a sum of nothing": {**PLAN, "aggregate": {"function": "sum"}},
 }
 
 
@@ -37,6 +40,12 @@ async def test_an_unknown_stream_is_refused_with_the_known_ones(streams, user, c
         error = await socket.hear("error", id=1)
         assert error["code"] == "stream"
         assert "buses, ships" in error["message"]
+        around = {"around": {"key": "a", "stream": "shops", "radius": 5}}
+        for plan in (around, {"kind": "knn", "k": 3, "around": {"key": "a", "stream": "shops"}}):
+            await socket.tell("query.register", id=3, name="x", plan={"stream": "ships"} | plan)
+            error = await socket.hear("error", id=3)
+            assert (error["code"], error["message"][:15]) == ("stream", "around: in eart")
+            assert "buses, ships; got 'shops'" in error["message"]
         await socket.tell("view.subscribe", id=2, streams=["ships", "shops"], area=BOX)
         await socket.hear("error", id=2, code="stream")
         await socket.silence("view.status")

@@ -51,6 +51,17 @@ def test_the_built_in_space_is_there_from_the_first_migration(transactional_db):
     assert spaces_by_name() == {"earth": EARTH}
 
 
+def test_a_query_follows_objects_of_its_space_alone(prices, streams):
+    around = {"key": "a", "radius": 5}
+    plan = queries.checked_plan({"stream": "ships", "around": around | {"stream": "buses"}})
+    assert plan["around"]["stream"] == "buses"
+    with pytest.raises(Refused, match="in prices, stream must be one of shares; got 'ships'"):
+        queries.checked_plan({"stream": "shares", "around": around | {"stream": "ships"}})
+    aggregate = {"aggregate": {"function": "count"}, "around": around | {"stream": "shares"}}
+    with pytest.raises(Refused, match="in earth, stream must be one of buses, ships; got 'shares'"):
+        queries.checked_plan({"stream": "ships"} | aggregate)
+
+
 def test_spaces_are_published_as_they_come_and_go(prices, redis_client):
     published = redis_client.hgetall("lookout:spaces")
     assert parse_space(published[b"prices"]) == PRICES

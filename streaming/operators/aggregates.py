@@ -1,0 +1,144 @@
+"""Aggregates of the members of ranges: parts of them, computed where the members are, and what the parts make together.
+
+References
+----------
+PLACE* (2007), section 4.2: participating servers aggregate before they send, the assembler merges what they sent.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+
+from streaming.filters import property_text
+from streaming.operators.elements import Elements
+from streaming.operators.spatial_join import Pairs
+from streaming.plans import Aggregate
+from streaming.spaces import Space
+
+# The group of elements that lack the property by which they are grouped.
+NO_GROUP = "null"
+MEMBERS = pl.Schema({"query": pl.Int64, "key": pl.Int64, "value": pl.Float64, "group": pl.String})
+PARTS = pl.Schema(
+    {
+        "query": pl.Int64,
+        "group": pl.String,
+        "count": pl.Int64,
+        "known": pl.Int64,
+        "sum": pl.Float64,
+        "min": pl.Float64,
+        "min_key": pl.Int64,
+        "max": pl.Float64,
+        "max_key": pl.Int64,
+    }
+)
+VALUES = {
+    "count": pl.col("count").cast(pl.Float64),
+    "sum": pl.col("sum"),
+    "avg": pl.when(pl.col("known") > 0).then(pl.col("sum") / pl.col("known")),
+    "min": pl.col("min"),
+    "max": pl.col("max"),
+}
+OBJECTS = {"min": pl.col("min_key"), "max": pl.col("max_key")}
+
+
+def measured(
+    pairs: Pairs, elements: Elements, keys: np.ndarray, aggregates: Mapping[int, Aggregate], space: Space
+) -> pl.DataFrame:
+    """Return members of ranges with what their aggregates look at.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of elements and queries.
+    elements : Elements, N of them
+    keys : ndarray of int64, shape (N,)
+    aggregates : mapping of int to Aggregate
+        By the numbers of queries as they stand in `pairs`.
+    space : Space
+
+    Returns
+    -------
+    polars.DataFrame
+        With the columns `MEMBERS`; null where an element has no such number.
+    """
+    frames = [pl.DataFrame(schema=MEMBERS)]
+    for query in np.unique(pairs.query).tolist():
+        rows, aggregate = pairs.row[pairs.query == query], aggregates[query]
+        columns = {"query": np.full(len(rows), query), "key": keys[rows]}
+        frame = pl.DataFrame(columns).with_columns(value=_values(rows, elements, aggregate, space))
+        frames.append(frame.with_columns(group=_groups(rows, elements, aggregate)).cast(MEMBERS))
+    return pl.concat(frames)
+
+
+def _values(rows, elements, aggregate, space):
+    if aggregate.property:
+        numbers = _properties(rows, elements).select(property_text(aggregate.property).cast(pl.Float64, strict=False))
+        return numbers.to_series().fill_nan(None)
+    if aggregate.dimension:
+        return pl.Series(_along(elements.bounds[rows], aggregate.dimension, space)).fill_nan(None)
+    return pl.lit(None, dtype=pl.Float64)
+
+
+def _along(bounds, name, space):
+    """Return the middles of boxes in a dimension, NaN where they have none."""
+    axis = [dimension.name for dimension in space.dimensions].index(name)
+    with np.errstate(invalid="ignore"):
+        middle = (bounds[:, axis] + bounds[:, space.n + axis]) / 2
+    return np.where(np.isfinite(middle), middle, np.nan)
+
+
+def _groups(rows, elements, aggregate):
+    if not aggregate.group_by:
+        return pl.lit("")
+    return _properties(rows, elements).select(property_text(aggregate.group_by)).to_series().fill_null(NO_GROUP)
+
+
+def _properties(rows, elements):
+    column = elements.cold(rows)["properties"]
+    return pl.DataFrame({"properties": pl.from_arrow(column)}, schema={"properties": pl.String})
+
+
+def parts(members: pl.DataFrame) -> pl.DataFrame:
+    """Return the aggregates of members by query and group, with the columns `PARTS`; of equals the lower key."""
+    value = pl.col("value")
+    frame = members.sort("query", "key").group_by("query", "group", maintain_order=True)
+    return frame.agg(
+        count=pl.len(),
+        known=value.count(),
+        sum=value.sum(),
+        min=value.min(),
+        min_key=pl.col("key").get(value.arg_min(), null_on_oob=True),
+        max=value.max(),
+        max_key=pl.col("key").get(value.arg_max(), null_on_oob=True),
+    ).cast(PARTS)
+
+
+def merged(several: pl.DataFrame) -> pl.DataFrame:
+    """Return what parts of several servers, in the order of these, make together; by query and group."""
+    lowest = pl.col("min_key").sort_by("min", "min_key", nulls_last=True)
+    highest = pl.col("max_key").sort_by("max", "max_key", descending=[True, False], nulls_last=True)
+    frame = several.group_by("query", "group", maintain_order=True).agg(
+        pl.col("count", "known", "sum").sum(),
+        min=pl.col("min").min(),
+        min_key=lowest.first(),
+        max=pl.col("max").max(),
+        max_key=highest.first(),
+    )
+    return frame.select(list(PARTS)).cast(PARTS)
+
+
+def valued(whole: pl.DataFrame, aggregates: Mapping[int, Aggregate]) -> pl.DataFrame:
+    """Return the values of aggregates: query, group, count, value and, of extremes, the `key_hash` of their object."""
+    functions = pl.DataFrame(
+        {"query": list(aggregates), "function": [aggregate.function for aggregate in aggregates.values()]},
+        schema={"query": pl.Int64, "function": pl.String},
+    )
+    function = pl.col("function")
+    value, key = pl.lit(None, dtype=pl.Float64), pl.lit(None, dtype=pl.Int64)
+    for name, expression in VALUES.items():
+        value = pl.when(function == name).then(expression).otherwise(value)
+    for name, expression in OBJECTS.items():
+        key = pl.when(function == name).then(expression).otherwise(key)
+    joined = whole.join(functions, on="query", maintain_order="left")
+    return joined.select("query", "group", "count", value=value, object=key)

@@ -1,0 +1,141 @@
+"""Distributed queries, all together: those that move, and those to whose answers several servers contribute.
+
+References
+----------
+PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, whatever the query makes of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
+from streaming.operators.range_query import RangeQueries
+from streaming.operators.runs import find
+from streaming.operators.spatial_join import Pairs
+from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan
+from streaming.spaces import Space
+
+DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
+
+
+class DistributedQueries:
+    """An immutable set of distributed queries of one space.
+
+    Parameters
+    ----------
+    plans : sequence of MovingRangePlan, NearestPlan or AggregatePlan, length Q
+    space : Space
+
+    Attributes
+    ----------
+    nearest, aggregates, ranges : ndarray of int64
+        The positions of queries for nearest neighbours, of aggregates, and of ranges.
+    focused : ndarray of int64
+        The positions of queries that have a focus.
+    focal : ndarray of int64, shape (Q,)
+        The `key_hash` of each focal object; 0 where there is none.
+    farthest : ndarray of float64, shape (Q,)
+        How far each may look for neighbours; infinite without a limit.
+    """
+
+    def __init__(self, plans: Sequence[DistributedPlan], space: Space) -> None:
+        self.plans, self.space = plans, space
+        self.nearest = _positions(plans, NearestPlan)
+        self.aggregates = _positions(plans, AggregatePlan)
+        self.ranges = _positions(plans, MovingRangePlan)
+        self._looked = looked = [plan.range if isinstance(plan, AggregatePlan) else plan for plan in plans]
+        self._fixed = _positions(looked, RangePlan)
+        self.focused = np.setdiff1d(np.arange(len(plans)), self._fixed)
+        self._fixed_plans = {query: looked[query] for query in self._fixed.tolist()}
+        self._range_queries = RangeQueries(list(self._fixed_plans.values()), space)
+        self.focal_ranges = FocalRanges([looked[query] for query in self.focused.tolist()], space)
+        self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
+        self.focal = np.zeros(len(plans), dtype=np.int64)
+        self.focal[self.focused] = self.focal_ranges.focal
+        self.membership = np.array([plan.emit == "membership" for plan in plans], dtype=bool)
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def focus(self, position: int) -> Focus:
+        """Return the focus of one of `focused`."""
+        plan = self._looked[position]
+        if isinstance(plan, RangePlan):
+            raise KeyError(position)
+        return plan.focus
+
+    def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedQueries":
+        """Return the queries where their focal objects are; see `FocalRanges.placed`, but `reach` is of shape (Q,).
+
+        No search region is larger than its query allows, even where an edit has just narrowed it.
+        """
+        reach = np.minimum(reach, self.farthest)[self.focused]
+        return PlacedQueries(self, self.focal_ranges.placed(keys, bounds, reach))
+
+    def in_ranges(self, elements: Elements, failures: Failures, chosen: np.ndarray | None) -> Pairs:
+        """Return the pairs of elements and queries whose range has a fixed box."""
+        asked = self._fixed if chosen is None else np.intersect1d(chosen, self._fixed)
+        if not len(asked):
+            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
+        queries = self._range_queries
+        if len(asked) < len(self._fixed):
+            queries = RangeQueries([self._fixed_plans[query] for query in asked.tolist()], self.space)
+        failed = Failures()
+        row, query = queries.match(elements, failed)
+        failures.add(failed, asked)
+        return Pairs.without_partners(row, asked[query])
+
+
+@dataclass(frozen=True)
+class PlacedQueries:
+    """Distributed queries where they are now.
+
+    Parameters
+    ----------
+    queries : DistributedQueries, Q of them
+    ranges : PlacedRanges
+        Of `queries.focused`.
+    """
+
+    queries: DistributedQueries
+    ranges: PlacedRanges
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where each query is, float64 of shape (Q, 2); NaN where it is nowhere, or has no focus."""
+        places = np.full((len(self.queries), 2), np.nan)
+        places[self.queries.focused] = self.ranges.places
+        return places
+
+    @property
+    def radius(self) -> np.ndarray:
+        """The radius of each circle, float64 of shape (Q,); NaN of what is none."""
+        radius = np.full(len(self.queries), np.nan)
+        radius[self.queries.focused] = self.ranges.radius
+        return radius
+
+    def match(
+        self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
+    ) -> Pairs:
+        """Return the pairs of elements and queries in whose range they lie; see `PlacedRanges.match`."""
+        focused = self.queries.focused
+        asked = None if chosen is None else _within(focused, chosen)
+        failed = Failures()
+        pairs = self.ranges.match(elements, keys, failed, asked)
+        failures.add(failed, focused)
+        moving = Pairs(pairs.row, focused[pairs.query], pairs.partner, pairs.distance)
+        return Pairs.together([moving, self.queries.in_ranges(elements, failures, chosen)])
+
+
+def _positions(plans, kind):
+    return np.array([query for query, plan in enumerate(plans) if isinstance(plan, kind)], dtype=np.int64)
+
+
+def _within(ordered, values):
+    """Return the positions in an ordered array of those values that it has."""
+    position, present = find(ordered, np.sort(values))
+    return position[present]

@@ -1,0 +1,254 @@
+"""Ranges about places: circles, rectangles and polygons that move with focal objects, all together.
+
+References
+----------
+PLACE* (2007), section 4: continuous range queries whose focal objects move; section 5: search regions of kNN queries.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+
+from streaming.elements import key_hashes, stream_number
+from streaming.operators.boxes import in_plane, intersects, turns, with_turns
+from streaming.operators.conditions import Conditions
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.metres import local_metres
+from streaming.operators.places import distances, middles, within_boxes
+from streaming.operators.query_index import FAR, QueryIndex
+from streaming.operators.runs import distinct, find
+from streaming.operators.spatial_join import Pairs
+from streaming.plans import Carried, Circle, MovingRangePlan, NearestPlan, Rectangle
+from streaming.spaces import Space
+
+CIRCLE, RECTANGLE, CARRIED = range(3)
+
+
+class FocalRanges:
+    """An immutable set of ranges about focal objects or fixed places.
+
+    Parameters
+    ----------
+    plans : sequence of MovingRangePlan or NearestPlan, length Q
+        The range of a NearestPlan is its search region, a circle.
+    space : Space
+
+    Attributes
+    ----------
+    focal : ndarray of int64, shape (Q,)
+        The `key_hash` of each focal object; 0 for a fixed place.
+    radius : ndarray of float64, shape (Q,)
+        Of circles; NaN where the range is no circle, or a search region.
+    """
+
+    def __init__(self, plans: Sequence[MovingRangePlan | NearestPlan], space: Space) -> None:
+        count, n = len(plans), space.n
+        self.space = space
+        self.area = np.array([plan.area for plan in plans]).reshape(count, 2 * n)
+        self.focal = focal_keys(plans)
+        self.radius = np.array([_radius(plan) for plan in plans], dtype=np.float64)
+        self.half_widths = np.full((count, n), np.inf)
+        self.kind = np.full(count, CIRCLE)
+        self.carried: dict[int, shapely.Polygon] = {}
+        self.at = np.full((count, 2), np.nan)
+        for query, plan in enumerate(plans):
+            if plan.focus.at:
+                self.at[query] = np.r_[plan.focus.at, 0.0][:2]
+            if isinstance(plan, MovingRangePlan):
+                self._shape(query, plan.shape)
+        self.streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
+        self.conditions = Conditions(plans, space)
+
+    def __len__(self) -> int:
+        return len(self.focal)
+
+    def _shape(self, query, shape):
+        if isinstance(shape, Rectangle):
+            self.kind[query], self.half_widths[query] = RECTANGLE, shape.half_widths
+        elif isinstance(shape, Carried):
+            polygon = shapely.Polygon(shape.polygon)
+            shapely.prepare(polygon)
+            x_lo, y_lo, x_hi, y_hi = polygon.bounds
+            self.kind[query], self.carried[query] = CARRIED, polygon
+            self.half_widths[query, :2] = [max(-x_lo, x_hi), max(-y_lo, y_hi)][: self.space.n]
+
+    def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedRanges":
+        """Return the ranges where their focal objects are.
+
+        Parameters
+        ----------
+        keys : ndarray of int64, shape (F,)
+            Known focal objects, ascending.
+        bounds : ndarray of float64, shape (F, 2n)
+            Their boxes; a range lies about the middle.
+        reach : ndarray of float64, shape (Q,)
+            The radii of search regions; NaN where there is none (yet), or the range is none.
+        """
+        position, known = find(keys, self.focal)
+        middle = np.full((len(self), max(2, self.space.n)), np.nan)
+        middle[:, :2] = self.at
+        middle[known] = middles(bounds[position[known]], self.space)
+        return PlacedRanges(self, middle, np.where(np.isnan(self.radius), reach, self.radius))
+
+
+@dataclass(frozen=True)
+class PlacedRanges:
+    """Ranges where they are now.
+
+    Parameters
+    ----------
+    ranges : FocalRanges, Q of them
+    middle : ndarray of float64, shape (Q, max(2, n))
+        The middle of each range: in the first two dimensions NaN where the focal object is not known, in others where
+        it has no place there.
+    radius : ndarray of float64, shape (Q,)
+        Of circles; NaN of other ranges, and of search regions that have none, which hold nothing.
+    """
+
+    ranges: FocalRanges
+    middle: np.ndarray
+    radius: np.ndarray
+
+    @property
+    def places(self) -> np.ndarray:
+        """The places of ranges, float64 of shape (Q, 2)."""
+        return self.middle[:, :2]
+
+    @functools.cached_property
+    def boxes(self) -> np.ndarray:
+        """Boxes that hold the ranges, float64 of shape (Q, 2n); NaN where a range is nowhere."""
+        ranges, n = self.ranges, self.ranges.space.n
+        margin = ranges.half_widths.copy()
+        if ranges.space.geographic:
+            with np.errstate(divide="ignore"):
+                margin[:, :2] /= np.stack(local_metres(self.places[:, 1]), axis=1)
+        middle = np.nan_to_num(self.middle[:, :n])
+        margin[:, 2:][np.isnan(self.middle[:, 2:n])] = np.inf
+        boxes = np.hstack([middle - margin, middle + margin])
+        circles = np.flatnonzero(ranges.kind == CIRCLE)
+        plane = within_boxes(self.places[circles], self.radius[circles], ranges.space)
+        for axis in range(min(2, n)):
+            boxes[circles, axis], boxes[circles, n + axis] = plane[:, axis], plane[:, 2 + axis]
+        for axis, dimension in enumerate(ranges.space.dimensions[:2]):
+            if dimension.wraps:
+                around = boxes[:, n + axis] - boxes[:, axis] >= dimension.extent
+                boxes[around, axis], boxes[around, n + axis] = -np.inf, np.inf
+        nowhere = np.isnan(self.places).any(1) | (np.isnan(self.radius) & (ranges.kind == CIRCLE))
+        boxes[nowhere] = np.nan
+        return boxes
+
+    def match(
+        self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
+    ) -> Pairs:
+        """Return the pairs of elements and ranges in which they lie; a focal object does not lie in its own.
+
+        Parameters
+        ----------
+        elements : Elements, N of them
+        keys : ndarray of int64, shape (N,)
+            Their `key_hash`.
+        failures : Failures
+            Is told of user-defined filters that fail, by the positions of queries.
+        chosen : ndarray of int64, optional
+            The positions of the ranges that are asked for; all without it.
+
+        Returns
+        -------
+        Pairs
+            With the distance from the place of a circle; no pair twice.
+        """
+        found = [np.empty((2, 0), dtype=np.int64)]
+        for stream, queries in self._of_streams(chosen):
+            rows = np.flatnonzero(elements.stream == stream)
+            if len(rows) and len(queries):
+                row, query = self._index(stream, queries, chosen is None).at(
+                    elements.bounds[rows], self.ranges.space, in_plane
+                )
+                found.append(np.stack([rows[row], query]))
+        row, query = np.hstack(found)
+        if any(dimension.wraps for dimension in self.ranges.space.dimensions[:2]):
+            row, query = np.divmod(distinct(row * len(self.ranges) + query), max(1, len(self.ranges)))
+        return self._exactly(row, query, elements, keys, failures)
+
+    def _of_streams(self, chosen):
+        queries = np.arange(len(self.ranges)) if chosen is None else chosen
+        queries = queries[~np.isnan(self.boxes[queries, 0])]
+        streams = self.ranges.streams[queries]
+        return [(stream, queries[streams == stream]) for stream in distinct(streams).tolist()]
+
+    @functools.cached_property
+    def _indices(self):
+        return {}
+
+    def _index(self, stream, queries, everyone):
+        """Return the index over the boxes of ranges; that over all of a stream's is kept."""
+        if everyone and stream in self._indices:
+            return self._indices[stream]
+        numbers, plane = with_turns(queries, in_plane(self.boxes[queries], self.ranges.space), self.ranges.space)
+        index = QueryIndex(plane, numbers)
+        if everyone:
+            self._indices[stream] = index
+        return index
+
+    def _exactly(self, row, query, elements, keys, failures):
+        """Return the candidates that are pairs."""
+        ranges, bounds = self.ranges, elements.bounds
+        keep = intersects(bounds, row, ranges.area, query, ranges.space) & (keys[row] != ranges.focal[query])
+        row, query = row[keep], query[keep]
+        keep, distance = np.ones(len(row), dtype=bool), np.full(len(row), np.nan)
+        kind = ranges.kind[query]
+        at = np.flatnonzero(kind == CIRCLE)
+        distance[at] = distances(bounds[row[at]], self.places[query[at]], ranges.space)
+        keep[at] = distance[at] <= self.radius[query[at]]
+        at = np.flatnonzero(kind != CIRCLE)
+        keep[at] = intersects(bounds, row[at], self.boxes, query[at], ranges.space)
+        for number in distinct(query[(kind == CARRIED) & keep]).tolist():
+            at = np.flatnonzero((query == number) & keep)
+            relative = _relative(bounds[row[at]], self.places[number], ranges.space)
+            keep[at] = shapely.intersects(ranges.carried[number], _shapes(relative))
+        row, query, distance = row[keep], query[keep], distance[keep]
+        keep = ranges.conditions.passing(row, query, elements, failures)
+        row, query = row[keep], query[keep]
+        return Pairs(row, query, np.zeros(len(row), dtype=np.int64), distance[keep])
+
+
+def focal_keys(plans: Sequence[MovingRangePlan | NearestPlan]) -> np.ndarray:
+    """Return the `key_hash` of each plan's focal object, 0 where there is none: int64 of shape (Q,)."""
+    keys = np.zeros(len(plans), dtype=np.int64)
+    of_stream: dict[str, list[int]] = {}
+    for query, plan in enumerate(plans):
+        if not plan.focus.at:
+            of_stream.setdefault(plan.focus.stream, []).append(query)
+    for stream, queries in of_stream.items():
+        keys[queries] = key_hashes(stream, [plans[query].focus.key for query in queries])
+    return keys
+
+
+def _radius(plan):
+    return plan.shape.radius if isinstance(plan, MovingRangePlan) and isinstance(plan.shape, Circle) else np.nan
+
+
+def _relative(boxes, place, space):
+    """Return boxes (P, 2n) in the plane whose origin is a place, (P, 4); in metres in a geographic space."""
+    plane = in_plane(boxes, space) - np.r_[place, place]
+    for turn in turns(space)[1:]:
+        turned = plane + np.r_[turn, turn]
+        nearer = np.abs(turned[:, :2] + turned[:, 2:]).sum(1) < np.abs(plane[:, :2] + plane[:, 2:]).sum(1)
+        plane = np.where(nearer[:, None], turned, plane)
+    if space.geographic:
+        metres = np.array(local_metres(place[1]))
+        plane = plane * np.r_[metres, metres]
+    return np.clip(plane, -FAR, FAR)
+
+
+def _shapes(plane):
+    """Return boxes of the plane as geometries, points where they have no extent."""
+    pointed = (plane[:, :2] == plane[:, 2:]).all(1)
+    shapes = np.empty(len(plane), dtype=object)
+    shapes[pointed] = shapely.points(plane[pointed, :2])
+    shapes[~pointed] = shapely.box(*plane[~pointed].T)
+    return shapes

@@ -1,0 +1,188 @@
+"""The assembler of aggregates: it merges what participating servers computed, and minds thresholds.
+
+References
+----------
+PLACE* (2007), section 4.2: the assembler keeps the latest part of each participating server, and merges these.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from streaming.operators.aggregates import PARTS, merged, valued
+from streaming.plans import Aggregate
+from streaming.results import ENTERED, LEFT, STAYED
+from streaming.servers.participant import Partial
+from streaming.servers.registry import MICROSECONDS
+
+REGIONAL: dict[str, Any] = {**PARTS, "region": pl.Int64}
+TOLD: dict[str, Any] = {
+    "query": pl.Int64,
+    "group": pl.String,
+    "count": pl.Int64,
+    "value": pl.Float64,
+    "object": pl.Int64,
+    "time_us": pl.Int64,
+}
+CROSSED: dict[str, Any] = {
+    "query": pl.Int64,
+    "group": pl.String,
+    "threshold": pl.Int64,
+    "name": pl.String,
+    "value": pl.Float64,
+    "since_us": pl.Int64,
+    "raised": pl.Boolean,
+}
+GROUP = ["query", "group"]
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """What the assembler keeps of aggregates.
+
+    Parameters
+    ----------
+    parts : polars.DataFrame
+        The latest part of each participating server: `REGIONAL`.
+    told : polars.DataFrame
+        The groups as they were told: `TOLD`; `time_us` is that of the newest element of the object of an extreme.
+    crossed : polars.DataFrame
+        The thresholds that values are beyond, since when, and whether long enough: `CROSSED`.
+    """
+
+    parts: pl.DataFrame
+    told: pl.DataFrame
+    crossed: pl.DataFrame
+
+    @classmethod
+    def none(cls) -> "Aggregation":
+        """Return what is kept while there are no such queries."""
+        return cls(pl.DataFrame(schema=REGIONAL), pl.DataFrame(schema=TOLD), pl.DataFrame(schema=CROSSED))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The aggregates of a micro-batch.
+
+    Parameters
+    ----------
+    aggregates : mapping of int to Aggregate
+        By the numbers of queries.
+    changed : ndarray of int64
+        Those that are new, or have another plan.
+    times : callable
+        Given the `key_hash` of objects, returns the times of their newest elements.
+    now_us : int
+    """
+
+    aggregates: Mapping[int, Aggregate]
+    changed: np.ndarray
+    times: Any
+    now_us: int
+
+
+def step(
+    state: Aggregation, partials: Sequence[Partial], groups: Groups
+) -> tuple[Aggregation, pl.DataFrame, pl.DataFrame]:
+    """Merge parts, compare values, and mind thresholds.
+
+    Returns
+    -------
+    state : Aggregation
+    changes : polars.DataFrame
+        Groups that come, change and end: `TOLD` and `sign`.
+    crossings : polars.DataFrame
+        Thresholds that are crossed, or not any more: `CROSSED` and `sign`.
+    """
+    running = list(groups.aggregates)
+    parts = [_without(state.parts.filter(pl.col("query").is_in(running)), partials)]
+    parts += [partial.parts.with_columns(region=pl.lit(n, pl.Int64)) for n, partial in enumerate(partials)]
+    held = pl.concat([part.select(list(REGIONAL)) for part in parts])
+    altered = np.unique(np.concatenate([groups.changed, *(partial.altered for partial in partials)]))
+    concerned = pl.col("query").is_in(altered.tolist())
+    whole = merged(held.filter(concerned).sort("query", "group", "region").drop("region"))
+    values = _timed(pl.concat([valued(whole, groups.aggregates), _empty(whole, altered, groups)]), groups)
+    gone = ~pl.col("query").is_in(running)
+    changes = _changes(state.told.filter(concerned | gone), values, groups.changed)
+    told = pl.concat([state.told.filter(~concerned & ~gone), values])
+    crossed = _crossed(state.crossed, told, groups)
+    crossings = _crossings(state.crossed, crossed)
+    return Aggregation(held, told, crossed), changes, crossings
+
+
+def _without(parts, partials):
+    """Return the parts that no participating server sent anew."""
+    for region, partial in enumerate(partials):
+        if len(partial.altered):
+            renewed = (pl.col("region") == region) & pl.col("query").is_in(partial.altered.tolist())
+            parts = parts.filter(~renewed)
+    return parts
+
+
+def _empty(whole, altered, groups):
+    """Return the one group of aggregates that are not grouped and have no members."""
+    present = set(whole["query"].to_list())
+    lacking = [q for q in altered.tolist() if q in groups.aggregates and q not in present]
+    rows = [
+        (query, "", 0, 0.0 if groups.aggregates[query].function in ("count", "sum") else None, None)
+        for query in lacking
+        if not groups.aggregates[query].group_by
+    ]
+    schema = {name: kind for name, kind in TOLD.items() if name != "time_us"}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _timed(values, groups):
+    keys = values["object"].to_numpy()
+    named = values["object"].is_not_null().to_numpy()
+    times = np.zeros(len(values), dtype=np.int64)
+    times[named] = groups.times(keys[named].astype(np.int64)) if named.any() else 0
+    return values.with_columns(time_us=pl.Series(times)).select(list(TOLD)).cast(TOLD)
+
+
+def _changes(old, new, changed):
+    """Compare values; a group of a query with another plan is told anew."""
+    both = old.with_columns(was=pl.lit(True)).join(
+        new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
+    )
+    was, now = pl.col("was").fill_null(False), pl.col("now").fill_null(False)
+    sign = pl.when(was & now).then(STAYED).when(now).then(ENTERED).otherwise(LEFT).cast(pl.Int8)
+    names = ("count", "value", "object", "time_us")
+    same = pl.all_horizontal([pl.col(name).eq_missing(pl.col(f"{name}_new")) for name in names])
+    newest = {name: pl.when(now).then(pl.col(f"{name}_new")).otherwise(pl.col(name)) for name in names}
+    same &= ~pl.col("query").is_in(changed.tolist())
+    return both.filter(~(was & now & same)).select("query", "group", **newest, sign=sign)
+
+
+def _crossed(former, told, groups):
+    """Return the thresholds that values are beyond, with the time since when."""
+    rows = [
+        (query, number, threshold.name, threshold.above, threshold.below, round(threshold.for_s * MICROSECONDS))
+        for query, aggregate in groups.aggregates.items()
+        for number, threshold in enumerate(aggregate.thresholds)
+    ]
+    if not rows:
+        return former.clear()
+    kinds = {"query": pl.Int64, "threshold": pl.Int64, "name": pl.String, "above": pl.Float64, "below": pl.Float64}
+    limits = pl.DataFrame(rows, schema=kinds | {"for_us": pl.Int64}, orient="row")
+    beyond = told.join(limits, on="query").filter(
+        (pl.col("value") > pl.col("above")).fill_null(False) | (pl.col("value") < pl.col("below")).fill_null(False)
+    )
+    since = former.filter(~pl.col("query").is_in(groups.changed.tolist())).select(*GROUP, "threshold", "since_us")
+    timed = beyond.join(since, on=[*GROUP, "threshold"], how="left").with_columns(
+        since_us=pl.col("since_us").fill_null(groups.now_us)
+    )
+    raised = groups.now_us - pl.col("since_us") >= pl.col("for_us")
+    return timed.with_columns(raised=raised).select(list(CROSSED)).cast(CROSSED)
+
+
+def _crossings(former, crossed):
+    """Return the thresholds that are raised now and were not, and the other way around."""
+    names = [*GROUP, "threshold", "name"]
+    was, now = former.filter("raised"), crossed.filter("raised")
+    begun = now.join(was, on=names, how="anti").with_columns(sign=pl.lit(ENTERED, pl.Int8))
+    ended = was.join(now, on=names, how="anti").with_columns(sign=pl.lit(LEFT, pl.Int8))
+    return pl.concat([begun, ended])

@@ -1,0 +1,108 @@
+"""Focal objects: where they are, which every server is told once however many queries follow them.
+
+References
+----------
+PLACE* (2007), sections 4.3 and 4.4: focal updates are forwarded, also after a focal object has changed its server.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import bounds_of
+from streaming.operators.distributed import PlacedQueries
+from streaming.operators.runs import find, last_of_runs
+from streaming.results import MOVED
+from streaming.servers.home import tracked_schema
+from streaming.servers.objects import Objects
+from streaming.servers.orders import Orders
+from streaming.servers.region import Region, fates
+from streaming.servers.registry import Registry
+from streaming.spaces import Space
+
+
+@dataclass(frozen=True)
+class Focals:
+    """Where distributed queries are in a micro-batch; all regions see the same.
+
+    Parameters
+    ----------
+    elements : pyarrow.Table
+        The newest element of each known focal object, with `home.tracked_schema`, ordered by key.
+    searching : ndarray of int64, shape (S,)
+        Queries with a search region, ascending.
+    reach : ndarray of float64, shape (S,)
+        The radii of these regions, which may be infinite.
+    """
+
+    elements: pa.Table
+    searching: np.ndarray
+    reach: np.ndarray
+
+    @classmethod
+    def none(cls, space: Space) -> "Focals":
+        """Return what is known while no query moves."""
+        return cls(tracked_schema(space).empty_table(), np.empty(0, dtype=np.int64), np.empty(0))
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The `key_hash` of each known focal object, int64, ascending."""
+        return self.elements["key_hash"].to_numpy()
+
+    def placed(self, registry: Registry) -> PlacedQueries:
+        """Return the distributed queries of a registry where their focal objects are."""
+        reach = np.full(len(registry.distributed_ids), np.nan)
+        position, present = find(self.searching, registry.distributed_ids)
+        reach[present] = self.reach[position[present]]
+        return registry.distributed.placed(self.keys, bounds_of(self.elements["bounds"]), reach)
+
+    def followed(self, found: pa.Table, heard: pa.Table, orders: Orders) -> tuple[pa.Table, dict[int, int]]:
+        """Return where focal objects are after a micro-batch.
+
+        Parameters
+        ----------
+        found, heard : pyarrow.Table
+            Elements of focal objects that queries follow from now on, as the batch before left them, and the newest
+            elements of the batch; with `home.tracked_schema`.
+        orders : Orders
+
+        Returns
+        -------
+        elements : pyarrow.Table
+        lost : dict of int to int
+            Why a focal object is not known any more, a code of `results.REASONS`, by its `key_hash`.
+        """
+        table = pa.concat_tables([self.elements, found, heard])
+        order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
+        table = table.take(order[last_of_runs(table["key_hash"].to_numpy()[order])])
+        table = table.filter(pa.array(np.isin(table["key_hash"].to_numpy(), orders.after.distributed.focal)))
+        none = np.empty(0, dtype=np.int64)
+        fate = fates(Objects.arrived(table, -1), none, orders.after, orders.applied, orders.now_us)
+        lost = fate != MOVED
+        keys = table["key_hash"].to_numpy()[lost].tolist()
+        return table.filter(pa.array(~lost)), dict(zip(keys, fate[lost].tolist(), strict=True))
+
+
+def newly_followed(orders: Orders, regions: Iterable[Region]) -> pa.Table:
+    """Return the elements of objects that queries follow only now, given the regions that the batch before left."""
+    keys = np.setdiff1d(orders.after.distributed.focal, np.r_[orders.before.distributed.focal, 0])
+    tables = [tracked_schema(orders.after.space).empty_table()]
+    for region in regions if len(keys) else ():
+        position, present = find(region.objects.key_hash, keys)
+        if present.any():
+            tables.append(region.elements(np.sort(position[present]), orders.after.space))
+    return pa.concat_tables(tables)
+
+
+def shifted(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.ndarray:
+    """Tell which queries ask for other places than in the batch before, or are new: bool of shape (Q,)."""
+    ids = orders.after.distributed_ids
+    position, known = find(orders.before.distributed_ids, ids)
+    moved = ~known | np.isin(ids, orders.applied.changed)
+    old, new = position[known], np.flatnonzero(known)
+    for was, now in ((before.places, after.places), (before.radius[:, None], after.radius[:, None])):
+        same = (was[old] == now[new]) | (np.isnan(was[old]) & np.isnan(now[new]))
+        moved[new] |= ~same.all(1)
+    return moved

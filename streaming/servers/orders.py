@@ -1,0 +1,15 @@
+"""The control entries of a micro-batch, as servers see them."""
+
+from dataclasses import dataclass
+
+from streaming.servers.registry import Applied, Registry
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
+
+    before: Registry
+    after: Registry
+    applied: Applied
+    now_us: int

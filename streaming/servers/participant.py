@@ -1,0 +1,248 @@
+"""The participating server: what a region contributes to the answers of distributed queries.
+
+What was in a range is not kept but computed again, from the objects and the focal objects as the batch before left
+them. So a range costs what its objects do, not what its answer holds.
+
+References
+----------
+PLACE* (2007), sections 3.3, 4.2 and 5.1: participating servers send positive and negative tuples, or aggregates of
+theirs, to whoever assembles them.
+"""
+
+import functools
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from streaming.operators.aggregates import PARTS, measured, parts
+from streaming.operators.distributed import PlacedQueries
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.runs import distinct, find
+from streaming.operators.spatial_join import Pairs
+from streaming.results import MOVED
+from streaming.servers.answers import Answers
+from streaming.servers.changes import compared
+from streaming.servers.focals import Focals, shifted
+from streaming.servers.objects import Cold, Objects
+from streaming.servers.orders import Orders
+from streaming.servers.region import Results, Turnover, Writer
+from streaming.servers.scope import reasons, worth_telling
+
+CANDIDATES = {"query": pl.Int64, "key": pl.Int64, "distance": pl.Float64}
+ARRIVED = CANDIDATES | {"moved": pl.Boolean}
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What a participating server sends to the assembler in one micro-batch.
+
+    Parameters
+    ----------
+    removed, added : polars.DataFrame
+        Who moved and was in search regions, and who is now, besides all who are in regions that shifted: `CANDIDATES`
+        and `ARRIVED`.
+    altered : ndarray of int64
+        Aggregates whose members in this region may have changed, ascending.
+    parts : polars.DataFrame
+        All of theirs: `aggregates.PARTS`.
+    """
+
+    removed: pl.DataFrame
+    added: pl.DataFrame
+    altered: np.ndarray
+    parts: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """The focal objects without and with a micro-batch, and why some are lost; see `Focals.followed`."""
+
+    before: Focals
+    after: Focals
+    lost: dict[int, int]
+
+
+def step(
+    turnover: Turnover, orders: Orders, tracks: Tracks, members: pl.DataFrame
+) -> tuple[pl.DataFrame, Results, Partial]:
+    """Evaluate the distributed queries for the objects of a region.
+
+    Parameters
+    ----------
+    turnover : Turnover
+    orders : Orders
+    tracks : Tracks
+    members : polars.DataFrame
+        The members of aggregates in this region: `aggregates.MEMBERS`.
+
+    Returns
+    -------
+    members : polars.DataFrame
+    results : Results
+        The tuples of moving ranges.
+    partial : Partial
+    """
+    scene = _Scene(turnover, orders, tracks, Failures())
+    old, new = scene.old(), scene.new()
+    members, altered, partial = scene.aggregates(new, members)
+    changes = scene.changes(old, new)
+    removed, added = scene.candidates(old, new)
+    writer = Writer(turnover.known, turnover.cold, turnover.departures, orders.before, orders.after)
+    results = Results(writer.rows(changes), scene.snapshots(writer), {"results": len(changes.key)}, scene.failed)
+    return members, results, Partial(removed, added, altered, partial)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Members of ranges: object, position of the query, and distance, arrays of shape (P,)."""
+
+    row: np.ndarray
+    key: np.ndarray
+    query: np.ndarray
+    distance: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: Pairs, keys: np.ndarray) -> "_Found":
+        return cls(pairs.row, keys[pairs.row], pairs.query, pairs.distance)
+
+    def of_queries(self, chosen: np.ndarray) -> "_Found":
+        rows = np.isin(self.query, chosen)
+        return _Found(self.row[rows], self.key[rows], self.query[rows], self.distance[rows])
+
+
+@dataclass(frozen=True)
+class _Scene:
+    turnover: Turnover
+    orders: Orders
+    tracks: Tracks
+    failures: Failures
+
+    @functools.cached_property
+    def were(self) -> PlacedQueries:
+        """The queries where they were."""
+        return self.tracks.before.placed(self.orders.before)
+
+    @functools.cached_property
+    def are(self) -> PlacedQueries:
+        """The queries where they are."""
+        return self.tracks.after.placed(self.orders.after)
+
+    @functools.cached_property
+    def shifted(self):
+        """The positions of queries that look elsewhere, or are new."""
+        return np.flatnonzero(shifted(self.were, self.are, self.orders))
+
+    @functools.cached_property
+    def _still(self):
+        """The numbers of queries that look where they looked."""
+        ids = self.orders.after.distributed_ids
+        return np.delete(ids, self.shifted)
+
+    @property
+    def failed(self) -> dict[int, str]:
+        ids = self.orders.after.distributed_ids
+        return {int(ids[position]): error for position, error in self.failures.errors.items()}
+
+    def old(self) -> _Found:
+        """Return who was in which ranges: what was touched in all, everything in those that shifted."""
+        queries, was = self.were.queries, self.turnover.was
+        ids = self.orders.before.distributed_ids
+        left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
+        return self._found(self.were, was.objects, was.cold, left, Failures())
+
+    def new(self) -> _Found:
+        """Return who is in which ranges, likewise."""
+        return self._found(self.are, self.turnover.objects, self.turnover.cold, self.shifted, self.failures)
+
+    def _found(self, placed, objects, cold, elsewhere, failures):
+        touched = np.zeros(len(objects), dtype=bool)
+        position, present = find(objects.key_hash, self.turnover.touched)
+        touched[position[present]] = True
+        pairs = [_matched(placed, objects, cold, np.flatnonzero(touched), None, failures)]
+        if len(elsewhere):
+            pairs.append(_matched(placed, objects, cold, np.flatnonzero(~touched), elsewhere, failures))
+        return _Found.of(Pairs.together(pairs), objects.key_hash)
+
+    def changes(self, old: _Found, new: _Found) -> Answers:
+        """Compare who was and is in moving ranges; return the tuples to tell."""
+        before, after = self.orders.before, self.orders.after
+        was = _answers(old.of_queries(self.were.queries.ranges), before.distributed_ids)
+        now = _answers(new.of_queries(self.are.queries.ranges), after.distributed_ids)
+        both = compared(was, now)
+        known = self.turnover.known
+        fate = self.turnover.fate[np.searchsorted(known.key_hash, both.key)]
+        reason = reasons(both.query, self._lost(both.query, fate), before, after, self.orders.applied)
+        changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
+        return changes.take(worth_telling(changes, find(self.turnover.touched, both.key)[1], before, after))
+
+    def _lost(self, query, fate):
+        """Return the fates of members, those whose query lost its focal object with that object's."""
+        ids, focal = self.orders.after.distributed_ids, self.orders.after.distributed.focal
+        for key, why in self.tracks.lost.items():
+            lost = np.isin(query, ids[focal == key]) & (fate == MOVED)
+            fate = np.where(lost, np.int8(why), fate)
+        return fate
+
+    def candidates(self, old: _Found, new: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Return who left and who came into search regions that did not shift, and all who are in those that did."""
+        before, after = self.orders.before, self.orders.after
+        left = _frame(old.of_queries(self.were.queries.nearest), before.distributed_ids)
+        came = _frame(new.of_queries(self.are.queries.nearest), after.distributed_ids)
+        moved = find(self.turnover.touched, came["key"].to_numpy())[1]
+        came = came.with_columns(moved=pl.Series(moved, dtype=pl.Boolean))
+        return left.filter(pl.col("query").is_in(self._still.tolist())), came
+
+    def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
+        """Return the members of aggregates, which of these they altered, and their parts."""
+        queries, ids = self.are.queries, self.orders.after.distributed_ids
+        if not len(queries.aggregates) and not len(members):
+            return members, np.empty(0, dtype=np.int64), pl.DataFrame(schema=PARTS)
+        mine = new.of_queries(queries.aggregates)
+        pairs = Pairs.without_partners(mine.row, ids[mine.query])
+        plans = {int(ids[query]): queries.plans[query].aggregate for query in queries.aggregates.tolist()}
+        objects, cold = self.turnover.objects, self.turnover.cold
+        arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.orders.after.space)
+        running = np.intersect1d(self._still, ids[queries.aggregates])
+        here = members.filter(pl.col("query").is_in(running.tolist()))
+        touched = pl.col("key").is_in(self.turnover.touched.tolist())
+        moved = here.filter(touched)
+        shifted_here = ids[np.intersect1d(self.shifted, queries.aggregates)]
+        altered = distinct(np.r_[moved["query"].to_numpy(), arrived["query"].to_numpy(), shifted_here])
+        members = pl.concat([here.filter(~touched), arrived])
+        return members, altered, parts(members.filter(pl.col("query").is_in(altered.tolist())))
+
+    def snapshots(self, writer: Writer) -> pa.Table:
+        """Return the whole answers of moving ranges that are asked for."""
+        ids, queries = self.orders.after.distributed_ids, self.are.queries
+        asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.orders.applied.snapshots)), queries.ranges)
+        objects, cold = self.turnover.objects, self.turnover.cold
+        rows = np.arange(len(objects)) if len(asked) else np.empty(0, dtype=np.int64)
+        pairs = _matched(self.are, objects, cold, rows, asked, Failures())
+        return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)
+
+
+def _matched(placed, objects, cold, rows, chosen, failures):
+    """Match objects at rows with some queries, or all; return pairs of rows of `objects`."""
+    if not len(rows):
+        return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
+    some = objects if len(rows) == len(objects) else objects.take(rows)
+    pairs = placed.match(elements_of(some, cold), some.key_hash, failures, chosen)
+    return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
+
+
+def elements_of(objects: Objects, cold: Cold) -> Elements:
+    """Return objects as operators look at them."""
+    return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)
+
+
+def _answers(found, ids):
+    none = np.zeros(len(found.key), dtype=np.int64)
+    return Answers(found.key, ids[found.query], none, np.full(len(found.key), np.nan))
+
+
+def _frame(found, ids):
+    columns = {"query": ids[found.query], "key": found.key, "distance": found.distance}
+    return pl.DataFrame(columns, schema=CANDIDATES)

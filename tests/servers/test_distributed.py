@@ -1,0 +1,116 @@
+"""Queries that move, nearest neighbours and aggregates equal brute force after every batch, however it is cut."""
+
+import random
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.plans import parse_plan
+from streaming.results import CANCELLED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
+from streaming.spaces import EARTH, parse_space
+from tests.servers.harness import Engine
+from tests.servers.moving_oracle import MovingWorld
+from tests.servers.test_continuous_queries import (
+    KEYS,
+    LATITUDES,
+    LAYOUTS,
+    LONGITUDES,
+    STREAMS,
+    play,
+    random_box,
+    random_corners,
+    random_history,
+)
+
+PLANE = parse_space(
+    {
+        "name": "plane",
+        "dimensions": [
+            {"name": "x", "unit": "m", "lo": -10, "hi": 10},
+            {"name": "y", "unit": "m", "lo": -10, "hi": 10},
+        ],
+    }
+)
+LENGTHS = {"earth": (60_000.0, 250_000.0, 5_000_000.0), "plane": (0.7, 2.2, 9.0)}
+SQUARE = ((-1, -1), (1, -1), (1, 1), (0, 0.5), (-1, 1))
+
+
+def plane_box(rng):
+    """A box of the plane, mostly a point, on both sides of the regions' borders."""
+    low = [rng.choice([-7.0, -3.4, -1.0, 0.0, 0.5, 3.3, 6.0]), rng.choice([-5.0, -0.5, 0.0, 0.5, 4.0])]
+    return [*low, low[0] + rng.choice([0.0, 0.0, 0.0, 0.5, 3.0]), low[1] + rng.choice([0.0, 0.0, 0.5])]
+
+
+def random_focus(rng, space):
+    if rng.random() < 0.2:
+        return {"at": [rng.choice(LONGITUDES), rng.choice(LATITUDES)] if space is EARTH else [0.5, -0.5]}
+    return {"stream": rng.choice(STREAMS), "key": rng.choice(KEYS)}
+
+
+def random_shape(rng, space, focus):
+    length = rng.choice(LENGTHS[space.name])
+    vertical = [500.0] if space is EARTH and "key" in focus and rng.random() < 0.3 else []
+    shapes = (
+        {"radius": length},
+        {"half_widths": [length, rng.choice([length, length / 2, None]), *vertical]},
+        {"polygon": [[length * x, length * y] for x, y in SQUARE]},
+    )
+    return rng.choice(shapes)
+
+
+def random_aggregate(rng, space):
+    functions = rng.choice([{"function": "count"}, {"function": rng.choice(["min", "max", "sum", "avg"])}])
+    if functions["function"] != "count":
+        functions |= rng.choice([{"property": "speed_mps"}, {"dimension": space.dimensions[0].name}])
+    thresholds = [{"above": 1}, {"below": 1, "for_s": 3}, {"above": 2.5, "for_s": 1}]
+    return functions | rng.choice([{}, {"group_by": "kind"}]) | {"thresholds": rng.sample(thresholds, 2)}
+
+
+def random_distributed_plan(rng, space=EARTH):
+    """A moving range, a kNN query or an aggregate."""
+    document = {"stream": rng.choice(STREAMS), "where": rng.choice(["", "", "", "kind = 'cargo'", "speed_mps > 3"])}
+    document["emit"] = rng.choice(["changes", "changes", "membership"])
+    if rng.random() < 0.2:
+        corners = random_corners(rng) if space is EARTH else {"lo": [-7, -7], "hi": [rng.choice([0, 4]), 7]}
+        document["area"] = corners
+    kind = rng.choice(["range", "knn", "aggregate", "fixed aggregate"])
+    if kind == "fixed aggregate":
+        corners = random_corners(rng) if space is EARTH else {"lo": [-4, -4], "hi": [rng.choice([0, 4]), 4]}
+        document |= {"area": corners, "aggregate": random_aggregate(rng, space), "emit": "changes"}
+    elif kind == "knn":
+        document |= {"kind": "knn", "around": random_focus(rng, space), "k": rng.choice([1, 2, 3, 6])}
+        document["alpha"] = rng.choice([0, 0.2, 1])
+        if rng.random() < 0.3:
+            document["max_distance"] = rng.choice(LENGTHS[space.name])
+    else:
+        focus = random_focus(rng, space)
+        document["around"] = focus | random_shape(rng, space, focus)
+        if kind == "aggregate":
+            document |= {"aggregate": random_aggregate(rng, space), "emit": "changes"}
+    return parse_plan(document, space)
+
+
+def play_seed(seed):
+    """Play the history of a seed; return the client."""
+    rng = random.Random(seed)
+    space = rng.choice([EARTH, PLANE])
+    lives = {stream: rng.choice([5, 20]) for stream in sorted(set(STREAMS)) if rng.random() < 0.7}
+    history = random_history(
+        rng, lambda rng: random_distributed_plan(rng, space), random_box if space is EARTH else plane_box
+    )
+    with tempfile.TemporaryDirectory() as root:
+        return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
+    play_seed(seed)
+
+
+def test_the_histories_make_every_kind_of_tuple():
+    told = {(row["sign"], row["reason"]) for seed in range(25) for row in play_seed(seed).told}
+    reasons = {ENTERED: {MOVED, REGISTERED, EDITED}, STAYED: {MOVED}, LEFT: {MOVED, EDITED, EXPIRED, CANCELLED}}
+    assert {(sign, reason) for sign, found in reasons.items() for reason in found} <= told

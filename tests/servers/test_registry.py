@@ -1,0 +1,50 @@
+"""Which queries a registry lets a region answer by itself."""
+
+from streaming.servers.registry import Registry
+from streaming.spaces import EARTH
+
+AREA = {"lo": [0, 0], "hi": [1, 1]}
+PLANS = {
+    1: {"area": AREA},
+    2: {"area": AREA, "emit": "membership"},
+    3: {"kind": "join", "join": {"layer": "ports"}},
+    4: {"kind": "join", "join": {"stream": "tugs"}, "emit": "membership"},
+    5: {"around": {"key": "a", "radius": 5}, "emit": "membership"},
+    6: {"kind": "knn", "k": 3, "around": {"at": [1, 2]}},
+    7: {"area": AREA, "aggregate": {"function": "count"}},
+    8: {"around": {"key": "a", "stream": "tugs", "radius": 5}, "aggregate": {"function": "avg", "property": "speed"}},
+}
+
+
+def registered():
+    """Return a registry of one query of each kind."""
+    plans = {query: {"stream": "ships"} | plan for query, plan in PLANS.items()}
+    entries = [{"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in plans.items()]
+    registry, applied = Registry(EARTH).apply(entries)
+    assert not [ack for ack in applied.acks if ack["error"]]
+    return registry
+
+
+def test_queries_that_move_or_need_the_assembler_are_apart_as_joins_with_streams_are():
+    registry = registered()
+    assert registry.distributed_ids.tolist() == [5, 6, 7, 8]
+    assert registry.stream_ids.tolist() == [4]
+    assert set(registry.answers) == {registry.registrations[query].answer for query in (1, 2, 3)}
+    assert len(registry.queries.keeps) == 3
+
+
+def test_quiet_are_the_queries_that_emit_membership_under_each_of_their_numbers():
+    registry = registered()
+    answers = [registry.registrations[query].answer for query in (2, 4, 5)]
+    assert set(registry.quiet) == {2, 4, 5, *answers}
+    assert not len(Registry(EARTH).quiet)
+
+
+def test_a_registry_is_read_as_it_was_written():
+    registry = registered()
+    assert Registry.from_json(registry.to_json(), EARTH) == registry
+
+
+def test_an_aggregate_has_another_answer_than_its_range():
+    registry = registered()
+    assert registry.registrations[1].answer != registry.registrations[7].answer

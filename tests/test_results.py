@@ -1,0 +1,80 @@
+"""Result tuples of queries that move, of nearest neighbours and of aggregates: as JSON, as events, and in the log."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from streaming.elements import bounds_array
+from streaming.logs import fragment_fields, read_fragment
+from streaming.results import ENTERED, LEFT, MOVED, PLACED, STAYED, Fragment, events_of, json_rows, result_schema
+from streaming.spaces import EARTH
+
+PLAIN = {
+    "query": 1,
+    "sign": ENTERED,
+    "reason": MOVED,
+    "key": "a",
+    "key_hash": 11,
+    "time_us": 5,
+    "properties": "{}",
+    "partner": None,
+    "partner_hash": 0,
+    "partner_properties": None,
+    "distance": None,
+    "rank": None,
+}
+CROSSED = {"key": "cargo", "partner": "above 20", "partner_properties": '{"value":21.5}'}
+
+
+def table(*rows):
+    """Return result tuples, each as `PLAIN` but for some columns."""
+    schema = result_schema(EARTH)
+    columns = {name: [row[name] for row in (PLAIN | row for row in rows)] for name in PLAIN}
+    columns["bounds"] = bounds_array(np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1)))
+    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+
+
+def fragment(*rows, **more):
+    return Fragment("e", 3, 9, 10, table(*rows), table(), **more)
+
+
+def test_neighbours_have_distance_and_rank_and_those_that_leave_none():
+    near, gone = json_rows(table({"distance": 12.5, "rank": 1}, {"sign": LEFT}))
+    assert (near["distance"], near["rank"]) == (12.5, 1)
+    assert not {"distance", "rank", "partner"} & set(gone)
+
+
+def test_where_a_query_is_has_the_radius_even_where_it_is_not_known():
+    known, unknown = json_rows(table({"sign": PLACED, "distance": 9260.0}, {"sign": PLACED, "key": ""}))
+    assert (known["sign"], known["distance"], unknown["key"], unknown["distance"]) == ("@", 9260.0, "", None)
+    assert "rank" not in known
+
+
+def test_a_threshold_that_is_crossed_is_a_partner():
+    (row,) = json_rows(table(CROSSED))
+    assert row["partner"] == {"key": "above 20", "properties": {"value": 21.5}, "distance": None}
+
+
+def test_events_are_members_that_come_and_go_and_thresholds_but_no_places_and_no_groups():
+    rows = [
+        {"query": 1},
+        {"query": 1, "sign": STAYED},
+        {"query": 1, "sign": LEFT},
+        {"query": 1, "sign": PLACED},
+        {"query": 2, "key": "cargo"},
+        {"query": 2, **CROSSED},
+        {"query": 2, "sign": LEFT, "key": "tug"},
+        {"query": 2, "sign": LEFT, **CROSSED},
+        {"query": 2**40, **CROSSED},
+    ]
+    told = events_of(fragment(*rows, aggregates=(2, 2**40))).changes
+    columns = zip(*(told[name].to_pylist() for name in ("query", "sign", "partner")), strict=True)
+    assert list(columns) == [(1, ENTERED, None), (1, LEFT, None), (2, ENTERED, "above 20"), (2, LEFT, "above 20")]
+
+
+@pytest.mark.parametrize("more", [{}, {"sent": {7: (3, 0, 1), 8: ()}, "aggregates": (7, 8)}])
+def test_a_fragment_comes_out_of_the_log_as_it_went_in(more):
+    before = fragment({"rank": 3, "distance": 2.5}, {"sign": PLACED}, **more)
+    fields = {name.encode(): value for name, value in fragment_fields(before).items()}
+    written = {name: value if isinstance(value, bytes) else str(value).encode() for name, value in fields.items()}
+    assert read_fragment(written, EARTH) == before

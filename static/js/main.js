@@ -9,7 +9,7 @@ import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
-import { createStore, looksOf } from "./store.js";
+import { createStore, heldAlike, looksOf } from "./store.js";
 import { colour, createTheme } from "./theme.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { FeaturePanel } from "./feature-panel.js";
@@ -83,7 +83,11 @@ const socket = new Socket(page.websocket, {
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const subscribed = new Set();
 // One message for many queries: the server carries out a limited number of messages a second.
-const subscriptions = new Gathered((queries) => socket.send({ type: "query.subscribe", queries, format: "arrow" }));
+const subscriptions = new Gathered((queries) => {
+  for (const [held, part] of heldAlike(store, queries)) {
+    socket.send({ type: "query.subscribe", queries: part, format: "arrow", ...(held && { held }) });
+  }
+});
 let lastView = null;
 
 const form = new QueryForm({

@@ -28,6 +28,18 @@ export function looksOf(store) {
   return Object.fromEntries(store.looks);
 }
 
+/** Queries by up to where their answers are held, as `[[{epoch, batch} or null, queries], ...]`. */
+export function heldAlike(store, queries) {
+  const alike = new Map();
+  for (const query of queries) {
+    const held = store.heldOf(query);
+    const name = JSON.stringify(held);
+    if (!alike.has(name)) alike.set(name, [held, []]);
+    alike.get(name)[1].push(query);
+  }
+  return [...alike.values()];
+}
+
 class Store {
   constructor(looks) {
     this.objects = new Objects();
@@ -39,6 +51,8 @@ class Store {
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Answer, of views and queries alike
     this.figures = new Map(); // number -> Figures, of aggregates
+    this.held = new Map(); // number -> {epoch, batch} up to which the answer of a saved query is held
+    this.going = new Set(); // saved queries whose answers this connection carries on
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
@@ -139,6 +153,11 @@ class Store {
     return this.answers.get(query)?.size ?? 0;
   }
 
+  /** Up to where the answer of a query is held, to go on from there on a new connection; null where there is none. */
+  heldOf(query) {
+    return this.answered(query) ? (this.held.get(query) ?? null) : null;
+  }
+
   /** Whether a query's answer has come. */
   answered(query) {
     return this.answers.has(query) || this.figures.has(query);
@@ -235,6 +254,7 @@ const REDUCERS = {
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
     store.restated = new Set();
+    store.going.clear();
     store.toldLayers = new Set();
     store.streams = new Map(
       message.streams.filter((s) => store.maps(s.space)).map((s) => [
@@ -298,6 +318,7 @@ const REDUCERS = {
   "answer.snapshot"(store, message, nowMs) {
     const stream = streamOf(store, message.query);
     if (stream === undefined) return [];
+    hold(store, message.query, message, true);
     heard(store, stream, message, nowMs);
     if (message.resync) store.resyncMs = nowMs;
     if (!message.rows.sign.includes(PLACED)) store.places.delete(message.query);
@@ -332,6 +353,7 @@ const REDUCERS = {
   "answer.change"(store, message, nowMs) {
     const stream = streamOf(store, message.query);
     if (stream === undefined) return [];
+    hold(store, message.query, message);
     heard(store, stream, message, nowMs);
     if (aggregates(store, message.query)) return figures.change(store, message, nowMs);
     const seenBefore = store.eventsSeen;
@@ -353,6 +375,20 @@ const REDUCERS = {
     if (store.eventsSeen !== seenBefore) topics.push("events");
     if (placed || rows.ranks) topics.push("places");
     return topics;
+  },
+
+  "answer.resumed"(store, message) {
+    hold(store, message.query, message, true);
+    return [];
+  },
+
+  "answer.held"(store, message) {
+    const behind = new Set(message.without);
+    for (const query of store.going) {
+      const { space } = store.queries.get(query) ?? {};
+      if (space === message.space && !behind.has(query)) hold(store, query, message);
+    }
+    return [];
   },
 
   "engine.status"(store, message, nowMs) {
@@ -457,6 +493,14 @@ function streamOf(store, query) {
   return store.views.get(query) ?? store.queries.get(query)?.stream;
 }
 
+/** Keep up to where the answer of a saved query is held; `begins` where it does so on this connection. */
+function hold(store, query, { epoch, batch }, begins = false) {
+  if (!store.queries.has(query)) return;
+  if (begins) store.going.add(query);
+  const held = store.held.get(query);
+  if (begins || !held || held.epoch !== epoch || held.batch < batch) store.held.set(query, { epoch, batch });
+}
+
 /** Set the clock of the streams whose objects a message tells of. */
 function heard(store, stream, { query, rows, lag_ms }, nowMs) {
   if (rows.length > 0) store.dataMs = nowMs;
@@ -538,7 +582,7 @@ function recolourStream(store, stream) {
 
 function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  for (const kept of [store.answers, store.figures, store.places]) kept.delete(query);
+  for (const kept of [store.answers, store.figures, store.places, store.held, store.going]) kept.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }

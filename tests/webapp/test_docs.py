@@ -55,6 +55,13 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["answer.snapshot"] = await socket.hear("answer.snapshot")
         engine.move({"near": INSIDE})
         heard["answer.change"] = await socket.hear("answer.change")
+        view, epoch, batch = (heard["answer.change"][name] for name in ("query", "epoch", "batch"))
+        query = heard["query.status"]["query"]
+        await socket.tell("query.subscribe", query=query)
+        assert (await socket.hear("answer.snapshot"))["query"] == query != view
+        await socket.tell("query.subscribe", query=query, held={"epoch": epoch, "batch": batch})
+        heard["answer.resumed"] = await socket.hear("answer.resumed")
+        heard["answer.held"] = await socket.hear("answer.held")
         await socket.tell("query.cancel", id=4, query=999)
         heard["error"] = await socket.hear("error")
         heard["engine.status"] = await socket.hear("engine.status")

@@ -26,7 +26,7 @@ def table(rows):
     """Return result tuples of (query, key, sign, reason)."""
     query, key, sign, reason = ([row[i] for row in rows] for i in range(4))
     bounds = np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1))
-    hashes = [ord(k[0]) for k in key]
+    hashes = [ord(k[0]) if k else 0 for k in key]
     nothing, zeros, empty = [None] * len(rows), [0] * len(rows), ["{}"] * len(rows)
     columns = [
         query,

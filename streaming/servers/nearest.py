@@ -29,7 +29,7 @@ QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Ranked:
-    """Members of answers of kNN queries with their ranks, arrays of shape (P,)."""
+    """Members of answers of kNN queries with their ranks, arrays of shape (P,), ordered by query and key."""
 
     query: np.ndarray
     key: np.ndarray
@@ -50,7 +50,7 @@ class Neighbourhoods:
     candidates : Candidates
         All objects in search regions, ordered by query and key.
     answers : Ranked
-        As they were told, ordered by query and rank.
+        As they were told.
     """
 
     candidates: Candidates
@@ -138,14 +138,15 @@ def step(
     position = find(searches.ids, concerned)[0]
     short = position[_short(found, searches, position)]
     if len(short):
-        farther = [found.take(~np.isin(found.query, searches.ids[short])), *_searched(searches, short)]
-        found = _together(farther)
+        found = _together([found.take(~np.isin(found.query, searches.ids[short])), *_searched(searches, short)])
+        found = found.take(np.argsort(found.query, kind="stable"))
     reach = _steered(found, searches, position, short)
     altered = np.isin(state.answers.query, np.r_[concerned, ended])
     touched = Candidates.together([removed, added]).take(moved)
     changes = _changes(state.answers.take(altered), found, touched)
     answers = _together([state.answers.take(~altered), found])
     answers = answers.take(np.argsort(answers.query, kind="stable"))
+    # Each query's members come from one part, so their order by key holds.
     return Neighbourhoods(candidates, answers), changes, reach
 
 
@@ -173,14 +174,14 @@ def _located(members, wanted):
 
 
 def _ranked(candidates, searches):
-    """Return the k nearest candidates of each query with their ranks; of equals that of the lower key comes first."""
+    """Return the k nearest candidates, ordered by query and key, of each query; of equals that of the lower key."""
     query = find(searches.ids, candidates.query)[0]
-    order = _by_distance(query, candidates, len(searches.ids))
     count = np.bincount(query, minlength=len(searches.ids))
-    rank = expand(np.zeros_like(count), count)[1] + 1
+    rank = np.empty(len(query), dtype=np.int32)
+    rank[_by_distance(query, candidates, len(searches.ids))] = expand(np.zeros_like(count), count)[1] + 1
     nearest = rank <= np.repeat(searches.k, count)
-    found = candidates.take(order[nearest])
-    return Ranked(found.query, found.key, found.distance, rank[nearest].astype(np.int32))
+    found = candidates.take(nearest)
+    return Ranked(found.query, found.key, found.distance, rank[nearest])
 
 
 def _by_distance(query, candidates, queries):
@@ -230,6 +231,7 @@ def _widening(searches, left) -> Iterable[Ranked]:
             return
         reach[left] = np.minimum(reach[left] if growths < MOST_GROWTHS else np.inf, farthest[left])
         found = searches.search(left, reach[left])
+        found = found.take(np.lexsort((found.key, found.query)))
         count = _counts(found, searches.ids[left])[0]
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])
         yield _ranked(found.take(np.isin(found.query, searches.ids[left[enough]])), searches)
@@ -258,7 +260,7 @@ def _together(parts):
 
 def _changes(old, new, touched):
     """Compare answers; what stays is a change where the object moved, or its distance or rank is another."""
-    old, new, touched = (part.take(np.lexsort((part.key, part.query))) for part in (old, new, touched))
+    touched = touched.take(np.lexsort((touched.key, touched.query)))
     place, was = _located(old, new)
     same = np.zeros(len(new.key), dtype=bool)
     same[was] = (old.rank[place[was]] == new.rank[was]) & (old.distance[place[was]] == new.distance[was])

@@ -218,7 +218,7 @@ class _Scene:
         return fate
 
     def candidates(self, old: _Found, new: _Found) -> tuple[Candidates, Candidates, np.ndarray]:
-        """Return who was and is in search regions, of what moved and of regions that shifted, and which of these moved."""
+        """Return who was and is in search regions, of what moved and of regions that shifted, and which moved."""
         before, after = self.orders.before, self.orders.after
         left = _candidates(old.of_queries(self.were.queries.nearest), before.distributed_ids)
         came = _candidates(new.of_queries(self.are.queries.nearest), after.distributed_ids)

@@ -40,7 +40,7 @@ from streaming.servers.answers import Answers
 from streaming.servers.focals import Focals, shifted
 from streaming.servers.nearest import Neighbourhoods, Searches
 from streaming.servers.orders import Orders
-from streaming.servers.participant import CANDIDATES, Partial, Tracks, elements_of
+from streaming.servers.participant import Candidates, Partial, Tracks, elements_of
 from streaming.servers.region import Region, Results, result_rows
 from streaming.spaces import Space
 
@@ -244,26 +244,24 @@ class _Scene:
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
         placed = focals.placed(self.orders.after)
-        frames = [pl.DataFrame(schema=CANDIDATES)]
+        found = []
         for region in self.book.after:
             keys = region.objects.key_hash
             pairs = placed.match(elements_of(region.objects, region.cold), keys, Failures(), np.sort(positions))
-            columns = {"query": self.ids[pairs.query], "key": keys[pairs.row], "distance": pairs.distance}
-            frames.append(pl.DataFrame(columns, schema=CANDIDATES))
-        return pl.concat(frames)
+            found.append(Candidates(self.ids[pairs.query], keys[pairs.row], pairs.distance))
+        return Candidates.together(found)
 
     def _neighbour_rows(self, changes):
-        query, key, sign = (changes[name].to_numpy() for name in ("query", "key", "sign"))
+        query, key, sign = changes.members.query, changes.members.key, changes.sign
         quiet = np.isin(query, self.orders.after.quiet) & (sign == 0)
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
         away = left[self.book.gone(key[left])]
         dropped = np.isin(self.book.column(key[away], "stream"), list(self.orders.applied.dropped))
         reason[away] = np.where(dropped, DROPPED, EXPIRED)
-        distance = changes["distance"].fill_null(np.nan).to_numpy()
-        rank = changes["rank"].fill_null(0).to_numpy()
-        answers = Answers(key, query, np.zeros(len(key), dtype=np.int64), distance, sign, reason)
-        return self.book.rows(answers.take(~quiet), rank[~quiet])
+        none = np.zeros(len(key), dtype=np.int64)
+        answers = Answers(key, query, none, changes.members.distance, sign, reason)
+        return self.book.rows(answers.take(~quiet), changes.members.rank[~quiet])
 
     def _reasons(self, query):
         """Return why the answers of queries (P,) changed, as far as it is not a matter of their objects."""
@@ -410,15 +408,15 @@ class _Scene:
         if not len(asked):
             return result_schema(self.book.space).empty_table()
         wanted = pl.col("query").is_in(self.ids[asked].tolist())
-        found = state.neighbourhoods.answers.filter(wanted)
-        key, query = found["key"].to_numpy(), found["query"].to_numpy()
-        none = np.zeros(len(key), dtype=np.int64)
-        answers = Answers(key, query, none, found["distance"].to_numpy(), reason=SNAPSHOT)
+        answers = state.neighbourhoods.answers
+        found = answers.take(np.isin(answers.query, self.ids[asked]))
+        none = np.zeros(len(found.key), dtype=np.int64)
+        members = Answers(found.key, found.query, none, found.distance, reason=SNAPSHOT)
         groups = state.aggregation.told.filter(wanted)
         crossed = state.aggregation.crossed.filter(wanted & pl.col("raised"))
         return pa.concat_tables(
             [
-                self.book.rows(answers, found["rank"].to_numpy()),
+                self.book.rows(members, found.rank),
                 self._group_rows(groups, np.ones(len(groups), np.int8), np.full(len(groups), SNAPSHOT, np.int8)),
                 self._crossing_rows(crossed, np.full(len(crossed), SNAPSHOT, np.int8)),
                 self._place_rows(np.intersect1d(asked, self.queries.focused), state.following, SNAPSHOT),
@@ -429,8 +427,7 @@ class _Scene:
         """Return how many tuples each participating server sent for each query."""
         counts: dict[int, list[int]] = {}
         for region, partial in enumerate(self.partials):
-            frames = (partial.removed, partial.added, partial.parts)
-            query = np.concatenate([frame["query"].to_numpy() for frame in frames])
+            query = np.r_[partial.removed.query, partial.added.query, partial.parts["query"].to_numpy()]
             for number, count in zip(*(part.tolist() for part in np.unique(query, return_counts=True)), strict=True):
                 counts.setdefault(number, [0] * len(self.partials))[region] = count
         return {query: tuple(row) for query, row in counts.items()}

@@ -1,9 +1,31 @@
 // A query plan from the form's fields. Pure.
 
-/** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map. */
+/** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map, and about a focus. */
 export function boxOf(plan) {
-  return plan?.compare ?? plan?.area ?? null;
+  return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
 }
+
+const STANDARD_RADIUS_M = 9260;
+const STANDARD_K = 10;
+
+/** The queries that one click makes about a focus `{stream, key}` or `{at}` in a stream: their name without the focus, and plan. */
+export const ABOUT = [
+  { action: "watch", icon: "around", name: "5 nm around", plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M } }) },
+  { action: "nearest", icon: "nearest", name: "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
+  {
+    action: "count",
+    icon: "count",
+    name: "Count 5 nm around",
+    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M }, aggregate: { function: "count" } }),
+  },
+];
+
+/** The name of a query about something that is called so. */
+export function nameAbout({ name }, focus) {
+  return `${name} ${focus}`.slice(0, MOST_CHARACTERS).trim();
+}
+
+const MOST_CHARACTERS = 120;
 
 /**
  * The plan to save. What the form does not show of an edited plan is kept, but an area that only repeated the old box,

@@ -109,6 +109,8 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "held": HELD},
     "query.unsubscribe": {"query": QUERY},
     "query.snapshot": {"query": QUERY},
+    "roles.subscribe": {"query": QUERY},
+    "roles.unsubscribe": {"query": QUERY},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},
     "view.unsubscribe": {},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},

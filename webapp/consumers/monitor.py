@@ -119,6 +119,7 @@ class Monitor(AsyncWebsocketConsumer):
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
+            self.hubs.edited(document["query"], document["plan"])
             self.outbox.status(document["query"], status_frame(document, mine))
 
     async def spaces_changed(self, _) -> None:
@@ -170,6 +171,17 @@ class Monitor(AsyncWebsocketConsumer):
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
         await self.hubs.ask([self.hubs.subscriptions[query]])
+
+    async def on_roles_subscribe(self, reference, query):
+        """Tell how a query is answered, from now on."""
+        if query not in self.hubs.subscriptions:
+            raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
+        found = await database_sync_to_async(visible)(self.user, query)
+        await self.hubs.follow_roles(query, found.plan)
+
+    async def on_roles_unsubscribe(self, reference, query):
+        """Tell no more how a query is answered."""
+        self.hubs.leave_roles(query)
 
     async def on_view_subscribe(self, reference, streams, area, format):
         """Open the viewport, or move it."""

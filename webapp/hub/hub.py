@@ -16,6 +16,7 @@ from streaming.logs import LogNames, control_entry, read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.hub.reports import Reports
+from webapp.hub.roles import Roles
 from webapp.hub.shipping import Held, assembly_of, missed
 from webapp.hub.subscriptions import SNAPSHOT, FrameOf, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
@@ -52,6 +53,7 @@ class Hub:
         self.id = web_id(space.name)
         self.space = space
         self.told: Held | None = None
+        self.roles = Roles(self)
         self.names = LogNames(space.name)
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
         self.subscribers: set[Subscriber] = set()
@@ -87,6 +89,7 @@ class Hub:
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
             self.subscriptions[query].append(subscription)
+            subscription.sent_before = self.roles.count_from(query)
         if held is None or not await self._resume(made.values(), held):
             await self.ask(made.values())
         return made
@@ -107,6 +110,7 @@ class Hub:
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
+        self.roles.leave(subscriber, query)
         kept = []
         for subscription in self.subscriptions.get(query, ()):
             subscription.closed = subscription.closed or subscription.subscriber is subscriber
@@ -148,6 +152,7 @@ class Hub:
             (0.0, self._read),
             (HOUSEKEEPING_S, self._remind),
             (1.0, self.reports.publish),
+            (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
         self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]
@@ -175,6 +180,7 @@ class Hub:
             batch = assembly.add(read_fragment(fields, self.space))
             if batch is not None:
                 self.reports.observe(batch)
+                self.roles.observe(batch)
                 await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -48,6 +49,8 @@ class Subscription:
         When the snapshot was last asked for, on the hub's clock.
     patience_s : float
         After how long it is asked for again.
+    sent_before : ndarray of int64, shape (regions,)
+        How many tuples each region had sent for the query when the subscription began.
     closed : bool
         Nothing may be sent any more.
     """
@@ -61,6 +64,7 @@ class Subscription:
     resync: bool = False
     asked: float = 0.0
     patience_s: float = 2.0
+    sent_before: np.ndarray | None = None
     closed: bool = False
 
     def lose(self) -> None:

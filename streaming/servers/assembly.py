@@ -308,7 +308,7 @@ class _Scene:
             {"value": value, "count": count} | ({"object": name} if self._is_extreme(query) else {})
             for query, value, count, name in figures
         ]
-        return self._rows(groups, sign, reason, bounds.reshape(-1, 2 * n), properties, None)
+        return self._rows(groups, sign, reason, bounds.reshape(-1, 2 * n), properties)
 
     def _is_extreme(self, query):
         return self.aggregates[query].aggregate.function in ("min", "max")
@@ -319,9 +319,13 @@ class _Scene:
         sign = crossings["sign"].to_numpy() if "sign" in crossings.columns else np.ones(len(crossings), dtype=np.int8)
         return self._rows(crossings, sign, reason, bounds, properties, crossings)
 
-    def _rows(self, groups, sign, reason, bounds, properties, thresholds):
+    def _rows(self, groups, sign, reason, bounds, properties, thresholds=None):
         """Return groups as result tuples; of a threshold the properties are those of the partner."""
-        rows, none = len(groups), pa.nulls(len(groups), pa.string())
+        rows, none, time = (
+            len(groups),
+            pa.nulls(len(groups), pa.string()),
+            "time_us" if thresholds is None else "since_us",
+        )
         text = pa.array([orjson.dumps(value).decode() for value in properties], pa.string())
         keys = groups["group"].to_list()
         columns = {
@@ -330,7 +334,7 @@ class _Scene:
             "reason": np.broadcast_to(np.int8(reason), rows),
             "key": pa.array(keys, pa.string()),
             "key_hash": key_hashes("", keys) if rows else np.empty(0, dtype=np.int64),
-            "time_us": np.full(rows, self.orders.now_us),
+            "time_us": groups[time].to_numpy(),
             "bounds": bounds_array(bounds),
             "properties": text if thresholds is None else none,
             "partner": none if thresholds is None else pa.array(thresholds["name"].to_list(), pa.string()),

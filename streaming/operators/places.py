@@ -32,7 +32,7 @@ def surface_distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
     -------
     ndarray of float64
         Metres, at most `FARTHEST_M`; within 1e-6 of the geodesic up to 100 km, 1e-4 up to 1,000 km, 0.5 % up to
-        15,000 km, and 2 % near the other side of the earth. NaN where an input is NaN.
+        15,000 km, and 5 % near the other side of the earth. NaN where an input is NaN.
 
     References
     ----------

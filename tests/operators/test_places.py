@@ -18,7 +18,7 @@ def random_points(rng, count):
 
 
 @pytest.mark.parametrize(
-    ("length_m", "error"), [(1_000, 1e-7), (100_000, 1e-6), (1_000_000, 1e-4), (15_000_000, 5e-3), (19_900_000, 0.02)]
+    ("length_m", "error"), [(1_000, 1e-7), (100_000, 1e-6), (1_000_000, 1e-4), (15_000_000, 5e-3), (19_900_000, 0.05)]
 )
 def test_surface_distances_are_near_the_geodesic(length_m, error):
     rng = np.random.default_rng(1)

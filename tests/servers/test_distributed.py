@@ -147,10 +147,6 @@ def test_a_handoff_in_every_batch_is_neither_an_entry_nor_an_exit(tmp_path, kind
         assert client.places[1]["box"][:2] == [(-1, 1)[step % 2], (-1, 1)[step // 2 % 2]]
     assert {row["sign"] for row in client.told} <= {STAYED}
     assert len(client.told) == {"range": 16, "knn": 16, "count": 0}[kind]
-    homes = {
-        int(number) for number in engine.layout.store.regions(engine.batch, 4) for number in number.objects.key_hash
-    }
-    assert len(homes) == 3
 
 
 def test_a_query_whose_object_falls_silent_keeps_its_place_until_the_time_to_live(tmp_path):

@@ -46,10 +46,10 @@ export class EventList {
 
   #row(event) {
     const name = title(event.key, parsed(event.text));
-    const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": event.sign > 0 ? "entered" : "left" }, SIGNS[event.sign]);
+    const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
     const text = h("span", { class: "event-text" },
       h("span", { class: "event-name" }, happened(name, event)),
-      h("span", { class: "event-about" }, `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
+      h("span", { class: "event-about" }, event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const button = h("button", { type: "button", class: "event quiet", title: `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}` },
       sign, text, h("time", { datetime: isoTime(event.timeMs) }, utcClock(event.timeMs)));
@@ -68,6 +68,11 @@ export class EventList {
     select.value = this.filter === null ? "" : String(this.filter);
     if (select.selectedIndex < 0) this.filterBy(null);
   }
+}
+
+function signWord({ sign, threshold }) {
+  if (threshold) return sign > 0 ? "crossed" : "no longer crossed";
+  return sign > 0 ? "entered" : "left";
 }
 
 function isoTime(ms) {

@@ -50,12 +50,17 @@ export function altitude(m) {
 export function length(m) {
   if (!Number.isFinite(m)) return NONE;
   if (m < 1000) return `${number(m, m < 10 ? 1 : 0)} m`;
-  return `${number(m / 1000, m < 100_000 ? 2 : 0)} km (${nauticalMiles(m)})`;
+  return `${rough(m / 1000)} km (${nauticalMiles(m)})`;
 }
 
 /** A length in nautical miles: "5 nm". */
 export function nauticalMiles(m) {
-  return `${number(m / M_PER_NM, m < 100 * M_PER_NM ? 2 : 0)} nm`;
+  return `${rough(m / M_PER_NM)} nm`;
+}
+
+/** A number with two decimals, of more than ten one, of more than a hundred none. */
+function rough(value) {
+  return number(value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
 /** A place as 60.1699° N, 24.9384° E. */
@@ -63,6 +68,12 @@ export function place(lonDeg, latDeg) {
   if (!Number.isFinite(lonDeg) || !Number.isFinite(latDeg)) return NONE;
   const lon = lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
   return `${Math.abs(latDeg).toFixed(4)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(4)}\u00b0 ${lon < 0 ? "W" : "E"}`;
+}
+
+/** A longitude (axis 0) or latitude (1): "24.5° E". */
+export function degrees(value, axis) {
+  const [after, before] = [["E", "W"], ["N", "S"]][axis];
+  return `${number(Math.abs(value), 2)}°${value === 0 ? "" : ` ${value < 0 ? before : after}`}`;
 }
 
 /** Hours, minutes and seconds in UTC. */

@@ -66,6 +66,12 @@ export class MonitorMap {
     if (this.current !== this.base) this.base.remove();
   }
 
+  /** Draw what has changed with time alone. */
+  refresh() {
+    this.objects.invalidate();
+    this.moving.refresh();
+  }
+
   recolour() {
     this.base.redraw();
     this.objects.reset();

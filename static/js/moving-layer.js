@@ -155,7 +155,7 @@ export class MovingLayer {
       delete parts[name];
       return;
     }
-    parts[name] ??= this.L.polygon([], style).addTo(this.map);
+    parts[name] ??= this.L.polygon([], { ...style, smoothFactor: 0 }).addTo(this.map);
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
   }
 

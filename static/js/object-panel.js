@@ -10,7 +10,7 @@ const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
-  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)` */
+  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`; `onAround(stream, key, point)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.following = false;
@@ -25,6 +25,10 @@ export class ObjectPanel {
       this.onTrails(on);
     });
     $("object-history").addEventListener("click", () => this.onHistory(this.store.selected.stream, this.store.selected.key));
+    $("object-around").addEventListener("click", ({ currentTarget }) => {
+      const { left, bottom } = currentTarget.getBoundingClientRect();
+      this.onAround(this.store.selected.stream, this.store.selected.key, { x: left, y: bottom + 4 });
+    });
     this.store.on("selection", () => {
       this.setFollow(false);
       this.refresh();

@@ -5,7 +5,7 @@ export function boxOf(plan) {
   return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
 }
 
-const STANDARD_RADIUS_M = 9260;
+export const STANDARD_RADIUS_M = 9260;
 const STANDARD_K = 10;
 
 /** The queries that one click makes about a focus `{stream, key}` or `{at}` in a stream: their name without the focus, and plan. */
@@ -25,7 +25,7 @@ export function nameAbout({ name }, focus) {
   return `${name} ${focus}`.slice(0, MOST_CHARACTERS).trim();
 }
 
-const MOST_CHARACTERS = 120;
+const MOST_CHARACTERS = 100;
 
 /**
  * The plan to save. What the form does not show of an edited plan is kept, but an area that only repeated the old box,

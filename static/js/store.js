@@ -53,6 +53,8 @@ class Store {
     this.figures = new Map(); // number -> Figures, of aggregates
     this.held = new Map(); // number -> {epoch, batch} up to which the answer of a saved query is held
     this.going = new Set(); // saved queries whose answers this connection carries on
+    this.roles = new Map(); // number -> the last query.roles, its counts since the page opened
+    this.sentBefore = new Map(); // number -> region -> how many tuples it had sent when the connection was made
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
@@ -72,7 +74,7 @@ class Store {
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, places, figures, pairs, streams, layers, events, status, selection. */
+  /** Call `listener` after every change of a topic: objects, queries, places, figures, roles, pairs, streams, layers, events, status, selection. */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -255,6 +257,7 @@ const REDUCERS = {
     const known = store.streams;
     store.restated = new Set();
     store.going.clear();
+    for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
     store.streams = new Map(
       message.streams.filter((s) => store.maps(s.space)).map((s) => [
@@ -375,6 +378,15 @@ const REDUCERS = {
     if (store.eventsSeen !== seenBefore) topics.push("events");
     if (placed || rows.ranks) topics.push("places");
     return topics;
+  },
+
+  "query.roles"(store, message) {
+    const before = store.sentBefore.get(message.query) ?? new Map();
+    const told = message.regions.map((region) => ({ ...region, sent: region.sent + (before.get(region.region)?.sent ?? 0) }));
+    const known = new Set(told.map(({ region }) => region));
+    const gone = [...before.values()].filter(({ region }) => !known.has(region)).map((region) => ({ ...region, participates: false, last_s: 0 }));
+    store.roles.set(message.query, { ...message, regions: [...told, ...gone].sort((a, b) => a.region - b.region) });
+    return ["roles"];
   },
 
   "answer.resumed"(store, message) {
@@ -582,7 +594,7 @@ function recolourStream(store, stream) {
 
 function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  for (const kept of [store.answers, store.figures, store.places, store.held, store.going]) kept.delete(query);
+  for (const kept of [store.answers, store.figures, store.places, store.held, store.going, store.roles, store.sentBefore]) kept.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }

@@ -23,7 +23,7 @@ import { place, title } from "./format.js";
 import { longitudeOf, latitudeOf, normalisedBox, paddedBox, wrapLongitude } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
-import { boxOf, nameAbout, STANDARD_RADIUS_M } from "./plan.js";
+import { ABOUT, boxOf, nameAbout, STANDARD_RADIUS_M } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
 import { recall, remember } from "./remembered.js";
@@ -42,6 +42,7 @@ const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
 const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
+const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
@@ -99,6 +100,9 @@ const form = new QueryForm({
   editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
   view: () => map.bounds(),
   centerLon: () => map.leaflet.getCenter().lng,
+  center: () => placeOf(map.leaflet.getCenter()),
+  dimensions: () => store.dimensions,
+  preview: (query, plan, onDraft) => map.moving.preview(query?.query, plan, onDraft),
   save: (query, fields) =>
     socket.request(query ? { type: "query.edit", query: query.query, ...fields } : { type: "query.register", ...fields }),
   onOpen: () => {
@@ -140,7 +144,7 @@ const aroundMenu = new AroundMenu({
     tabs.show("queries");
     queryList.open(made.query);
   },
-  onMore: (target) => form.start(null, { stream: target.stream, kind: "range", around: { ...target.focus, radius: STANDARD_RADIUS_M } }),
+  onMore: (target) => form.start(null, ABOUT[0].plan(target.stream, target.focus), nameAbout(ABOUT[0], target.name)),
 });
 const historyPanel = new HistoryPanel({
   store,
@@ -164,7 +168,7 @@ const tooltip = new Tooltip({
   layer: map.objects,
   features,
   history: drawnHistory,
-  disabled: () => editor.active || featureEditor.active,
+  disabled: () => editor.active || featureEditor.active || map.moving.dragging,
   onPick: (slot) => pick(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -255,7 +259,7 @@ const toggleTheme = createTheme($("theme"), () => {
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
-  { key: "j", text: "New query: join with a layer", run: () => form.start(null, {}) },
+  { key: "j", text: "New query: join with a layer", run: () => form.start(null, JOIN) },
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
@@ -270,7 +274,7 @@ createShortcuts([
   { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
 ]);
 for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
-$("new-join").addEventListener("click", () => form.start(null, {}));
+$("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
@@ -283,7 +287,7 @@ map.leaflet.on("contextmenu", ({ containerPoint, latlng, originalEvent }) => {
   originalEvent.preventDefault();
   tooltip.hide();
   const slot = map.objects.hit(containerPoint);
-  const target = slot === undefined ? aboutPlace([latlng.lng, latlng.lat]) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
+  const target = slot === undefined ? aboutPlace(placeOf(latlng)) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
   aroundMenu.show(target, { x: originalEvent.clientX, y: originalEvent.clientY });
 });
 map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
@@ -355,24 +359,23 @@ function aboutObject(stream, key) {
 }
 
 /** What a query about a place is about: the objects of the stream that has most of them there. */
-function aboutPlace([lon, lat]) {
-  const at = [round(wrapLongitude(lon)), round(lat)];
+function aboutPlace(at) {
   const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
   const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), ...store.objects.byStream.keys(), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at), it: "here" };
 }
 
-function round(degrees) {
-  return Math.round(degrees * 1e5) / 1e5;
+/** A place of the map, to about a metre. */
+function placeOf({ lng, lat }) {
+  return [wrapLongitude(lng), lat].map((degrees) => Math.round(degrees * 1e5) / 1e5);
 }
 
 function openAroundMenu() {
   const { selected } = store;
   const box = $("map").getBoundingClientRect();
   const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-  const { lng, lat } = map.leaflet.getCenter();
-  aroundMenu.show(selected ? aboutObject(selected.stream, selected.key) : aboutPlace([lng, lat]), middle);
+  aroundMenu.show(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */
@@ -425,7 +428,7 @@ function zoomToQuery({ query, plan }) {
 /** Begin a query that joins a layer. */
 function joinLayer(name) {
   store.showLayer(name, true);
-  form.start(null, { layer: name });
+  form.start(null, { kind: "join", join: { layer: name } });
 }
 
 function drawFeature(layer, kind) {

@@ -9,6 +9,16 @@ const GLIDE_MS = 300;
 const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
 const LABELS = 20; // ranks that are written onto the nearest neighbours
 const PREVIEW = "preview";
+// Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
+const UNROUNDED = {
+  _projectLatlngs(latLngs, result, bounds) {
+    if (Array.isArray(latLngs[0])) return latLngs.forEach((ring) => this._projectLatlngs(ring, result, bounds));
+    const origin = this._map.getPixelOrigin();
+    const ring = latLngs.map((latLng) => this._map.project(latLng)._subtract(origin));
+    for (const point of ring) bounds.extend(point);
+    return result.push(ring);
+  },
+};
 
 export class MovingLayer {
   /**
@@ -18,7 +28,9 @@ export class MovingLayer {
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
+    this.Ring = L.Polygon.extend(UNROUNDED);
     this.looks = new Map();
+    this.dragging = false;
     map.on("moveend zoomend", () => this.refresh());
     this.store.on("places objects selection", () => this.#later());
   }
@@ -64,8 +76,15 @@ export class MovingLayer {
   #drop(number) {
     const look = this.looks.get(number);
     this.looks.delete(number);
-    for (const layer of look ? [...Object.values(look.parts), ...look.labels, ...[...look.handles.values()].map(({ marker }) => marker)] : []) layer.remove();
-    look?.abort?.abort();
+    if (look) this.#clear(look);
+  }
+
+  /** Take a query off the map, until it is known where it is. */
+  #clear(look) {
+    const markers = [...look.handles.values()].map(({ marker }) => marker);
+    for (const layer of [...Object.values(look.parts), ...look.labels, ...markers]) layer.remove();
+    look.abort?.abort();
+    Object.assign(look, { at: null, ends: [], parts: {}, handles: new Map(), labels: [] });
   }
 
   #draw(look) {
@@ -85,13 +104,6 @@ export class MovingLayer {
     this.#focus(look, around, style);
     this.#label(look);
     this.#handle(look, around);
-  }
-
-  /** Nothing is known of where the query is. */
-  #clear(look) {
-    const { query, draft, number, onDraft } = look;
-    this.#drop(number);
-    Object.assign(this.#look(number), { query, draft, onDraft });
   }
 
   #placeOf({ query, plan }) {
@@ -155,7 +167,7 @@ export class MovingLayer {
       delete parts[name];
       return;
     }
-    parts[name] ??= this.L.polygon([], { ...style, smoothFactor: 0 }).addTo(this.map);
+    parts[name] ??= new this.Ring([], { ...style, smoothFactor: 0 }).addTo(this.map);
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
   }
 
@@ -235,8 +247,10 @@ export class MovingLayer {
       this.#draw(look);
       marker.setTooltipContent(this.#word(look, name));
     };
+    this.dragging = true;
     const end = (kept) => {
       look.abort.abort();
+      setTimeout(() => (this.dragging = false)); // after the click that the pointer's lifting makes
       this.map.dragging.enable();
       marker.closeTooltip();
       this.#release(look, kept ? look.draft : null);

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
-import { createFigures, createNeighbours, focusNote } from "./query-answer.js";
+import { createFigures, createNeighbours, focusNote, shortFigure } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
@@ -125,10 +125,11 @@ function update(store, query, element, parts, nowMs) {
 function countOf(store, { query, plan, status }, element) {
   const figures = store.figures.get(query);
   const pairs = store.pairCount(query);
-  const text = figures && !plan.aggregate?.group_by ? figureText(figures.groups.get("")?.value, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
+  const figure = figures?.groups.get("")?.value;
+  const text = figures && !plan.aggregate?.group_by ? shortFigure(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
   setText(element, status === "running" ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
-  if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${plan.aggregate?.function} now`;
+  if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
 }
 

@@ -61,6 +61,7 @@ class Store {
     this.unread = 0;
     this.user = null;
     this.space = null; // the built-in one, whose engine the badge shows
+    this.dimensions = []; // names of those of the built-in space
     this.mapped = null; // names of the geographic spaces, those that a map can show; null: all
     this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
     this.link = { state: "connecting", sinceMs: NaN };
@@ -252,6 +253,7 @@ const REDUCERS = {
   hello(store, message, nowMs) {
     store.user = message.user;
     store.space = message.space;
+    store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
     store.mapped = message.spaces ? new Set(message.spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;

@@ -37,6 +37,8 @@ from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
+# What micro-batches leave behind, by the kind of state.
+FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
 HEAD = b"head"
 PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
 REGISTRIES_KEPT = 3
@@ -88,7 +90,7 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
-        for folder in ("registry", "home", "region", "stream_join", "participant", "partial"):
+        for folder in FOLDERS:
             (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:

@@ -205,17 +205,16 @@ def test_thresholds_are_raised_after_their_time_and_end_with_their_cause(tmp_pat
 
 def test_of_equally_near_objects_those_of_lower_keys_are_taken(tmp_path):
     engine, client = Engine(tmp_path, 2, 4, PLANE), Client()
-    plan = {"stream": "ships", "kind": "knn", "k": 50, "around": {"at": [0, 0]}}
+    plan = {"stream": "ships", "kind": "knn", "k": 150, "around": {"at": [0, 0]}}
     keys = [f"ship {number}" for number in range(240)]
-    corners = [(x * far, y * far) for x in (-1, 1) for y in (-1, 1) for far in (1, 2, 3)] * 20
+    corners = [(x * far, y * far) for x in (-1, 1) for y in (-1, 1) for far in (1, 1.5)] * 30
     ships = [("ships", 0, one("ships", key, 1, [*at, *at], {}, PLANE)) for key, at in zip(keys, corners, strict=True)]
     client.receive(engine.run(ships, [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
     hashes = dict(zip(keys, key_hashes("ships", keys).tolist(), strict=True))
-    lowest = sorted(keys[::3], key=hashes.get)
-    assert set(client.answers[1]) == set(lowest[:50])
-    assert [client.ranks[1][key] for key in lowest[:50]] == list(range(1, 51))
-    client.receive(engine.run([("ships", 0, one("ships", lowest[0], 2, [5, 5, 5, 5], {}, PLANE))], []))
-    assert set(client.answers[1]) == set(lowest[1:51])
+    ordered = sorted(keys[::2], key=hashes.get) + sorted(keys[1::2], key=hashes.get)
+    assert [client.ranks[1].get(key) for key in ordered[:151]] == [*range(1, 151), None]
+    client.receive(engine.run([("ships", 0, one("ships", ordered[0], 2, [5, 5, 5, 5], {}, PLANE))], []))
+    assert set(client.answers[1]) == set(ordered[1:151])
 
 
 def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):

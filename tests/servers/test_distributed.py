@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.elements import key_hashes
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
 from streaming.spaces import EARTH, parse_space
@@ -200,3 +201,34 @@ def test_thresholds_are_raised_after_their_time_and_end_with_their_cause(tmp_pat
     engine.restart()
     assert told([], [{"op": "tick", "now_us": 13_000_000}]) == [(ENTERED, "below 1 for 5 s")]
     assert told([], [{"op": "cancel", "query": 1, "revision": 2}]) == [(LEFT, "below 1 for 5 s")]
+
+
+def test_of_equally_near_objects_those_of_lower_keys_are_taken(tmp_path):
+    engine, client = Engine(tmp_path, 2, 4, PLANE), Client()
+    plan = {"stream": "ships", "kind": "knn", "k": 150, "around": {"at": [0, 0]}}
+    keys = [f"ship {number}" for number in range(240)]
+    corners = [(x * far, y * far) for x in (-1, 1) for y in (-1, 1) for far in (1, 1.5)] * 30
+    ships = [("ships", 0, one("ships", key, 1, [*at, *at], {}, PLANE)) for key, at in zip(keys, corners, strict=True)]
+    client.receive(engine.run(ships, [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
+    hashes = dict(zip(keys, key_hashes("ships", keys).tolist(), strict=True))
+    ordered = sorted(keys[::2], key=hashes.get) + sorted(keys[1::2], key=hashes.get)
+    assert [client.ranks[1].get(key) for key in ordered[:151]] == [*range(1, 151), None]
+    client.receive(engine.run([("ships", 0, one("ships", ordered[0], 2, [5, 5, 5, 5], {}, PLANE))], []))
+    assert set(client.answers[1]) == set(ordered[1:151])
+
+
+def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):
+    engine, client = Engine(tmp_path, 1, 4, PLANE), Client()
+    ships = [("ships", 0, one("ships", key, 1, [x, 0, x, 0], {}, PLANE)) for key, x in (("a", 1), ("b", 3), ("c", 4))]
+
+    def register(revision, **limits):
+        plan = {"stream": "ships", "kind": "knn", "k": 3, "around": {"at": [0, 0]}, **limits}
+        return [{"op": "register", "query": 1, "revision": revision, "plan": plan}]
+
+    client.receive(engine.run(ships, register(1)))
+    client.receive(engine.run([], register(2, max_distance=3.5)))
+    assert set(client.answers[1]) == {"a", "b"}
+    client.receive(engine.run([], register(3, max_distance=0.5)))
+    assert not client.answers[1]
+    client.receive(engine.run([], register(4)))
+    assert set(client.answers[1]) == {"a", "b", "c"}

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { KEPT_MS, POINTS_KEPT } from "../../static/js/figures.js";
+import { focusNote, thresholdName } from "../../static/js/query-answer.js";
 import { createStore } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -128,4 +129,34 @@ test("an edit from objects to figures and back forgets what was of the other kin
   assert.equal(store.figures.get(7).groups.get("").value, 1);
   store.apply(status(7, { plan: NEAREST }), NOW);
   assert.equal(store.figures.has(7), false);
+});
+
+function roles(...regions) {
+  return { type: "query.roles", query: 7, regions: regions.map(([region, sent]) => ({ region, sent, last_s: 1, participates: true })) };
+}
+
+test("tuples are counted since the page was opened, whatever the connection", () => {
+  const store = opened(AROUND, roles([0, 5], [1, 7]));
+  const sent = () => store.roles.get(7).regions.map(({ region, sent, participates }) => [region, sent, participates]);
+  store.apply(roles([0, 6], [1, 7]), NOW);
+  assert.deepEqual(sent(), [[0, 6, true], [1, 7, true]]);
+  store.apply(hello(SHIPS), NOW);
+  store.apply(roles([1, 2], [3, 1]), NOW);
+  store.apply(roles([1, 3], [3, 1]), NOW);
+  assert.deepEqual(sent(), [[0, 6, false], [1, 10, true], [3, 1, true]]);
+});
+
+test("a query says what has become of its focal object", () => {
+  const store = opened(AROUND, snapshot(7));
+  const note = (ms = 0) => focusNote(store, store.queries.get(7), NOW + ms);
+  assert.equal(note(), "Waiting to hear of anna.");
+  store.apply(change(7, placed(24, 60)), NOW);
+  assert.equal(note(), "");
+  assert.equal(note(1_200_000), "MS Anna was last heard of 20 min ago, waiting.");
+  store.apply(change(7, placed(24, 60, { reason: "expired" })), NOW);
+  assert.equal(note(120_000), "MS Anna is lost, last heard of 2 min ago: the answer is empty until it is heard again.");
+});
+
+test("thresholds are called as the engine calls them", () => {
+  assert.deepEqual([{ above: 20 }, { below: 0.5, for_s: 300 }].map(thresholdName), ["above 20", "below 0.5 for 300 s"]);
 });

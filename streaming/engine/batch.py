@@ -19,6 +19,7 @@ from streaming.history.writer import Turn, Writer
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
 from streaming.servers import assembly, home, participant, region, stream_join
+from streaming.servers.book import Book
 from streaming.servers.focals import newly_followed
 from streaming.servers.orders import Orders
 from streaming.servers.participant import Tracks
@@ -203,7 +204,7 @@ def _assemble(layout, batch, orders, heard):
     store, regions = layout.store, layout.regions
     tracks = _tracks(layout, batch, orders, heard)
     partials = [store.partial(number, batch) for number in range(regions)]
-    book = assembly.Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
+    book = Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
     state, results, sent = assembly.step(store.assembly(batch), partials, orders, tracks, book)
     store.save_assembly(batch, state)
     return Fragment(

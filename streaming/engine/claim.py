@@ -4,11 +4,12 @@ import os
 import shutil
 from pathlib import Path
 
+from streaming.engine.store import FOLDERS
 from streaming.errors import InvalidSpace
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 
-STATE = ("checkpoint", "registry", "home", "region", "stream_join", "epoch")
+STATE = ("checkpoint", *FOLDERS, "epoch")
 
 
 def claim(root: Path, space: Space, log: Log) -> bool:

@@ -28,15 +28,17 @@ from streaming.servers.aggregation import Aggregation
 from streaming.servers.assembly import Assembly
 from streaming.servers.focals import Focals
 from streaming.servers.home import COLUMNS, Home
-from streaming.servers.nearest import Neighbourhoods
+from streaming.servers.nearest import Neighbourhoods, Ranked
 from streaming.servers.objects import Cold, Objects, Segment
-from streaming.servers.participant import Partial
+from streaming.servers.participant import Candidates, Partial
 from streaming.servers.region import Region
 from streaming.servers.registry import Applied, Registry
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
+# What micro-batches leave behind, by the kind of state.
+FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
 HEAD = b"head"
 PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
 REGISTRIES_KEPT = 3
@@ -88,7 +90,7 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
-        for folder in ("registry", "home", "region", "stream_join", "participant", "partial"):
+        for folder in FOLDERS:
             (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:
@@ -210,8 +212,9 @@ class Store:
 
     def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
         """Write what a participating server keeps of `batch`, and what it sends to the assembler."""
-        frames = (partial.removed, partial.added, partial.parts, pl.DataFrame({"altered": partial.altered}))
-        self._save(f"partial/{number}", batch, partial, map(pl.DataFrame.to_arrow, frames))
+        found = [_arrays(part) for part in (partial.removed, partial.added)]
+        masks = pa.table({"moved": partial.moved}), pa.table({"altered": partial.altered})
+        self._save(f"partial/{number}", batch, partial, [*found, *masks, partial.parts.to_arrow()])
         self._save(f"participant/{number}", batch, members, [members.to_arrow()])
 
     def partial(self, number: int, batch: int) -> Partial:
@@ -330,6 +333,16 @@ def _read_region(path):
     )
 
 
+def _arrays(columns):
+    """Return a dataclass of arrays as a table."""
+    return pa.table({field.name: getattr(columns, field.name) for field in fields(columns)})
+
+
+def _of_arrays(kind, table):
+    """Return the dataclass of arrays that `_arrays` wrote."""
+    return kind(*(_array(table[field.name]) for field in fields(kind)))
+
+
 def _frame(table):
     """Return a table that was written as a data frame."""
     return pl.DataFrame(pl.from_arrow(table))
@@ -341,19 +354,23 @@ def _read_members(path):
 
 
 def _read_partial(path):
-    removed, added, parts, altered = map(_frame, read_tables(path))
-    return Partial(removed, added, altered["altered"].to_numpy(), parts)
+    removed, added, moved, altered, parts = read_tables(path)
+    found = (_of_arrays(Candidates, table) for table in (removed, added))
+    # Arrow packs truth values, so numpy cannot look at them where they are.
+    masks = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False), _array(altered["altered"])
+    return Partial(*found, *masks, _frame(parts))
 
 
 def _assembly_tables(state):
     near, groups = state.neighbourhoods, state.aggregation
-    frames = (near.candidates, near.answers, groups.parts, groups.told, groups.crossed)
+    frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
-    return [state.focals.elements, *regions, *map(pl.DataFrame.to_arrow, frames)]
+    near_tables = [_arrays(near.candidates), _arrays(near.answers)]
+    return [state.focals.elements, *regions, *near_tables, *map(pl.DataFrame.to_arrow, frames)]
 
 
 def _read_assembly(path):
     elements, *regions = (tables := read_tables(path))[:3]
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
-    candidates, answers, *groups = map(_frame, tables[3:])
-    return Assembly(seen, following, Neighbourhoods(candidates, answers), Aggregation(*groups))
+    near = Neighbourhoods(_of_arrays(Candidates, tables[3]), _of_arrays(Ranked, tables[4]))
+    return Assembly(seen, following, near, Aggregation(*map(_frame, tables[5:])))

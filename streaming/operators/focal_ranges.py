@@ -26,6 +26,9 @@ from streaming.plans import Carried, Circle, MovingRangePlan, NearestPlan, Recta
 from streaming.spaces import Space
 
 CIRCLE, RECTANGLE, CARRIED = range(3)
+# Few ranges are always indexed themselves; so are more, where there are several elements for each.
+MANY = 64
+SEVERAL = 8
 
 
 class FocalRanges:
@@ -164,11 +167,8 @@ class PlacedRanges:
         found = [np.empty((2, 0), dtype=np.int64)]
         for stream, queries in self._of_streams(chosen):
             rows = np.flatnonzero(elements.stream == stream)
-            if len(rows) and len(queries):
-                row, query = self._index(stream, queries, chosen is None).at(
-                    elements.bounds[rows], self.ranges.space, in_plane
-                )
-                found.append(np.stack([rows[row], query]))
+            if len(rows):
+                found.append(self._candidates(rows, queries, elements.bounds[rows]))
         row, query = np.hstack(found)
         if any(dimension.wraps for dimension in self.ranges.space.dimensions[:2]):
             row, query = np.divmod(distinct(row * len(self.ranges) + query), max(1, len(self.ranges)))
@@ -180,19 +180,34 @@ class PlacedRanges:
         streams = self.ranges.streams[queries]
         return [(stream, queries[streams == stream]) for stream in distinct(streams).tolist()]
 
-    @functools.cached_property
-    def _indices(self):
-        return {}
+    def _candidates(self, rows, queries, bounds):
+        """Return pairs of elements and ranges whose boxes meet in the plane, and some more, (2, P).
 
-    def _index(self, stream, queries, everyone):
-        """Return the index over the boxes of ranges; that over all of a stream's is kept."""
-        if everyone and stream in self._indices:
-            return self._indices[stream]
-        numbers, plane = with_turns(queries, in_plane(self.boxes[queries], self.ranges.space), self.ranges.space)
-        index = QueryIndex(plane, numbers)
-        if everyone:
-            self._indices[stream] = index
-        return index
+        Ranges move all the time, so whatever there is less of is indexed anew.
+        """
+        space = self.ranges.space
+        numbers, plane = with_turns(queries, in_plane(self.boxes[queries], space), space)
+        n, y = space.n, min(1, space.n - 1)
+        if all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y)):
+            low, high = in_plane(bounds, space)[:, :2].min(axis=0), in_plane(bounds, space)[:, 2:].max(axis=0)
+            near = (plane[:, :2] <= high).all(1) & (plane[:, 2:] >= low).all(1)
+            numbers, plane = (numbers[near], plane[near]) if not self._crosses(bounds) else (numbers, plane)
+        if len(numbers) < MANY or len(rows) > SEVERAL * len(numbers):
+            row, query = QueryIndex(plane, numbers).at(bounds, space, in_plane)
+        else:
+            turned, boxes = with_turns(np.arange(len(rows)), in_plane(bounds, space), space)
+            tree = shapely.STRtree(_shapes(np.clip(boxes, -FAR, FAR)))
+            which, place = tree.query(shapely.box(*np.clip(plane, -FAR, FAR).T))
+            row, query = turned[place], numbers[which]
+        return np.stack([rows[row], query])
+
+    def _crosses(self, bounds):
+        """Tell whether an element crosses the end of a dimension that wraps."""
+        space = self.ranges.space
+        return any(
+            dimension.wraps and (bounds[:, space.n + axis] >= dimension.hi).any()
+            for axis, dimension in enumerate(space.dimensions[:2])
+        )
 
     def _exactly(self, row, query, elements, keys, failures):
         """Return the candidates that are pairs."""

@@ -12,8 +12,9 @@ from streaming.spaces import Space
 
 # Half of the way around: nothing on earth is farther away.
 FARTHEST_M = np.pi * EARTH_RADIUS_M
-# How much an ellipsoid's degree differs from a sphere's, and more.
+# How much an ellipsoid's degree differs from a sphere's, and more; a reach beyond `ANYWHERE_M` has no box.
 SLACK = 1.01
+ANYWHERE_M = 15_000_000.0
 _ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
 
@@ -30,8 +31,8 @@ def surface_distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
     Returns
     -------
     ndarray of float64
-        Metres, at most `FARTHEST_M`; within 1e-6 of the geodesic up to 100 km, within 1e-4 up to 1,000 km, and within
-        0.5 % anywhere. NaN where an input is NaN.
+        Metres, at most `FARTHEST_M`; within 1e-6 of the geodesic up to 100 km, 1e-4 up to 1,000 km, 0.5 % up to
+        15,000 km, and 5 % near the other side of the earth. NaN where an input is NaN.
 
     References
     ----------
@@ -112,7 +113,7 @@ def within_boxes(places: np.ndarray, reach: np.ndarray, space: Space) -> np.ndar
     """Return boxes of the plane, (Q, 4), that hold all that is within reach (Q,) of places (Q, 2)."""
     margin = np.stack([reach, reach], axis=1)
     if space.geographic:
-        north = reach * SLACK / (EARTH_RADIUS_M * np.pi / 180)
+        north = np.where(reach > ANYWHERE_M, np.inf, reach * SLACK / (EARTH_RADIUS_M * np.pi / 180))
         nearest_pole = np.abs(places[:, 1]) + north
         with np.errstate(invalid="ignore"):
             cosine = np.cos(np.radians(np.minimum(nearest_pole, POLE_DEG)))

@@ -48,7 +48,8 @@ class Aggregation:
     parts : polars.DataFrame
         The latest part of each participating server: `REGIONAL`.
     told : polars.DataFrame
-        The groups as they were told: `TOLD`; `time_us` is that of the newest element of the object of an extreme.
+        The groups as they were told: `TOLD`; `time_us` is that of the object of an extreme, otherwise
+        that of the change.
     crossed : polars.DataFrame
         The thresholds that values are beyond, since when, and whether long enough: `CROSSED`.
     """
@@ -106,8 +107,8 @@ def step(
     whole = merged(held.filter(concerned).sort("query", "group", "region").drop("region"))
     values = _timed(pl.concat([valued(whole, groups.aggregates), _empty(whole, altered, groups)]), groups)
     gone = ~pl.col("query").is_in(running)
-    changes = _changes(state.told.filter(concerned | gone), values, groups.changed)
-    told = pl.concat([state.told.filter(~concerned & ~gone), values])
+    newest, changes = _compared(state.told.filter(concerned | gone), values, groups)
+    told = pl.concat([state.told.filter(~concerned & ~gone), newest])
     crossed = _crossed(state.crossed, told, groups)
     crossings = _crossings(state.crossed, crossed)
     return Aggregation(held, told, crossed), changes, crossings
@@ -140,21 +141,26 @@ def _timed(values, groups):
     named = values["object"].is_not_null().to_numpy()
     times = np.zeros(len(values), dtype=np.int64)
     times[named] = groups.times(keys[named].astype(np.int64)) if named.any() else 0
-    return values.with_columns(time_us=pl.Series(times)).select(list(TOLD)).cast(TOLD)
+    time_us = pl.when(pl.col("object").is_not_null()).then(pl.Series(times, dtype=pl.Int64))
+    return values.with_columns(time_us=time_us).select(list(TOLD)).cast(TOLD)
 
 
-def _changes(old, new, changed):
-    """Compare values; a group of a query with another plan is told anew."""
+def _compared(old, new, groups):
+    """Return the values as they are now, and what changed; a group of a query with another plan is told anew."""
     both = old.with_columns(was=pl.lit(True)).join(
         new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
     )
     was, now = pl.col("was").fill_null(False), pl.col("now").fill_null(False)
     sign = pl.when(was & now).then(STAYED).when(now).then(ENTERED).otherwise(LEFT).cast(pl.Int8)
-    names = ("count", "value", "object", "time_us")
-    same = pl.all_horizontal([pl.col(name).eq_missing(pl.col(f"{name}_new")) for name in names])
+    names = ("count", "value", "object")
+    same = was & now & pl.all_horizontal([pl.col(name).eq_missing(pl.col(f"{name}_new")) for name in names])
+    same &= pl.col("time_us_new").is_null() | (pl.col("time_us_new") == pl.col("time_us"))
+    same &= ~pl.col("query").is_in(groups.changed.tolist())
     newest = {name: pl.when(now).then(pl.col(f"{name}_new")).otherwise(pl.col(name)) for name in names}
-    same &= ~pl.col("query").is_in(changed.tolist())
-    return both.filter(~(was & now & same)).select("query", "group", **newest, sign=sign)
+    changed_us = pl.col("time_us_new").fill_null(groups.now_us)
+    newest["time_us"] = pl.when(same).then(pl.col("time_us")).otherwise(changed_us)
+    told = both.select("query", "group", **newest, sign=sign, same=same, now=now)
+    return told.filter("now").select(list(TOLD)).cast(TOLD), told.filter(~pl.col("same")).drop("same", "now")
 
 
 def _crossed(former, told, groups):

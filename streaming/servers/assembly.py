@@ -10,26 +10,23 @@ PLACE* (2007), sections 3.3, 4.2 and 5.1: the assembler operator of the querying
 """
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import orjson
 import polars as pl
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of, key_hashes
 from streaming.operators.failures import Failures
-from streaming.operators.metres import local_metres
 from streaming.operators.runs import find
 from streaming.results import (
     CANCELLED,
     DROPPED,
     EDITED,
+    ENTERED,
     EXPIRED,
     LEFT,
     MOVED,
-    PLACED,
     REGISTERED,
     SNAPSHOT,
     result_schema,
@@ -37,11 +34,13 @@ from streaming.results import (
 from streaming.servers import aggregation, nearest
 from streaming.servers.aggregation import Aggregation, Groups
 from streaming.servers.answers import Answers
+from streaming.servers.book import Book
 from streaming.servers.focals import Focals, shifted
 from streaming.servers.nearest import Neighbourhoods, Searches
 from streaming.servers.orders import Orders
-from streaming.servers.participant import CANDIDATES, Partial, Tracks, elements_of
-from streaming.servers.region import Region, Results, result_rows
+from streaming.servers.participant import Candidates, Partial, Tracks, elements_of
+from streaming.servers.region import Results
+from streaming.servers.rows import group_rows, place_rows, threshold_rows
 from streaming.spaces import Space
 
 
@@ -70,88 +69,6 @@ class Assembly:
         return cls(Focals.none(space), Focals.none(space))
 
 
-@dataclass(frozen=True)
-class Book:
-    """The objects of all regions, without and with a micro-batch.
-
-    Parameters
-    ----------
-    before : callable
-        Returns the regions as the batch before left them.
-    after : sequence of Region
-    space : Space
-    """
-
-    before: Callable[[], Iterable[Region]]
-    after: Sequence[Region]
-    space: Space
-
-    def rows(self, answers: Answers, rank: np.ndarray) -> pa.Table:
-        """Return members of answers as result tuples, each with its object's newest element, in any order.
-
-        `rank` (P,) is 0 where there is none. What left all regions is shown as the batch before left it.
-        """
-        tables = [result_schema(self.space).empty_table()]
-        for region, at, position in self._found(answers.key):
-            objects = region.objects.take(position)
-            nothing = {name: pa.nulls(len(at), pa.string()) for name in ("partner", "partner_properties")}
-            table = result_rows(answers.take(at), objects, region.cold.take(objects), nothing, self.space)
-            ranks = pa.array(rank[at].astype(np.int32), mask=rank[at] == 0)
-            tables.append(table.set_column(table.num_columns - 1, "rank", ranks))
-        return pa.concat_tables(tables)
-
-    def _found(self, keys):
-        """Yield regions, and which of some keys are found there, and where; each key once."""
-        left = np.arange(len(keys))
-        for regions in (lambda: self.after, self.before):
-            if not len(left):
-                return
-            for region in regions():
-                position, present = find(region.objects.key_hash, keys[left])
-                if present.any():
-                    yield region, left[present], position[present]
-                left = left[~present]
-
-    def column(self, keys: np.ndarray, name: str) -> np.ndarray:
-        """Return a hot column of objects (K,)."""
-        like = getattr(self.after[0].objects, name)
-        values = np.zeros((len(keys), *like.shape[1:]), dtype=like.dtype)
-        for region, at, position in self._found(keys):
-            values[at] = getattr(region.objects, name)[position]
-        return values
-
-    def names(self, keys: np.ndarray) -> list[str | None]:
-        """Return the names of objects (K,)."""
-        names: list[str | None] = [None] * len(keys)
-        for region, at, position in self._found(keys):
-            found = region.cold.take(region.objects.take(position))["key"].to_pylist()
-            for place, value in zip(at.tolist(), found, strict=True):
-                names[place] = value
-        return names
-
-    def gone(self, keys: np.ndarray) -> np.ndarray:
-        """Tell which objects (K,) are in no region any more."""
-        gone = np.ones(len(keys), dtype=bool)
-        for region in self.after:
-            gone &= ~find(region.objects.key_hash, keys)[1]
-        return gone
-
-    @functools.cached_property
-    def density(self) -> float:
-        """How many objects there are in a square metre, or unit, of the box that holds them all; 0 without any."""
-        boxes = [region.objects.bounds for region in self.after if len(region.objects)]
-        count, n = sum(map(len, boxes)), self.space.n
-        if not count:
-            return 0.0
-        low = np.min([box[:, :n].min(axis=0) for box in boxes], axis=0)
-        high = np.max([box[:, n:].max(axis=0) for box in boxes], axis=0)
-        extent = (high - low)[:2]
-        extent = np.where(np.isfinite(extent) & (extent > 0), extent, 1e-9)
-        if self.space.geographic:
-            extent = extent * np.array(local_metres((high[1] + low[1]) / 2))
-        return count / float(np.prod(extent))
-
-
 def step(
     state: Assembly, partials: Sequence[Partial], orders: Orders, tracks: Tracks, book: Book
 ) -> tuple[Assembly, Results, dict[int, tuple[int, ...]]]:
@@ -175,9 +92,8 @@ def step(
     rows = [neighbours, scene.told(changes, crossings), scene.places(following)]
     table = pa.concat_tables(rows)
     snapshots = scene.snapshots(state)
-    aggregates = tuple(query for query in scene.aggregates if query < 2**62)
     results = Results(table, snapshots, {"results": table.num_rows}, {})
-    return state, replace(results, aggregates=aggregates), scene.sent()
+    return state, replace(results, aggregates=tuple(scene.aggregates)), scene.sent()
 
 
 @dataclass(frozen=True)
@@ -214,6 +130,11 @@ class _Scene:
             found |= {int(ids[q]): queries.plans[q] for q in queries.aggregates.tolist()}
         return found
 
+    @functools.cached_property
+    def extremes(self):
+        """The queries that name an object."""
+        return {query for query, plan in self.aggregates.items() if plan.aggregate.function in ("min", "max")}
+
     def neighbours(self):
         """Return the state of kNN queries, their tuples, and the radii of search regions from now on, (Q,)."""
         chosen = self.queries.nearest
@@ -244,26 +165,24 @@ class _Scene:
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
         placed = focals.placed(self.orders.after)
-        frames = [pl.DataFrame(schema=CANDIDATES)]
+        found = []
         for region in self.book.after:
             keys = region.objects.key_hash
             pairs = placed.match(elements_of(region.objects, region.cold), keys, Failures(), np.sort(positions))
-            columns = {"query": self.ids[pairs.query], "key": keys[pairs.row], "distance": pairs.distance}
-            frames.append(pl.DataFrame(columns, schema=CANDIDATES))
-        return pl.concat(frames)
+            found.append(Candidates(self.ids[pairs.query], keys[pairs.row], pairs.distance))
+        return Candidates.together(found)
 
     def _neighbour_rows(self, changes):
-        query, key, sign = (changes[name].to_numpy() for name in ("query", "key", "sign"))
+        query, key, sign = changes.members.query, changes.members.key, changes.sign
         quiet = np.isin(query, self.orders.after.quiet) & (sign == 0)
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
         away = left[self.book.gone(key[left])]
         dropped = np.isin(self.book.column(key[away], "stream"), list(self.orders.applied.dropped))
         reason[away] = np.where(dropped, DROPPED, EXPIRED)
-        distance = changes["distance"].fill_null(np.nan).to_numpy()
-        rank = changes["rank"].fill_null(0).to_numpy()
-        answers = Answers(key, query, np.zeros(len(key), dtype=np.int64), distance, sign, reason)
-        return self.book.rows(answers.take(~quiet), rank[~quiet])
+        none = np.zeros(len(key), dtype=np.int64)
+        answers = Answers(key, query, none, changes.members.distance, sign, reason)
+        return self.book.rows(answers.take(~quiet), changes.members.rank[~quiet])
 
     def _reasons(self, query):
         """Return why the answers of queries (P,) changed, as far as it is not a matter of their objects."""
@@ -295,56 +214,10 @@ class _Scene:
         quiet = pl.col("query").is_in(self.orders.after.quiet.tolist()) & (pl.col("sign") == 0)
         changes = changes.filter(~quiet)
         reason = self._reasons(changes["query"].to_numpy())
-        groups = self._group_rows(changes, changes["sign"].to_numpy(), reason)
+        groups = group_rows(changes, changes["sign"].to_numpy(), reason, self.book, self.extremes)
         reason = self._reasons(crossings["query"].to_numpy())
-        return pa.concat_tables([groups, self._crossing_rows(crossings, reason)])
-
-    def _group_rows(self, groups, sign, reason):
-        keys = groups["object"].fill_null(0).to_numpy()
-        named = groups["object"].is_not_null().to_numpy()
-        n, bounds = self.book.space.n, np.tile(self.book.space.whole(), (len(groups), 1))
-        names = np.full(len(groups), None, dtype=object)
-        bounds[named], names[named] = self.book.column(keys[named], "bounds"), self.book.names(keys[named])
-        figures = zip(*(groups[name].to_list() for name in ("query", "value", "count")), names.tolist(), strict=True)
-        properties = [
-            {"value": value, "count": count} | ({"object": name} if self._is_extreme(query) else {})
-            for query, value, count, name in figures
-        ]
-        return self._rows(groups, sign, reason, bounds.reshape(-1, 2 * n), properties, None)
-
-    def _is_extreme(self, query):
-        return self.aggregates[query].aggregate.function in ("min", "max")
-
-    def _crossing_rows(self, crossings, reason):
-        bounds = np.tile(self.book.space.whole(), (len(crossings), 1)).reshape(-1, 2 * self.book.space.n)
-        properties = [{"value": value} for value in crossings["value"].to_list()]
-        sign = crossings["sign"].to_numpy() if "sign" in crossings.columns else np.ones(len(crossings), dtype=np.int8)
-        return self._rows(crossings, sign, reason, bounds, properties, crossings)
-
-    def _rows(self, groups, sign, reason, bounds, properties, thresholds):
-        """Return groups as result tuples; of a threshold the properties are those of the partner."""
-        rows, none = len(groups), pa.nulls(len(groups), pa.string())
-        text = pa.array([orjson.dumps(value).decode() for value in properties], pa.string())
-        keys = groups["group"].to_list()
-        columns = {
-            "query": groups["query"].to_numpy(),
-            "sign": np.broadcast_to(np.int8(sign), rows),
-            "reason": np.broadcast_to(np.int8(reason), rows),
-            "key": pa.array(keys, pa.string()),
-            "key_hash": key_hashes("", keys) if rows else np.empty(0, dtype=np.int64),
-            "time_us": np.full(rows, self.orders.now_us),
-            "bounds": bounds_array(bounds),
-            "properties": text if thresholds is None else none,
-            "partner": none if thresholds is None else pa.array(thresholds["name"].to_list(), pa.string()),
-            "partner_hash": np.zeros(rows, dtype=np.int64)
-            if thresholds is None
-            else thresholds["threshold"].to_numpy() + 1,
-            "partner_properties": none if thresholds is None else text,
-            "distance": pa.nulls(rows, pa.float64()),
-            "rank": pa.nulls(rows, pa.int32()),
-        }
-        schema = result_schema(self.book.space)
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+        thresholds = threshold_rows(crossings, crossings["sign"].to_numpy(), reason, self.book.space)
+        return pa.concat_tables([groups, thresholds])
 
     def places(self, following: Focals) -> pa.Table:
         """Return tuples that tell where queries are that moved, are new, or look farther or less far than before."""
@@ -355,8 +228,9 @@ class _Scene:
         told = focused[heard | self.shifted[focused] | steered[focused]]
         lost = np.flatnonzero(np.isin(self.queries.focal, list(self.tracks.lost)) & (self.queries.focal != 0))
         why = [self.tracks.lost[key] for key in self.queries.focal[lost].tolist()]
-        last = self._place_rows(lost, self.tracks.before, np.array(why, dtype=np.int8))
-        return pa.concat_tables([self._place_rows(np.setdiff1d(told, lost), following), last])
+        still, after = np.setdiff1d(told, lost), self.orders.after
+        placed = place_rows(still, following, after, self._reasons(self.ids[still]))
+        return pa.concat_tables([placed, place_rows(lost, self.tracks.before, after, np.array(why, dtype=np.int8))])
 
     @functools.cached_property
     def _heard(self):
@@ -368,60 +242,25 @@ class _Scene:
             heard[known] |= before[name].to_numpy()[position[known]] != after[name].to_numpy()[known]
         return after["key_hash"].to_numpy()[heard]
 
-    def _place_rows(self, positions, focals, reason=None):
-        """Return tuples that tell where some queries are, by positions; those that are nowhere lost their object."""
-        placed = focals.placed(self.orders.after)
-        nowhere = np.isnan(placed.places[positions, 0])
-        focal, radius = self.queries.focal[positions], placed.radius[positions]
-        place, known = find(focals.keys, focal)
-        n, count = self.book.space.n, len(positions)
-        bounds = np.tile(self.book.space.whole(), (count, 1)).reshape(-1, 2 * n)
-        for axis in range(min(2, n)):
-            at = placed.places[positions[~nowhere], axis]
-            bounds[~nowhere, axis] = bounds[~nowhere, n + axis] = at
-        bounds[known] = bounds_of(focals.elements["bounds"])[place[known]]
-        index = pa.array(place, mask=~known)
-        told = {name: focals.elements[name].take(index) for name in ("properties", "time_us")}
-        query = self.ids[positions]
-        why = self._reasons(query) if reason is None else reason
-        why = np.where(nowhere, EXPIRED, why).astype(np.int8)
-        names = pa.array([self.queries.focus(position).key for position in positions.tolist()], pa.string())
-        columns = {
-            "query": query,
-            "sign": np.full(count, PLACED, dtype=np.int8),
-            "reason": why,
-            "key": names,
-            "key_hash": focal,
-            "time_us": told["time_us"].fill_null(0),
-            "bounds": bounds_array(bounds),
-            "properties": told["properties"],
-            "partner": pa.nulls(count, pa.string()),
-            "partner_hash": np.zeros(count, dtype=np.int64),
-            "partner_properties": pa.nulls(count, pa.string()),
-            "distance": pa.array(radius, mask=~np.isfinite(radius)),
-            "rank": pa.nulls(count, pa.int32()),
-        }
-        schema = result_schema(self.book.space)
-        return pa.table([columns[name] for name in schema.names], schema=schema)
-
     def snapshots(self, state: Assembly) -> pa.Table:
         """Return the whole answers that are asked for, and where these queries are."""
         asked = np.flatnonzero(np.isin(self.ids, self.orders.applied.snapshots))
         if not len(asked):
             return result_schema(self.book.space).empty_table()
         wanted = pl.col("query").is_in(self.ids[asked].tolist())
-        found = state.neighbourhoods.answers.filter(wanted)
-        key, query = found["key"].to_numpy(), found["query"].to_numpy()
-        none = np.zeros(len(key), dtype=np.int64)
-        answers = Answers(key, query, none, found["distance"].to_numpy(), reason=SNAPSHOT)
+        answers = state.neighbourhoods.answers
+        found = answers.take(np.isin(answers.query, self.ids[asked]))
+        none = np.zeros(len(found.key), dtype=np.int64)
+        members = Answers(found.key, found.query, none, found.distance, reason=SNAPSHOT)
         groups = state.aggregation.told.filter(wanted)
         crossed = state.aggregation.crossed.filter(wanted & pl.col("raised"))
+        focused, after = np.intersect1d(asked, self.queries.focused), self.orders.after
         return pa.concat_tables(
             [
-                self.book.rows(answers, found["rank"].to_numpy()),
-                self._group_rows(groups, np.ones(len(groups), np.int8), np.full(len(groups), SNAPSHOT, np.int8)),
-                self._crossing_rows(crossed, np.full(len(crossed), SNAPSHOT, np.int8)),
-                self._place_rows(np.intersect1d(asked, self.queries.focused), state.following, SNAPSHOT),
+                self.book.rows(members, found.rank),
+                group_rows(groups, *_held(len(groups)), self.book, self.extremes),
+                threshold_rows(crossed, *_held(len(crossed)), self.book.space),
+                place_rows(focused, state.following, after, _held(len(focused))[1]),
             ]
         )
 
@@ -429,8 +268,12 @@ class _Scene:
         """Return how many tuples each participating server sent for each query."""
         counts: dict[int, list[int]] = {}
         for region, partial in enumerate(self.partials):
-            frames = (partial.removed, partial.added, partial.parts)
-            query = np.concatenate([frame["query"].to_numpy() for frame in frames])
+            query = np.r_[partial.removed.query, partial.added.query, partial.parts["query"].to_numpy()]
             for number, count in zip(*(part.tolist() for part in np.unique(query, return_counts=True)), strict=True):
                 counts.setdefault(number, [0] * len(self.partials))[region] = count
         return {query: tuple(row) for query, row in counts.items()}
+
+
+def _held(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the signs and the reasons of rows of snapshots."""
+    return np.full(rows, ENTERED, dtype=np.int8), np.full(rows, SNAPSHOT, dtype=np.int8)

@@ -7,20 +7,16 @@ holds fewer than k objects, and shrinks when it holds many more.
 """
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
-import polars as pl
 
-from streaming.operators.runs import find
+from streaming.operators.runs import expand, find
 from streaming.plans import NearestPlan
 from streaming.results import ENTERED, LEFT, STAYED
-from streaming.servers.participant import CANDIDATES, Partial
+from streaming.servers.participant import Candidates, Partial
 
-ANSWERS: dict[str, Any] = CANDIDATES | {"rank": pl.Int32}
-CHANGES: dict[str, Any] = ANSWERS | {"sign": pl.Int8, "moved": pl.Boolean}
 # A search region is left alone while it is larger than the answer by a quarter of alpha, and no larger than this times
 # what it should be: adapting one costs every participating server a look at all that is in it.
 LARGER = 1.5
@@ -32,24 +28,47 @@ QUERIES_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """Members of answers of kNN queries with their ranks, arrays of shape (P,), ordered by query and key."""
+
+    query: np.ndarray
+    key: np.ndarray
+    distance: np.ndarray
+    rank: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Ranked":
+        """Return the members at positions or of a mask."""
+        return Ranked(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+@dataclass(frozen=True)
 class Neighbourhoods:
     """What the assembler keeps of kNN queries.
 
     Parameters
     ----------
-    candidates : polars.DataFrame
-        All objects in search regions, `CANDIDATES`.
-    answers : polars.DataFrame
-        As they were told, `ANSWERS`.
+    candidates : Candidates
+        All objects in search regions, ordered by query and key.
+    answers : Ranked
+        As they were told.
     """
 
-    candidates: pl.DataFrame
-    answers: pl.DataFrame
+    candidates: Candidates
+    answers: Ranked
 
     @classmethod
     def none(cls) -> "Neighbourhoods":
         """Return what is kept while there are no such queries."""
-        return cls(pl.DataFrame(schema=CANDIDATES), pl.DataFrame(schema=ANSWERS))
+        none = Candidates.none()
+        return cls(none, Ranked(none.query, none.key, none.distance, np.empty(0, dtype=np.int32)))
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changed of answers: members, ranks and distances as they are now, 0 and NaN of those that left; signs."""
+
+    members: Ranked
+    sign: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -72,7 +91,7 @@ class Searches:
     objects : int
         How many there are in the space.
     search : callable
-        Given positions of queries and radii, returns all objects that are no farther away: `CANDIDATES`.
+        Given positions of queries and radii, returns all objects that are no farther away.
     """
 
     ids: np.ndarray
@@ -83,7 +102,7 @@ class Searches:
     guess: np.ndarray
     farthest: np.ndarray
     objects: int
-    search: Callable[[np.ndarray, np.ndarray], pl.DataFrame]
+    search: Callable[[np.ndarray, np.ndarray], Candidates]
 
     @property
     def k(self) -> np.ndarray:
@@ -98,62 +117,92 @@ class Searches:
 
 def step(
     state: Neighbourhoods, partials: Sequence[Partial], searches: Searches
-) -> tuple[Neighbourhoods, pl.DataFrame, np.ndarray]:
+) -> tuple[Neighbourhoods, Changes, np.ndarray]:
     """Rank the objects in search regions; look farther where there are fewer than k.
 
     Returns
     -------
     state : Neighbourhoods
-    changes : polars.DataFrame
-        What changed of answers: `CHANGES`.
+    changes : Changes
     reach : ndarray of float64, shape (Q,)
         The radii of search regions from the next batch on.
     """
-    removed = pl.concat([partial.removed for partial in partials])
-    added = pl.concat([partial.added for partial in partials])
+    removed = Candidates.together([partial.removed for partial in partials])
+    added = Candidates.together([partial.added for partial in partials])
+    moved = np.concatenate([np.ones(len(removed), dtype=bool), *(partial.moved for partial in partials)])
     still = searches.ids[~searches.shifted]
-    kept = state.candidates.filter(pl.col("query").is_in(still.tolist()))
-    kept = kept.join(removed, on=["query", "key"], how="anti")
-    candidates = pl.concat([kept, added.select(list(CANDIDATES))])
-    concerned = np.unique(np.r_[removed["query"].to_numpy(), added["query"].to_numpy(), searches.ids[searches.shifted]])
-    ended = np.setdiff1d(state.answers["query"].unique().to_numpy(), searches.ids)
-    found, position = ranked(_of(candidates, concerned), searches), find(searches.ids, concerned)[0]
+    candidates = _updated(state.candidates.take(np.isin(state.candidates.query, still)), removed, added)
+    concerned = np.unique(np.r_[removed.query, added.query, searches.ids[searches.shifted]])
+    ended = np.setdiff1d(state.answers.query, searches.ids)
+    found = _ranked(candidates.take(np.isin(candidates.query, concerned)), searches)
+    position = find(searches.ids, concerned)[0]
     short = position[_short(found, searches, position)]
     if len(short):
-        found = pl.concat([found.filter(~_among(searches.ids[short])), ranked(_searched(searches, short), searches)])
+        found = _together([found.take(~np.isin(found.query, searches.ids[short])), *_searched(searches, short)])
+        found = found.take(np.argsort(found.query, kind="stable"))
     reach = _steered(found, searches, position, short)
-    altered = np.r_[concerned, ended]
-    changes = _changes(_of(state.answers, altered), found, removed, added)
-    answers = pl.concat([state.answers.filter(~_among(altered)), found])
+    altered = np.isin(state.answers.query, np.r_[concerned, ended])
+    touched = Candidates.together([removed, added]).take(moved)
+    changes = _changes(state.answers.take(altered), found, touched)
+    answers = _together([state.answers.take(~altered), found])
+    answers = answers.take(np.argsort(answers.query, kind="stable"))
+    # Each query's members come from one part, so their order by key holds.
     return Neighbourhoods(candidates, answers), changes, reach
 
 
-def ranked(candidates: pl.DataFrame, searches: Searches) -> pl.DataFrame:
-    """Return the k nearest candidates of each query with their ranks, `ANSWERS`; of equals that of the lower key."""
-    query, key, distance = (candidates[name].to_numpy() for name in CANDIDATES)
-    order = np.lexsort((key, distance, query))
-    ordered = query[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    rank = np.arange(len(ordered)) - np.repeat(first, np.diff(np.r_[first, len(ordered)])) + 1
-    nearest = rank <= searches.k[find(searches.ids, ordered)[0]]
-    return candidates[order[nearest]].with_columns(rank=pl.Series(rank[nearest], dtype=pl.Int32))
+def _updated(candidates, removed, added):
+    """Return candidates without those that were removed, and with those that were added."""
+    position, present = _located(candidates, removed)
+    keep = np.ones(len(candidates), dtype=bool)
+    keep[position[present]] = False
+    candidates = candidates.take(keep)
+    added = added.take(np.lexsort((added.key, added.query)))
+    return candidates.inserted(_located(candidates, added)[0], added)
 
 
-def _of(frame, queries):
-    return frame.filter(_among(queries))
+def _located(members, wanted):
+    """Return where members would stand in others that are ordered by query and key, and whether they stand there."""
+    low = np.searchsorted(members.query, wanted.query, "left")
+    stop = high = np.searchsorted(members.query, wanted.query, "right")
+    while (low < high).any():
+        middle = (low + high) // 2
+        before = (low < high) & (members.key[np.minimum(middle, len(members.key) - 1)] < wanted.key)
+        low, high = np.where(before, middle + 1, low), np.where(before | (low >= high), high, middle)
+    present = low < stop
+    present[present] = members.key[low[present]] == wanted.key[present]
+    return low, present
 
 
-def _among(queries):
-    return pl.col("query").is_in(queries.tolist())
+def _ranked(candidates, searches):
+    """Return the k nearest candidates, ordered by query and key, of each query; of equals that of the lower key."""
+    query = find(searches.ids, candidates.query)[0]
+    count = np.bincount(query, minlength=len(searches.ids))
+    rank = np.empty(len(query), dtype=np.int32)
+    rank[_by_distance(query, candidates, len(searches.ids))] = expand(np.zeros_like(count), count)[1] + 1
+    nearest = rank <= np.repeat(searches.k, count)
+    found = candidates.take(nearest)
+    return Ranked(found.query, found.key, found.distance, rank[nearest])
+
+
+def _by_distance(query, candidates, queries):
+    """Return the order of candidates by query (their positions), distance and key."""
+    # Two sorts of plain numbers take a fifth of the time of one by three columns, which only equal distances need.
+    order = np.argsort(candidates.distance)
+    order = order[np.argsort(query[order].astype(np.uint16 if queries < 2**16 else np.int64), kind="stable")]
+    ordered, distance = query[order], candidates.distance[order]
+    tied = (ordered[1:] == ordered[:-1]) & (distance[1:] == distance[:-1])
+    if tied.any():
+        rows = np.flatnonzero(np.isin(query, ordered[1:][tied]))
+        again = np.lexsort((candidates.key[rows], candidates.distance[rows], query[rows]))
+        order[np.isin(ordered, ordered[1:][tied])] = rows[again]
+    return order
 
 
 def _counts(found, queries):
-    """Return how many rows each of some queries (ascending) has, and the largest distance among them."""
-    query = found["query"].to_numpy()
-    position = find(queries, query)[0]
-    count, last = np.zeros(len(queries), dtype=np.int64), np.full(len(queries), np.nan)
-    np.add.at(count, position, 1)
-    np.fmax.at(last, position, found["distance"].to_numpy())
+    """Return how many members each of some queries (ascending) has, and the largest distance among them."""
+    position = find(queries, found.query)[0]
+    count, last = np.bincount(position, minlength=len(queries)), np.full(len(queries), np.nan)
+    np.fmax.at(last, position, found.distance)
     return count, last
 
 
@@ -166,14 +215,14 @@ def _short(found, searches, position):
 
 
 def _searched(searches, short):
-    """Return the candidates of queries, by positions: at least k, or all that there are as far as they may look."""
+    """Yield the answers of queries, by positions, that look farther than their search regions reach."""
     step = min(QUERIES_AT_ONCE, 1 + PAIRS_AT_ONCE // max(1, searches.objects))
-    starts = range(0, len(short), step)
-    return pl.concat([frame for start in starts for frame in _widening(searches, short[start : start + step])])
+    for start in range(0, len(short), step):
+        yield from _widening(searches, short[start : start + step])
 
 
-def _widening(searches, left):
-    """Yield the candidates of queries, by positions, as soon as their circles are wide enough."""
+def _widening(searches, left) -> Iterable[Ranked]:
+    """Yield the answers of queries, by positions, as soon as their circles are wide enough."""
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
     reach[unknown] = searches.guess[unknown]
@@ -182,9 +231,10 @@ def _widening(searches, left):
             return
         reach[left] = np.minimum(reach[left] if growths < MOST_GROWTHS else np.inf, farthest[left])
         found = searches.search(left, reach[left])
+        found = found.take(np.lexsort((found.key, found.query)))
         count = _counts(found, searches.ids[left])[0]
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])
-        yield _of(found, searches.ids[left[enough]])
+        yield _ranked(found.take(np.isin(found.query, searches.ids[left[enough]])), searches)
         left, count = left[~enough], count[~enough]
         expected = np.sqrt(searches.k[left] / np.maximum(count, 1))
         reach[left] *= (1 + searches.alpha[left]) * np.maximum(expected, LEAST_GROWTH)
@@ -204,15 +254,18 @@ def _steered(found, searches, position, short):
     return reach
 
 
-def _changes(old, new, removed, added):
+def _together(parts):
+    return Ranked(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Ranked)))
+
+
+def _changes(old, new, touched):
     """Compare answers; what stays is a change where the object moved, or its distance or rank is another."""
-    moved = pl.concat([removed.select("query", "key"), added.filter("moved").select("query", "key")]).unique()
-    both = old.join(new, on=["query", "key"], how="full", suffix="_new", coalesce=True)
-    both = both.join(moved.with_columns(moved=pl.lit(True)), on=["query", "key"], how="left")
-    was, now = pl.col("rank").is_not_null(), pl.col("rank_new").is_not_null()
-    sign = pl.when(was & now).then(STAYED).when(now).then(ENTERED).otherwise(LEFT).cast(pl.Int8)
-    elsewhere = (pl.col("rank") != pl.col("rank_new")) | (pl.col("distance") != pl.col("distance_new"))
-    told = both.filter(pl.col("moved").fill_null(False) | ~(was & now) | elsewhere)
-    return told.select(
-        "query", "key", distance="distance_new", rank="rank_new", sign=sign, moved=pl.col("moved").fill_null(False)
-    )
+    touched = touched.take(np.lexsort((touched.key, touched.query)))
+    place, was = _located(old, new)
+    same = np.zeros(len(new.key), dtype=bool)
+    same[was] = (old.rank[place[was]] == new.rank[was]) & (old.distance[place[was]] == new.distance[was])
+    same &= ~_located(touched, new)[1]
+    gone = old.take(~_located(new, old)[1])
+    gone = Ranked(gone.query, gone.key, np.full(len(gone.key), np.nan), np.zeros(len(gone.key), dtype=np.int32))
+    sign = np.where(was, STAYED, ENTERED).astype(np.int8)[~same]
+    return Changes(_together([gone, new.take(~same)]), np.r_[np.full(len(gone.key), LEFT, dtype=np.int8), sign])

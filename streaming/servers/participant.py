@@ -10,7 +10,8 @@ theirs, to whoever assembles them.
 """
 
 import functools
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import polars as pl
@@ -31,8 +32,36 @@ from streaming.servers.orders import Orders
 from streaming.servers.region import Results, Turnover, Writer
 from streaming.servers.scope import reasons, worth_telling
 
-CANDIDATES = {"query": pl.Int64, "key": pl.Int64, "distance": pl.Float64}
-ARRIVED = CANDIDATES | {"moved": pl.Boolean}
+
+@dataclass(frozen=True)
+class Candidates:
+    """Objects in search regions: query, object (its `key_hash`) and distance, arrays of shape (P,)."""
+
+    query: np.ndarray
+    key: np.ndarray
+    distance: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Candidates":
+        """Return no candidates."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+    @classmethod
+    def together(cls, parts: Sequence["Candidates"]) -> "Candidates":
+        """Return the candidates of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: np.ndarray) -> "Candidates":
+        """Return the candidates at positions or of a mask."""
+        return Candidates(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+    def inserted(self, position: np.ndarray, others: "Candidates") -> "Candidates":
+        """Return these candidates and others, put in at positions."""
+        columns = ((getattr(self, column.name), getattr(others, column.name)) for column in fields(self))
+        return Candidates(*(np.insert(mine, position, values) for mine, values in columns))
 
 
 @dataclass(frozen=True)
@@ -41,17 +70,19 @@ class Partial:
 
     Parameters
     ----------
-    removed, added : polars.DataFrame
-        Who moved and was in search regions, and who is now, besides all who are in regions that shifted: `CANDIDATES`
-        and `ARRIVED`.
+    removed, added : Candidates
+        Who moved and was in search regions, and who is now, besides all who are in regions that shifted.
+    moved : ndarray of bool
+        Which of those added moved.
     altered : ndarray of int64
         Aggregates whose members in this region may have changed, ascending.
     parts : polars.DataFrame
         All of theirs: `aggregates.PARTS`.
     """
 
-    removed: pl.DataFrame
-    added: pl.DataFrame
+    removed: Candidates
+    added: Candidates
+    moved: np.ndarray
     altered: np.ndarray
     parts: pl.DataFrame
 
@@ -89,10 +120,10 @@ def step(
     old, new = scene.old(), scene.new()
     members, altered, partial = scene.aggregates(new, members)
     changes = scene.changes(old, new)
-    removed, added = scene.candidates(old, new)
+    removed, added, moved = scene.candidates(old, new)
     writer = Writer(turnover.known, turnover.cold, turnover.departures, orders.before, orders.after)
     results = Results(writer.rows(changes), scene.snapshots(writer), {"results": len(changes.key)}, scene.failed)
-    return members, results, Partial(removed, added, altered, partial)
+    return members, results, Partial(removed, added, moved, altered, partial)
 
 
 @dataclass(frozen=True)
@@ -186,14 +217,13 @@ class _Scene:
             fate = np.where(lost, np.int8(why), fate)
         return fate
 
-    def candidates(self, old: _Found, new: _Found) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return who left and who came into search regions that did not shift, and all who are in those that did."""
+    def candidates(self, old: _Found, new: _Found) -> tuple[Candidates, Candidates, np.ndarray]:
+        """Return who was and is in search regions, of what moved and of regions that shifted, and which moved."""
         before, after = self.orders.before, self.orders.after
-        left = _frame(old.of_queries(self.were.queries.nearest), before.distributed_ids)
-        came = _frame(new.of_queries(self.are.queries.nearest), after.distributed_ids)
-        moved = find(self.turnover.touched, came["key"].to_numpy())[1]
-        came = came.with_columns(moved=pl.Series(moved, dtype=pl.Boolean))
-        return left.filter(pl.col("query").is_in(self._still.tolist())), came
+        left = _candidates(old.of_queries(self.were.queries.nearest), before.distributed_ids)
+        came = _candidates(new.of_queries(self.are.queries.nearest), after.distributed_ids)
+        moved = find(self.turnover.touched, came.key)[1]
+        return left.take(np.isin(left.query, self._still)), came, moved
 
     def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
         """Return the members of aggregates, which of these they altered, and their parts."""
@@ -243,6 +273,5 @@ def _answers(found, ids):
     return Answers(found.key, ids[found.query], none, np.full(len(found.key), np.nan))
 
 
-def _frame(found, ids):
-    columns = {"query": ids[found.query], "key": found.key, "distance": found.distance}
-    return pl.DataFrame(columns, schema=CANDIDATES)
+def _candidates(found, ids):
+    return Candidates(ids[found.query], found.key, found.distance)

@@ -46,6 +46,8 @@ class Monitor:
         not known.
     subscribed : set of int
         The queries that it subscribes to; views are not among them.
+    places : dict
+        By query that moves, the last row that told where it is.
     statuses, streams : dict
         The last `query.status` by query, and the last `stream.status`.
     engines : dict
@@ -61,6 +63,7 @@ class Monitor:
     def __init__(self, url: str, token: str, form: str = "json") -> None:
         self.url, self.token, self.form = url, token, form
         self.answers: dict[int, dict[str | tuple[str, str], dict]] = {}
+        self.places: dict[int, dict] = {}
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
         self.engines: dict[str, dict] = {}
@@ -234,7 +237,8 @@ class Monitor:
             self.errors.append(message)
 
     def _take_snapshot(self, message, rows):
-        query, answer = message["query"], {_member(row): _kept(row) for row in rows}
+        query, rows = message["query"], self._members(message["query"], rows)
+        answer = {_member(row): _kept(row) for row in rows}
         self.snapshots += 1
         self._snapshot_counts[query] = self.snapshots_of(query) + 1
         self.resyncs += message["resync"]
@@ -247,6 +251,13 @@ class Monitor:
         self._fresh.discard(query)
         self.answers[query], self._batches[query] = answer, message["batch"]
 
+    def _members(self, query, rows):
+        """Return the rows of members, and keep those that tell where the query is."""
+        for row in rows:
+            if row["sign"] == "@":
+                self.places[query] = row
+        return [row for row in rows if row["sign"] != "@"]
+
     def _take_change(self, message, rows):
         query, batch = message["query"], message["batch"]
         self.changes += 1
@@ -256,7 +267,7 @@ class Monitor:
             self.faults.append(f"query {query}: batch {batch} after {self._batches[query]}")
         self._batches[query] = batch
         answer = self.answers[query]
-        for row in rows:
+        for row in self._members(query, rows):
             if (row["sign"] == "+") == (_member(row) in answer):
                 self.faults.append(f"query {query}: {row['sign']} of {row['key']} in batch {batch}")
             if row["sign"] == "-":
@@ -281,4 +292,4 @@ def _member(row):
 
 def _kept(row):
     """Return what an answer says of an object, however it came to be there."""
-    return {name: row[name] for name in ("time_us", "bounds", "properties")}
+    return {name: row[name] for name in ("time_us", "bounds", "properties", "distance", "rank") if name in row}

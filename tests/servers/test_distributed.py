@@ -4,13 +4,15 @@ import random
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.elements import key_hashes
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
 from streaming.spaces import EARTH, parse_space
-from tests.servers.harness import Engine
+from tests.servers.harness import Client, Engine, one
 from tests.servers.moving_oracle import MovingWorld
 from tests.servers.test_continuous_queries import (
     KEYS,
@@ -114,3 +116,119 @@ def test_the_histories_make_every_kind_of_tuple():
     told = {(row["sign"], row["reason"]) for seed in range(25) for row in play_seed(seed).told}
     reasons = {ENTERED: {MOVED, REGISTERED, EDITED}, STAYED: {MOVED}, LEFT: {MOVED, EDITED, EXPIRED, CANCELLED}}
     assert {(sign, reason) for sign, found in reasons.items() for reason in found} <= told
+
+
+KINDS = {
+    "range": {"around": {"key": "focal", "radius": 3.0}},
+    "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},
+    "count": {"around": {"key": "focal", "radius": 3.0}, "aggregate": {"function": "count"}},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_handoff_in_every_batch_is_neither_an_entry_nor_an_exit(tmp_path, kind):
+    """The focal object and its company cross borders of regions together, again and again."""
+    engine, client = Engine(tmp_path, 2, 4, PLANE), Client()
+    plan = {"stream": "ships", **KINDS[kind]}
+
+    def fleet(step):
+        x, y = (-1, 1)[step % 2], (-1, 1)[step // 2 % 2]
+        ships = {"focal": (x, y), "left": (x - 0.5, y), "right": (x + 0.7, y)}
+        return [
+            ("ships", 0, one("ships", key, step, [*place, *place], {"step": step}, PLANE))
+            for key, place in ships.items()
+        ]
+
+    client.receive(engine.run(fleet(0), [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
+    begun = {(row["sign"], row["key"]) for row in client.told}
+    assert begun == ({(ENTERED, "")} if kind == "count" else {(ENTERED, "left"), (ENTERED, "right")})
+    client.told.clear()
+    for step in range(1, 9):
+        client.receive(engine.run(fleet(step), []))
+        assert client.places[1]["box"][:2] == [(-1, 1)[step % 2], (-1, 1)[step // 2 % 2]]
+    assert {row["sign"] for row in client.told} <= {STAYED}
+    assert len(client.told) == {"range": 16, "knn": 16, "count": 0}[kind]
+
+
+def test_a_query_whose_object_falls_silent_keeps_its_place_until_the_time_to_live(tmp_path):
+    engine, client = Engine(tmp_path, 1, 4, PLANE), Client()
+    focal = ("buoys", 0, one("buoys", "b", 1, [0, 0, 0, 0], {}, PLANE))
+    near = ("ships", 0, one("ships", "near", 1, [1, 0, 1, 0], {}, PLANE))
+    control = [{"op": "stream", "stream": "buoys", "ttl_s": 10}]
+    for query, kind in enumerate(KINDS.values(), 1):
+        around = kind["around"] | {"stream": "buoys", "key": "b"}
+        plan = {"stream": "ships", **kind, "around": around}
+        control.append({"op": "register", "query": query, "revision": 1, "plan": plan})
+    client.receive(engine.run([focal, near], control))
+    client.receive(engine.run([("ships", 9, one("ships", "near", 2, [2, 0, 2, 0], {}, PLANE))], []))
+    client.receive(engine.run([], [{"op": "tick", "now_us": 10_000_000}]))
+    assert [set(client.answers[query]) for query in (1, 2)] == [{"near"}, {"near"}]
+    client.told.clear()
+    client.receive(engine.run([], [{"op": "tick", "now_us": 10_000_001}]))
+    assert [(row["query"], row["sign"], row["reason"]) for row in client.told] == [
+        (1, LEFT, EXPIRED),
+        (2, LEFT, EXPIRED),
+        (3, STAYED, EXPIRED),
+    ]
+    assert {client.places[query]["reason"] for query in (1, 2, 3)} == {EXPIRED}
+    assert client.places[1]["box"] == [0, 0, 0, 0]
+    client.receive(engine.run([("buoys", 11, one("buoys", "b", 2, [2, 1, 2, 1], {}, PLANE))], []))
+    assert [set(client.answers[query]) for query in (1, 2)] == [{"near"}, {"near"}]
+
+
+def test_thresholds_are_raised_after_their_time_and_end_with_their_cause(tmp_path):
+    engine, client = Engine(tmp_path, 1, 4, PLANE), Client()
+    thresholds = [{"below": 1, "for_s": 5}, {"above": 1}]
+    aggregate = {"function": "count", "thresholds": thresholds}
+    plan = {"stream": "ships", "area": {"lo": [-5, -5], "hi": [5, 5]}, "aggregate": aggregate}
+
+    def told(elements, control):
+        client.told.clear()
+        client.receive(engine.run(elements, control))
+        return [(row["sign"], row["partner"]) for row in client.told if row["partner"]]
+
+    def ship(key, version, x):
+        return ("ships", 0, one("ships", key, version, [x, 0, x, 0], {}, PLANE))
+
+    register = {"op": "register", "query": 1, "revision": 1, "plan": plan}
+    assert told([], [register, {"op": "tick", "now_us": 1_000_000}]) == []
+    assert told([], [{"op": "tick", "now_us": 5_999_999}]) == []
+    assert told([], [{"op": "tick", "now_us": 6_000_000}]) == [(ENTERED, "below 1 for 5 s")]
+    assert told([ship("a", 1, 0)], []) == [(LEFT, "below 1 for 5 s")]
+    assert told([ship("b", 1, 3)], []) == [(ENTERED, "above 1")]
+    assert told([ship("b", 2, 6)], []) == [(LEFT, "above 1")]
+    assert told([ship("a", 2, 7)], [{"op": "tick", "now_us": 8_000_000}]) == []
+    engine.restart()
+    assert told([], [{"op": "tick", "now_us": 13_000_000}]) == [(ENTERED, "below 1 for 5 s")]
+    assert told([], [{"op": "cancel", "query": 1, "revision": 2}]) == [(LEFT, "below 1 for 5 s")]
+
+
+def test_of_equally_near_objects_those_of_lower_keys_are_taken(tmp_path):
+    engine, client = Engine(tmp_path, 2, 4, PLANE), Client()
+    plan = {"stream": "ships", "kind": "knn", "k": 150, "around": {"at": [0, 0]}}
+    keys = [f"ship {number}" for number in range(240)]
+    corners = [(x * far, y * far) for x in (-1, 1) for y in (-1, 1) for far in (1, 1.5)] * 30
+    ships = [("ships", 0, one("ships", key, 1, [*at, *at], {}, PLANE)) for key, at in zip(keys, corners, strict=True)]
+    client.receive(engine.run(ships, [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
+    hashes = dict(zip(keys, key_hashes("ships", keys).tolist(), strict=True))
+    ordered = sorted(keys[::2], key=hashes.get) + sorted(keys[1::2], key=hashes.get)
+    assert [client.ranks[1].get(key) for key in ordered[:151]] == [*range(1, 151), None]
+    client.receive(engine.run([("ships", 0, one("ships", ordered[0], 2, [5, 5, 5, 5], {}, PLANE))], []))
+    assert set(client.answers[1]) == set(ordered[1:151])
+
+
+def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):
+    engine, client = Engine(tmp_path, 1, 4, PLANE), Client()
+    ships = [("ships", 0, one("ships", key, 1, [x, 0, x, 0], {}, PLANE)) for key, x in (("a", 1), ("b", 3), ("c", 4))]
+
+    def register(revision, **limits):
+        plan = {"stream": "ships", "kind": "knn", "k": 3, "around": {"at": [0, 0]}, **limits}
+        return [{"op": "register", "query": 1, "revision": revision, "plan": plan}]
+
+    client.receive(engine.run(ships, register(1)))
+    client.receive(engine.run([], register(2, max_distance=3.5)))
+    assert set(client.answers[1]) == {"a", "b"}
+    client.receive(engine.run([], register(3, max_distance=0.5)))
+    assert not client.answers[1]
+    client.receive(engine.run([], register(4)))
+    assert set(client.answers[1]) == {"a", "b", "c"}

@@ -1,0 +1,97 @@
+"""The objects of all regions, for whoever assembles what they sent."""
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.metres import local_metres
+from streaming.operators.runs import find
+from streaming.results import result_schema
+from streaming.servers.answers import Answers
+from streaming.servers.region import Region, result_rows
+from streaming.spaces import Space
+
+
+@dataclass(frozen=True)
+class Book:
+    """The objects of all regions, without and with a micro-batch.
+
+    Parameters
+    ----------
+    before : callable
+        Returns the regions as the batch before left them.
+    after : sequence of Region
+    space : Space
+    """
+
+    before: Callable[[], Iterable[Region]]
+    after: Sequence[Region]
+    space: Space
+
+    def rows(self, answers: Answers, rank: np.ndarray) -> pa.Table:
+        """Return members of answers as result tuples, each with its object's newest element, in any order.
+
+        `rank` (P,) is 0 where there is none. What left all regions is shown as the batch before left it.
+        """
+        tables = [result_schema(self.space).empty_table()]
+        for region, at, position in self._found(answers.key):
+            objects = region.objects.take(position)
+            nothing = {name: pa.nulls(len(at), pa.string()) for name in ("partner", "partner_properties")}
+            table = result_rows(answers.take(at), objects, region.cold.take(objects), nothing, self.space)
+            ranks = pa.array(rank[at].astype(np.int32), mask=rank[at] == 0)
+            tables.append(table.set_column(table.num_columns - 1, "rank", ranks))
+        return pa.concat_tables(tables)
+
+    def _found(self, keys):
+        """Yield regions, and which of some keys are found there, and where; each key once."""
+        left = np.arange(len(keys))
+        for regions in (lambda: self.after, self.before):
+            if not len(left):
+                return
+            for region in regions():
+                position, present = find(region.objects.key_hash, keys[left])
+                if present.any():
+                    yield region, left[present], position[present]
+                left = left[~present]
+
+    def column(self, keys: np.ndarray, name: str) -> np.ndarray:
+        """Return a hot column of objects (K,)."""
+        like = getattr(self.after[0].objects, name)
+        values = np.zeros((len(keys), *like.shape[1:]), dtype=like.dtype)
+        for region, at, position in self._found(keys):
+            values[at] = getattr(region.objects, name)[position]
+        return values
+
+    def names(self, keys: np.ndarray) -> list[str | None]:
+        """Return the names of objects (K,)."""
+        names: list[str | None] = [None] * len(keys)
+        for region, at, position in self._found(keys):
+            found = region.cold.take(region.objects.take(position))["key"].to_pylist()
+            for place, value in zip(at.tolist(), found, strict=True):
+                names[place] = value
+        return names
+
+    def gone(self, keys: np.ndarray) -> np.ndarray:
+        """Tell which objects (K,) are in no region any more."""
+        gone = np.ones(len(keys), dtype=bool)
+        for region in self.after:
+            gone &= ~find(region.objects.key_hash, keys)[1]
+        return gone
+
+    @functools.cached_property
+    def density(self) -> float:
+        """How many objects there are in a square metre, or unit, of the box that holds them all; 0 without any."""
+        boxes = [region.objects.bounds for region in self.after if len(region.objects)]
+        count, n = sum(map(len, boxes)), self.space.n
+        if not count:
+            return 0.0
+        low = np.min([box[:, :n].min(axis=0) for box in boxes], axis=0)
+        high = np.max([box[:, n:].max(axis=0) for box in boxes], axis=0)
+        extent = (high - low)[:2]
+        extent = np.where(np.isfinite(extent) & (extent > 0), extent, 1e-9)
+        if self.space.geographic:
+            extent = extent * np.array(local_metres((high[1] + low[1]) / 2))
+        return count / float(np.prod(extent))

@@ -1,0 +1,126 @@
+"""Result tuples that are about no member of an answer: groups, thresholds, and where queries are."""
+
+from collections.abc import Container
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+import pyarrow as pa
+
+from streaming.elements import bounds_array, bounds_of, key_hashes
+from streaming.operators.distributed import DistributedQueries
+from streaming.operators.runs import find
+from streaming.results import EXPIRED, PLACED, result_schema
+from streaming.servers.book import Book
+from streaming.servers.focals import Focals
+from streaming.servers.registry import Registry
+from streaming.spaces import Space
+
+
+def group_rows(groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, book: Book, extremes: Container) -> pa.Table:
+    """Return the values of aggregates as result tuples.
+
+    Parameters
+    ----------
+    groups : polars.DataFrame, G rows
+        With the columns of `aggregation.TOLD`.
+    sign, reason : ndarray of int8, shape (G,)
+    book : Book
+    extremes : container of int
+        The queries for the least or the greatest value, whose objects are named.
+    """
+    keys, named = groups["object"].fill_null(0).to_numpy(), groups["object"].is_not_null().to_numpy()
+    bounds, names = _anywhere(len(groups), book.space), np.full(len(groups), None, dtype=object)
+    bounds[named], names[named] = book.column(keys[named], "bounds"), book.names(keys[named])
+    figures = zip(*(groups[name].to_list() for name in ("query", "value", "count")), names.tolist(), strict=True)
+    properties = [
+        {"value": value, "count": count} | ({"object": name} if query in extremes else {})
+        for query, value, count, name in figures
+    ]
+    columns = _of_groups(groups, sign, reason) | {
+        "time_us": groups["time_us"].to_numpy(),
+        "properties": _text(properties),
+    }
+    return _table(columns | {"bounds": bounds_array(bounds)}, len(groups), book.space)
+
+
+def threshold_rows(crossings: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, space: Space) -> pa.Table:
+    """Return thresholds as result tuples: the partner is the threshold, and its properties are the value.
+
+    Parameters
+    ----------
+    crossings : polars.DataFrame, C rows
+        With the columns of `aggregation.CROSSED`.
+    sign, reason : ndarray of int8, shape (C,)
+    space : Space
+    """
+    columns = _of_groups(crossings, sign, reason) | {
+        "time_us": crossings["since_us"].to_numpy(),
+        "bounds": bounds_array(_anywhere(len(crossings), space)),
+        "partner": pa.array(crossings["name"].to_list(), pa.string()),
+        "partner_hash": crossings["threshold"].to_numpy() + 1,
+        "partner_properties": _text([{"value": value} for value in crossings["value"].to_list()]),
+    }
+    return _table(columns, len(crossings), space)
+
+
+def place_rows(positions: np.ndarray, focals: Focals, registry: Registry, reason: np.ndarray) -> pa.Table:
+    """Return tuples that tell where queries are.
+
+    Parameters
+    ----------
+    positions : ndarray of int64, shape (K,)
+        Of distributed queries that have a focus. Those that are nowhere lost their focal object.
+    focals : Focals
+    registry : Registry
+    reason : ndarray of int8, shape (K,)
+    """
+    queries, space, placed = registry.distributed, registry.space, focals.placed(registry)
+    nowhere = np.isnan(placed.places[positions, 0])
+    focal, radius = queries.focal[positions], placed.radius[positions]
+    place, known = find(focals.keys, focal)
+    bounds = _anywhere(len(positions), space)
+    for axis in range(min(2, space.n)):
+        for side in (axis, space.n + axis):
+            bounds[~nowhere, side] = placed.places[positions[~nowhere], axis]
+    bounds[known] = bounds_of(focals.elements["bounds"])[place[known]]
+    element = pa.array(place, mask=~known)
+    columns = {
+        "query": registry.distributed_ids[positions],
+        "sign": np.full(len(positions), PLACED, dtype=np.int8),
+        "reason": np.where(nowhere, EXPIRED, reason).astype(np.int8),
+        "key": _names(queries, positions),
+        "key_hash": focal,
+        "time_us": focals.elements["time_us"].take(element).fill_null(0),
+        "bounds": bounds_array(bounds),
+        "properties": focals.elements["properties"].take(element),
+        "distance": pa.array(radius, mask=~np.isfinite(radius)),
+    }
+    return _table(columns, len(positions), space)
+
+
+def _names(queries: DistributedQueries, positions):
+    return pa.array([queries.focus(position).key for position in positions.tolist()], pa.string())
+
+
+def _of_groups(groups, sign, reason):
+    keys = groups["group"].to_list()
+    hashes = key_hashes("", keys) if keys else np.empty(0, dtype=np.int64)
+    columns = {"query": groups["query"].to_numpy(), "sign": sign, "reason": reason}
+    return columns | {"key": pa.array(keys, pa.string()), "key_hash": hashes}
+
+
+def _anywhere(rows, space):
+    return np.tile(space.whole(), (rows, 1))
+
+
+def _text(properties):
+    return pa.array([orjson.dumps(value).decode() for value in properties], pa.string())
+
+
+def _table(columns: dict[str, Any], rows: int, space: Space) -> pa.Table:
+    """Return result tuples, null in the columns that are not given, and without a partner's hash."""
+    schema = result_schema(space)
+    columns = {"partner_hash": np.zeros(rows, dtype=np.int64)} | columns
+    return pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in schema], schema=schema)

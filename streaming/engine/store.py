@@ -4,6 +4,7 @@ The version of batch *b* is written, under a temporary name and then renamed, be
 from the version of *b* - 1, so a replayed batch meets the state that it met before.
 """
 
+import functools
 import logging
 import os
 import uuid
@@ -214,8 +215,8 @@ class Store:
         """Write what a participating server keeps of `batch`, and what it sends to the assembler."""
         found = [_arrays(part) for part in (partial.removed, partial.added)]
         masks = pa.table({"moved": partial.moved}), pa.table({"altered": partial.altered})
-        self._save(f"partial/{number}", batch, partial, [*found, *masks, partial.parts.to_arrow()])
-        self._save(f"participant/{number}", batch, members, [members.to_arrow()])
+        self._save(f"partial/{number}", batch, partial, [*found, *masks, _of_frame(partial.parts)])
+        self._save(f"participant/{number}", batch, members, [_of_frame(members)])
 
     def partial(self, number: int, batch: int) -> Partial:
         """Return what a participating server sent to the assembler in `batch`."""
@@ -343,6 +344,16 @@ def _of_arrays(kind, table):
     return kind(*(_array(table[field.name]) for field in fields(kind)))
 
 
+def _of_frame(frame):
+    """Return a data frame as a table; most are empty, and polars takes milliseconds for those, too."""
+    return frame.to_arrow() if len(frame) else _no_rows(tuple(frame.schema.items()))
+
+
+@functools.cache
+def _no_rows(columns):
+    return pl.DataFrame(schema=dict(columns)).to_arrow()
+
+
 def _frame(table):
     """Return a table that was written as a data frame."""
     return pl.DataFrame(pl.from_arrow(table))
@@ -366,7 +377,7 @@ def _assembly_tables(state):
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
     near_tables = [_arrays(near.candidates), _arrays(near.answers)]
-    return [state.focals.elements, *regions, *near_tables, *map(pl.DataFrame.to_arrow, frames)]
+    return [state.focals.elements, *regions, *near_tables, *map(_of_frame, frames)]
 
 
 def _read_assembly(path):

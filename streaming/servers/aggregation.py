@@ -37,6 +37,7 @@ CROSSED: dict[str, Any] = {
     "raised": pl.Boolean,
 }
 GROUP = ["query", "group"]
+_NOTHING = pl.DataFrame()
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,13 @@ def step(
     -------
     state : Aggregation
     changes : polars.DataFrame
-        Groups that come, change and end: `TOLD` and `sign`.
+        Groups that come, change and end: `TOLD` and `sign`; without columns where there is no aggregate.
     crossings : polars.DataFrame
-        Thresholds that are crossed, or not any more: `CROSSED` and `sign`.
+        Thresholds that are crossed, or not any more: `CROSSED` and `sign`, likewise.
     """
     running = list(groups.aggregates)
+    if not running and state.told.is_empty():
+        return Aggregation.none(), _NOTHING, _NOTHING
     parts = [_without(state.parts.filter(pl.col("query").is_in(running)), partials)]
     parts += [partial.parts.with_columns(region=pl.lit(n, pl.Int64)) for n, partial in enumerate(partials)]
     held = pl.concat([part.select(list(REGIONAL)) for part in parts])

@@ -211,6 +211,8 @@ class _Scene:
 
     def told(self, changes: pl.DataFrame, crossings: pl.DataFrame) -> pa.Table:
         """Return what changed of aggregates as result tuples."""
+        if changes.is_empty() and crossings.is_empty():
+            return result_schema(self.book.space).empty_table()
         quiet = pl.col("query").is_in(self.orders.after.quiet.tolist()) & (pl.col("sign") == 0)
         changes = changes.filter(~quiet)
         reason = self._reasons(changes["query"].to_numpy())

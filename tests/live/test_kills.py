@@ -12,7 +12,7 @@ import pytest
 from bench.live import wait_for
 from bench.ports import free_port
 from tests.live.swarm import DECODER, Swarm
-from tests.live.truth import answer, differences
+from tests.live.truth import answer, differences, moving_differences
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +39,7 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
     live.add_stream(stream, {"kind": "tcp_listener", "port": port}, DECODER)
     wait_for(lambda: live.health(stream).get("state") == "running", f"{stream} listens")
     swarm = Swarm(stream, port)
-    plans = {}
+    plans, moving = {}, {}
     async with live.monitor("ann") as texts, live.monitor("bob", "arrow") as tables:
 
         async def register(name, **keys):
@@ -48,14 +48,25 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
             plans[query] = plan
             return query
 
+        async def follow(name, around, **keys):
+            plan = {"stream": stream, "around": {"key": "o0", **around}, **keys}
+            query = await texts.register(name, plan)
+            moving[query] = plan
+            return query
+
         async with swarm.moving():
             before = [
                 await register("inside"),
                 await register("outside", report="outside"),
                 await register("fast", where="speed_mps > 10"),
             ]
+            followers = [
+                await follow("around", {"radius": 50_000}),
+                await follow("nearest", {}, kind="knn", k=10),
+                await follow("counted", {"half_widths": [80_000, 50_000]}, aggregate={"function": "count"}),
+            ]
             (view,) = (await tables.view([stream], BOX)).values()
-            await texts.running(*before)
+            await texts.running(*before, *followers)
             await texts.until(lambda: all(texts.answers.get(query) for query in before), "the first answers")
 
             pids, killed_s = live.pids(), time.monotonic()
@@ -79,11 +90,12 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         def wrong():
             found = {query: differences(texts.answers.get(query), rows)[:5] for query, rows in expected.items()}
             found["view"] = differences(tables.answers.get(new_view), here)[:5]
+            found |= moving_differences(texts, moving, stream, objects)
             return {query: differences for query, differences in found.items() if differences}
 
         await texts.until(lambda: not wrong(), lambda: f"{wrong()}, {texts.engine}, {live.health(stream)}", PATIENCE_S)
         exact_s = time.monotonic() - killed_s
-        await asyncio.gather(*(texts.snapshot(query) for query in plans))
+        await asyncio.gather(*(texts.snapshot(query) for query in (*plans, *moving)))
         assert wrong() == {}
         assert texts.faults == tables.faults == []
 
@@ -95,10 +107,12 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         now = live.pids()
         assert {name for name in pids if now.get(name) != pids[name]} == FALLS[program]
         saved = {query: found["status"] for query, found in live.queries().items() if found["stream"] == stream}
-        assert saved == dict.fromkeys(plans, "running")
+        assert saved == dict.fromkeys([*plans, *moving], "running")
         # The views of a web process that was killed are retired once it has been silent for long enough.
-        wait_for(lambda: registered(live, stream) == {*plans, new_view}, lambda: f"{registered(live, stream)}", 40)
-        for query in plans:
+        wait_for(
+            lambda: registered(live, stream) == {*plans, *moving, new_view}, lambda: f"{registered(live, stream)}", 40
+        )
+        for query in (*plans, *moving):
             await texts.request("query.cancel", query=query)
         live.remove_stream(stream)
 

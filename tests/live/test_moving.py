@@ -5,13 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from streaming.plans import parse_plan
-from streaming.spaces import EARTH
 from tests.decoders.feeds import read_recording
 from tests.decoders.test_recordings import AIS_CSV
 from tests.live.test_recordings import FLIGHTS_DECODER, as_it_is, flights
-from tests.live.truth import decoded, newest
-from tests.servers.moving_oracle import MovingWorld, check
+from tests.live.truth import decoded, moving_differences, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
@@ -59,32 +56,11 @@ FEEDS = [
 ]
 
 
-class Held:
-    """What a websocket client holds, as the oracle's `check` looks at it."""
-
-    def __init__(self, monitor):
-        infinite = [-float("inf")] * EARTH.n + [float("inf")] * EARTH.n
-        self.answers, self.distances, self.ranks = {}, {}, {}
-        for query, answer in monitor.answers.items():
-            boxes = {
-                key: [
-                    value if value is not None else other for value, other in zip(row["bounds"], infinite, strict=True)
-                ]
-                for key, row in answer.items()
-            }
-            self.answers[query] = {key: (boxes[key], row["properties"]) for key, row in answer.items()}
-            self.distances[query] = {key: row.get("distance") for key, row in answer.items()}
-            self.ranks[query] = {key: row.get("rank") for key, row in answer.items()}
-
-
 @pytest.mark.parametrize("feed", FEEDS, ids=lambda feed: feed.stream)
 async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, shared_data, tmp_path, feed):
     path = feed.path(shared_data, tmp_path)
     elements = decoded(feed.decoder, feed.stream, read_recording(path))
     objects = newest(elements)
-    world = MovingWorld({}, EARTH)
-    for key, row in objects.items():
-        world.newest[feed.stream, key] = (0, row["bounds"], row["properties"], 0)
     keys = sorted(objects)[:: len(objects) // QUERIES][:QUERIES]
     live.add_stream(feed.stream, {"kind": "file", "path": str(path), "speed": 0}, feed.decoder, enabled=False)
     async with live.monitor() as monitor:
@@ -93,13 +69,7 @@ async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, share
         live.enable_stream(feed.stream)
 
         def wrong():
-            held, found = Held(monitor), {}
-            for query, plan in plans.items():
-                try:
-                    check(parse_plan(plan), world, held, query)
-                except (AssertionError, KeyError) as error:
-                    found[query] = f"{plan}: {error!r:.300}"
-            return found
+            return moving_differences(monitor, plans, feed.stream, objects)
 
         def drained():
             return live.health(feed.stream)["state"] == "finished" and live.log.backlog() == 0

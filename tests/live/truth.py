@@ -8,7 +8,9 @@ import pyarrow as pa
 from streaming.decoders import make_decoder
 from streaming.elements import bounds_of
 from streaming.plans import parse_plan
+from streaming.spaces import EARTH
 from tests.oracle import satisfies
+from tests.servers.moving_oracle import MovingWorld, check
 
 NOW_US = 1_795_000_000_000_000
 
@@ -59,3 +61,34 @@ def differences(held: dict[str, dict] | None, expected: dict[str, dict]) -> list
     wrong = [f"{key} too many" for key in held.keys() - expected.keys()]
     wrong += [f"{key} missing" for key in expected.keys() - held.keys()]
     return wrong + [f"{key}: {held[key]} is not {row}" for key, row in expected.items() if held.get(key, row) != row]
+
+
+def moving_differences(monitor, plans: dict[int, dict], stream: str, objects: dict[str, dict]) -> dict[int, str]:
+    """Return what is wrong with answers of queries that move, ask for neighbours or aggregate, by query."""
+    world, held, found = MovingWorld({}, EARTH), Held(monitor), {}
+    for key, row in objects.items():
+        world.newest[stream, key] = (0, row["bounds"], row["properties"], 0)
+    for query, plan in plans.items():
+        try:
+            check(parse_plan(plan), world, held, query)
+        except (AssertionError, KeyError) as error:
+            found[query] = f"{plan}: {error!r:.300}"
+    return found
+
+
+class Held:
+    """What a websocket client holds, as the oracle's `check` looks at it."""
+
+    def __init__(self, monitor):
+        infinite = [-float("inf")] * EARTH.n + [float("inf")] * EARTH.n
+        self.answers, self.distances, self.ranks = {}, {}, {}
+        for query, answer in monitor.answers.items():
+            boxes = {
+                key: [
+                    value if value is not None else other for value, other in zip(row["bounds"], infinite, strict=True)
+                ]
+                for key, row in answer.items()
+            }
+            self.answers[query] = {key: (boxes[key], row["properties"]) for key, row in answer.items()}
+            self.distances[query] = {key: row.get("distance") for key, row in answer.items()}
+            self.ranks[query] = {key: row.get("rank") for key, row in answer.items()}

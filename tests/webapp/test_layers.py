@@ -422,8 +422,9 @@ async def test_everybody_is_told_how_a_layer_stands(site, other, connect):
         assert (await socket.hear("layer.status"))["layer"]["status"] == "deleted"
 
 
-async def test_a_worker_imports_and_everybody_sees_its_progress(site, other, connect, tmp_path):
+async def test_a_worker_imports_and_everybody_sees_its_progress(site, other, connect, monkeypatch):
     celery_app.conf.task_always_eager = False
+    monkeypatch.setattr(imports, "TELL_S", 0.0)
     lines = b"".join(json.dumps(changed(f"p{n}", shapely.Point(n % 90, 1))).encode() + b"\n" for n in range(60_000))
 
     def work():

@@ -215,14 +215,16 @@ def fast_enough(rows: Sequence[Row]) -> int:
 def between(counts: Sequence[int], good: int) -> list[int]:
     """Return numbers, in even ratios, between one that is good and the next, which is not; none after the last.
 
+    Where none is good, they begin at a ninth of the first.
+
     Examples
     --------
     >>> between([90, 300, 900], 90), between([90, 300, 900], 900), between([90, 300], 0)
-    ([134, 201], [], [20, 43])
+    ([134, 201], [], [10, 21, 43])
     """
     worse = [count for count in counts if count > good]
     if not worse:
         return []
     low = good or worse[0] / 9
-    steps = [round(low * (worse[0] / low) ** (n / (BETWEEN + 1))) for n in range(1, BETWEEN + 1)]
+    steps = [round(low * (worse[0] / low) ** (n / (BETWEEN + 1))) for n in range(BETWEEN + 1)]
     return sorted({step for step in steps if good < step < worse[0]})

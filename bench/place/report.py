@@ -142,10 +142,13 @@ def _share(queries: int, workload: Workload) -> str:
     --------
     >>> _share(900, Workload()), _share(9_000, Workload()), _share(0, Workload())
     ('1/10', '1', '0')
+    >>> _share(4, Workload()), _share(4_000, Workload()), _share(3_000, Workload())
+    ('1/2,250', '1/2.2', '1/3')
     """
     if not queries:
         return "0"
-    return "1" if queries == workload.queries else f"1/{workload.queries / queries:.3g}"
+    part = workload.queries / queries
+    return "1" if part == 1 else f"1/{part:,.{0 if part >= 10 else 1}f}".removesuffix(".0")
 
 
 def _both(latency: Mapping) -> str:

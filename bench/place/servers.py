@@ -40,7 +40,8 @@ class Servers:
     def __init__(self, folder: Path, space: Space = SPACE, regions: int = REGIONS) -> None:
         port = free_port()
         self.home, self.redis_url = folder / "home", f"redis://127.0.0.1:{port}/0"
-        self._redis = [REDIS_SERVER, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
+        options = {"port": port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "set-proc-title": "no"}
+        self._redis = [REDIS_SERVER, *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
         self._words = folder / "words"
         self._environment = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {
             "LOOKOUT_HOME": str(self.home),

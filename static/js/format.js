@@ -304,7 +304,7 @@ function atMost(metres) {
 function aroundText({ radius, half_widths: widths }, focus) {
   if (radius) return `within ${length(radius)} of ${focus}`;
   if (!widths) return `in a polygon around ${focus}`;
-  const sides = widths.slice(0, 2).map((half) => (half ? length(2 * half) : "any")).join(" \u00d7 ");
+  const sides = [0, 1].map((axis) => (widths[axis] ? length(2 * widths[axis]) : "any")).join(" \u00d7 ");
   return `in ${sides} around ${focus}`;
 }
 

@@ -64,10 +64,10 @@ function rough(value) {
 }
 
 /** A place as 60.1699° N, 24.9384° E. */
-export function place(lonDeg, latDeg) {
+export function place(lonDeg, latDeg, decimals = 4) {
   if (!Number.isFinite(lonDeg) || !Number.isFinite(latDeg)) return NONE;
   const lon = lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
-  return `${Math.abs(latDeg).toFixed(4)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(4)}\u00b0 ${lon < 0 ? "W" : "E"}`;
+  return `${Math.abs(latDeg).toFixed(decimals)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(decimals)}\u00b0 ${lon < 0 ? "W" : "E"}`;
 }
 
 /** A longitude (axis 0) or latitude (1): "24.5° E". */

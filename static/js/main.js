@@ -4,6 +4,7 @@ import { $, debounced } from "./dom.js";
 import { confirmed } from "./confirm.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { createCountLegend } from "./count-legend.js";
+import { onLongPress } from "./long-press.js";
 import { createLayers } from "./layers.js";
 import { AroundMenu } from "./around-menu.js";
 import { rectangle } from "./around.js";
@@ -168,7 +169,7 @@ const tooltip = new Tooltip({
   layer: map.objects,
   features,
   history: drawnHistory,
-  disabled: () => editor.active || featureEditor.active || map.moving.dragging,
+  disabled: () => editor.active || featureEditor.active || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => pick(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -282,14 +283,11 @@ store.on("streams", subscribeView);
 store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
-map.leaflet.on("contextmenu", ({ containerPoint, latlng, originalEvent }) => {
-  if (editor.active || featureEditor.active) return;
+map.leaflet.on("contextmenu", ({ originalEvent }) => {
   originalEvent.preventDefault();
-  tooltip.hide();
-  const slot = map.objects.hit(containerPoint);
-  const target = slot === undefined ? aboutPlace(placeOf(latlng)) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
-  aroundMenu.show(target, { x: originalEvent.clientX, y: originalEvent.clientY });
+  openAroundMenuAt(originalEvent);
 });
+onLongPress($("map"), (event) => !event.target.closest(".leaflet-control, .handle") && openAroundMenuAt(event));
 map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
@@ -363,12 +361,21 @@ function aboutPlace(at) {
   const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
   const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), ...store.objects.byStream.keys(), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
-  return { stream, focus: { at }, name: place(...at), it: "here" };
+  return { stream, focus: { at }, name: place(...at, 2), it: "here" };
 }
 
 /** A place of the map, to about a metre. */
 function placeOf({ lng, lat }) {
   return [wrapLongitude(lng), lat].map((degrees) => Math.round(degrees * 1e5) / 1e5);
+}
+
+function openAroundMenuAt(event) {
+  if (editor.active || featureEditor.active || map.moving.dragging) return;
+  tooltip.hide();
+  const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
+  const place = placeOf(map.leaflet.mouseEventToLatLng(event));
+  const target = slot === undefined ? aboutPlace(place) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
+  aroundMenu.show(target, { x: event.clientX, y: event.clientY });
 }
 
 function openAroundMenu() {

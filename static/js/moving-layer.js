@@ -167,19 +167,19 @@ export class MovingLayer {
       delete parts[name];
       return;
     }
-    parts[name] ??= new this.Ring([], { ...style, smoothFactor: 0 }).addTo(this.map);
+    parts[name] ??= new this.Ring([], { ...style, smoothFactor: 0, className: `around-${name}` }).addTo(this.map);
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
   }
 
   #lines({ parts, ends, at, query }, style) {
     if (query.plan.kind !== "knn") return;
-    parts.lines ??= this.L.polyline([], style).addTo(this.map);
+    parts.lines ??= this.L.polyline([], { ...style, className: "around-lines" }).addTo(this.map);
     parts.lines.setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false }).setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
   }
 
   #focus({ parts, at }, around, style) {
     if (around.at) return;
-    parts.focus ??= this.L.circleMarker(latLng(at), { radius: 12 }).addTo(this.map);
+    parts.focus ??= this.L.circleMarker(latLng(at), { radius: 12, className: "around-focus" }).addTo(this.map);
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
 

@@ -45,6 +45,12 @@ def stored_feed(live):
 
 
 @pytest.fixture
+def brief_feed(live):
+    """A stream whose objects are lost after some seconds of silence."""
+    yield from _feed(live, ttl_s=6)
+
+
+@pytest.fixture
 def second_feed(live):
     """Another one."""
     yield from _feed(live)

@@ -22,9 +22,8 @@ class Feed:
     def __init__(self, live, name: str, port: int, **fields) -> None:
         self.live, self.name, self.port = live, name, port
         listener = {"kind": "tcp_listener", "port": port}
-        live.add_stream(
-            name, listener, {"kind": "geojson"}, title=f"Ships of {name}", icon="ship", ttl_s=3600, **fields
-        )
+        about = {"title": f"Ships of {name}", "icon": "ship", "ttl_s": 3600} | fields
+        live.add_stream(name, listener, {"kind": "geojson"}, **about)
         self._line = wait_for(lambda: connected(port), "a listener")
 
     def put(self, **places: tuple[float, float]) -> None:

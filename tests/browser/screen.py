@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
+from bench.live import wait_for
+
 TILE_PX = 256
 # Wait, frame by frame, until a pixel near a place has a colour, or until none has.
 PAINTED = """async ({x, y, radius, wanted, present, patience}) => {
@@ -109,6 +111,21 @@ class Screen:
         self.page.mouse.move(x - 60, y - 60)
         self.page.mouse.move(x, y, steps=2)
         return self.page.locator("#tooltip")
+
+    def middle_of(self, shape: str) -> tuple[float, float]:
+        """Return where the middle of something drawn is in the window."""
+        box = self.page.locator(shape).bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def expect_at(self, shape: str, place: tuple[float, float], slack_px: float = 3) -> None:
+        """Wait until the middle of something drawn is at a place."""
+        x, y = self.pixel(*place)
+        wait_for(lambda: math.dist(self.middle_of(shape), (x, y)) < slack_px, f"{shape} at {place}")
+
+    def menu(self, place: tuple[float, float]) -> Locator:
+        """Open the menu of a place with the right mouse button."""
+        self.page.mouse.click(*self.pixel(*place), button="right")
+        return self.page.locator("#around-menu")
 
     # Queries and events.
 

@@ -1,0 +1,275 @@
+"""Queries that move: from the menu to the map, the card and the events."""
+
+import json
+import math
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from bench.live import wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+ZOOM, MIDDLE = 10, (24.5, 59.7)
+HERE, NEAR, THERE, FAR = (24.5, 59.7), (24.55, 59.71), (24.9, 59.72), (24.93, 59.7)
+EMPTY = (24.3, 59.6)
+RADIUS_M = 9260
+EARTH_M = 6_371_008.8
+
+
+def east_of(place, metres):
+    """Return the place so far to the east of another one."""
+    return place[0] + math.degrees(metres / (EARTH_M * math.cos(math.radians(place[1])))), place[1]
+
+
+@pytest.fixture
+def seen(screen, feed):
+    """A window that shows Anna, Berta near her, and Carla far away."""
+    feed.put(anna=HERE, berta=NEAR, carla=FAR)
+    screen.look(ZOOM, *MIDDLE)
+    for place in (HERE, NEAR, FAR):
+        assert screen.painted(place, "ship")
+    return screen
+
+
+def plan_of(live, name):
+    """Return the plan of a saved query, by its name."""
+    return next(query["plan"] for query in live.queries().values() if query["name"] == name)
+
+
+def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, feed):
+    menu = seen.menu(HERE)
+    expect(menu).to_contain_text("MS Anna")
+    began_s = time.monotonic()
+    menu.get_by_role("menuitem", name="Watch 5 nm around it").click()
+    name = "5 nm around MS Anna"
+    seen.expect_query(name, "running", "1")
+    print(f"from the click to the answer: {time.monotonic() - began_s:.2f} s")
+    expect(menu).to_be_hidden()
+    expect(seen.query(name).locator(".query-about")).to_contain_text("within 9.26 km (5 nm) of MS Anna")
+    assert seen.painted(NEAR, "q0") and seen.painted(FAR, "q0", present=False)
+    seen.expect_at(".around-range", HERE)
+    width = seen.page.locator(".around-range").bounding_box()["width"]
+    radius_px = seen.pixel(*east_of(HERE, RADIUS_M))[0] - seen.pixel(*HERE)[0]
+    assert width / 2 == pytest.approx(radius_px, abs=3)
+
+    feed.put(anna=THERE)
+    seen.expect_at(".around-range", THERE)
+    seen.expect_at(".around-focus", THERE)
+    assert seen.painted(FAR, "q0") and seen.painted(NEAR, "q0", present=False)
+    seen.tab("Events")
+    about = {e.locator(".event-name").inner_text(): e.locator(".sign").inner_text() for e in seen.events().all()}
+    assert about == {"MS Carla": "+", "MS Berta": "\u2212"}
+
+
+def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live):
+    seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
+    name = "5 nm around MS Anna"
+    seen.expect_query(name, "running", "1")
+    handle = seen.page.locator(".handle-radius")
+    x, y = seen.pixel(*east_of(HERE, 26_000))
+    box = handle.bounding_box()
+    seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    seen.page.mouse.down()
+    seen.page.mouse.move(x, y + 10, steps=5)
+    expect(seen.page.locator(".reach")).to_have_text(re.compile(r"^26 km \(14 nm\)$|^2[56]\.\d km"))
+    seen.page.mouse.up()
+    seen.expect_query(name, "running", "2")
+    assert plan_of(live, name)["around"]["radius"] == pytest.approx(26_000, rel=0.02)
+    expect(seen.page.locator("#object-panel")).to_be_hidden()
+    seen.expect_at(".around-range", HERE)
+
+
+def test_a_rectangle_is_written_in_the_form_and_dragged_on_the_map(seen, feed, live):
+    seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
+    expect(seen.field("focusKey")).to_have_value("anna")
+    expect(seen.field("radius")).to_have_value("5")
+    seen.field("shape").select_option("half_widths")
+    seen.field("unit").select_option("km")
+    seen.field("across").fill("10")
+    seen.field("along").fill("2")
+    seen.save("Ahead and astern")
+    seen.expect_query("Ahead and astern", "running", "1")
+    assert plan_of(live, "Ahead and astern")["around"]["half_widths"] == [10_000, 2_000]
+    seen.drag_handle("along", to="both")
+    seen.act("Ahead and astern", "Edit")
+    seen.field("along").fill("0.5")
+    seen.save()
+    seen.expect_query("Ahead and astern", "running", "0")
+
+
+def test_a_wrong_length_is_refused_at_its_field(seen):
+    seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
+    seen.field("radius").fill("99999")
+    seen.save("Everywhere")
+    expect(seen.page.locator("#error-shape")).to_contain_text("radius must be")
+    seen.field("focusKey").fill("")
+    seen.save()
+    expect(seen.page.locator("#error-focus")).to_contain_text("Name an object")
+
+
+def test_neighbours_are_lines_and_a_list_in_the_order_of_their_ranks(seen, feed):
+    seen.menu(HERE).get_by_role("menuitem", name="10 nearest").click()
+    name = "10 nearest to MS Anna"
+    seen.expect_query(name, "running", "2")
+    listed = seen.query(name).locator(".neighbour")
+    expect(listed).to_have_text([re.compile(r"^1MS Berta3\.0\d km"), re.compile(r"^2MS Carla24\.\d km")])
+    expect(seen.page.locator(".rank")).to_have_text(["1", "2"])
+    lines = seen.page.locator(".around-lines")
+    assert lines.get_attribute("d").count("M") == 2
+    feed.put(berta=FAR, carla=NEAR, dora=east_of(HERE, 1000))
+    expect(listed).to_have_text([re.compile("^1MS Dora1 km"), re.compile("^2MS Carla"), re.compile("^3MS Berta")])
+    assert lines.get_attribute("d").count("M") == 3
+    listed.first.click()
+    expect(seen.page.locator("#object-title")).to_have_text("MS Dora")
+
+
+def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
+    seen.menu(HERE).get_by_role("menuitem", name="Count around it").click()
+    name = "Count 5 nm around MS Anna"
+    seen.expect_query(name, "running", "1")
+    spark = seen.query(name).locator(".sparkline-line")
+    expect(spark).to_have_attribute("d", re.compile(r"^M[\d.]+ 14H120$"))
+    seen.act(name, "Edit")
+    seen.page.get_by_role("button", name="Add a threshold").click()
+    seen.page.get_by_label("Limit").fill("1")
+    seen.save("Ships near Anna")
+    threshold = seen.query("Ships near Anna").locator(".threshold")
+    expect(threshold).to_have_text("above 1")
+    expect(threshold).to_have_attribute("data-raised", "false")
+    feed.put(carla=NEAR)
+    seen.expect_query("Ships near Anna", "running", "2")
+    expect(threshold).to_have_attribute("data-raised", "true")
+    spark = seen.query("Ships near Anna").locator(".sparkline-line")
+    expect(spark).to_have_attribute("d", re.compile(r"^M[\d.]+ 26H.*L[\d.]+ 2H120$"))
+    feed.put(carla=FAR)
+    seen.expect_query("Ships near Anna", "running", "1")
+    seen.tab("Events")
+    names = seen.events().locator(".event-name")
+    expect(names).to_have_text(["Ships near Anna: no longer above 1 (now 1)", "Ships near Anna: above 1 (now 2)"])
+
+
+def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen, feed):
+    seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
+    seen.field("radius").fill("20")
+    seen.field("function").select_option("max")
+    seen.field("of").select_option("longitude")
+    seen.save("Easternmost")
+    card = seen.query("Easternmost")
+    seen.expect_query("Easternmost", "running", "24.93")
+    card.get_by_role("button", name="MS Carla").click()
+    expect(seen.page.locator("#object-title")).to_have_text("MS Carla")
+    seen.act("Easternmost", "Edit")
+    seen.field("function").select_option("count")
+    seen.field("groupBy").fill("name")
+    seen.save("By name")
+    figures = seen.query("By name").locator(".figure")
+    expect(figures.locator(".figure-name")).to_have_text(["MS Berta", "MS Carla"])
+    expect(figures.locator(".figure-value")).to_have_text(["1", "1"])
+
+
+def test_a_fixed_place_is_moved_by_its_handle(seen, feed, live):
+    seen.menu(EMPTY).get_by_role("menuitem", name="Count around here").click()
+    name = "Count 5 nm around 59.60\u00b0 N, 24.30\u00b0 E"
+    seen.expect_query(name, "running", "0")
+    seen.expect_at(".handle-place", EMPTY)
+    x, y = seen.pixel(*NEAR)
+    seen.page.mouse.move(*seen.pixel(*EMPTY))
+    seen.page.mouse.down()
+    seen.page.mouse.move(x, y, steps=5)
+    seen.page.mouse.up()
+    seen.expect_query(name, "running", "2")
+    assert plan_of(live, name)["around"]["at"] == pytest.approx(NEAR, abs=0.003)
+    seen.expect_at(".around-range", NEAR)
+
+
+def test_the_menu_opens_by_keyboard_and_gives_the_focus_back(seen):
+    seen.page.mouse.click(*seen.pixel(*HERE))
+    expect(seen.page.locator("#object-title")).to_have_text("MS Anna")
+    button = seen.page.get_by_role("button", name="Around it")
+    button.focus()
+    seen.page.keyboard.press("Enter")
+    menu = seen.page.locator("#around-menu")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    seen.page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_focused()
+    seen.page.keyboard.press("a")
+    seen.page.keyboard.press("ArrowDown")
+    seen.page.keyboard.press("Enter")
+    seen.expect_query("10 nearest to MS Anna", "running", "2")
+
+
+def test_a_long_press_opens_the_menu_on_a_phone(screen_of, user, feed):
+    feed.put(anna=HERE)
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    screen = screen_of(user, **phone)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(HERE, "ship")
+    x, y = screen.pixel(*HERE)
+    touch = screen.page.context.new_cdp_session(screen.page)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    menu = screen.page.locator("#around-menu")
+    expect(menu).to_be_visible()
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(screen.page.locator("#object-panel")).to_be_hidden()
+    expect(menu).to_contain_text("MS Anna")
+    menu.get_by_role("menuitem", name="Watch").tap()
+    screen.expect_query("5 nm around MS Anna", "running", "0")
+
+
+def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed):
+    brief_feed.put(anna=HERE, berta=NEAR)
+    screen.look(ZOOM, *MIDDLE)
+    assert screen.painted(HERE, "ship")
+    screen.menu(HERE).get_by_role("menuitem", name="Watch").click()
+    name = "5 nm around MS Anna"
+    screen.expect_query(name, "running", "1")
+    note = screen.query(name).locator(".query-focus")
+    expect(note).to_have_text(re.compile("^MS Anna is lost, last heard of .* ago: the answer is empty"))
+    screen.expect_query(name, "running", "0")
+    screen.expect_at(".around-range", HERE)
+    brief_feed.put(anna=NEAR, berta=HERE)
+    expect(note).to_be_hidden()
+    screen.expect_query(name, "running", "1")
+    screen.expect_at(".around-range", NEAR)
+
+
+def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, feed, live):
+    seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
+    name = "5 nm around MS Anna"
+    seen.expect_query(name, "running", "1")
+    roles = seen.query(name).locator(".roles")
+    roles.locator("summary").click()
+    expect(roles).to_contain_text(re.compile(r"Home serverpartition [01] of 2"))
+    expect(roles).to_contain_text("Tracking serverregion 3, 0\u00b0 to 180\u00b0 E, 0\u00b0 to 90\u00b0 N")
+    expect(roles).to_contain_text(re.compile(r"Assemblerearth:[0-9a-f]{8}"))
+    region = roles.locator("[data-region='3']")
+    expect(region.locator("th")).to_have_text("Region 3")
+    before = int(region.locator("td").last.inner_text())
+    feed.put(berta=east_of(HERE, 500))
+    wait_for(lambda: int(region.locator("td").last.inner_text()) > before, "a tuple of the region")
+    feed.put(anna=(-0.02, 59.7), berta=(0.02, 59.7))
+    expect(roles).to_contain_text("Tracking serverregion 1, 180\u00b0 W to 0\u00b0")
+    expect(roles.locator("tbody th")).to_have_text(["Region 1", "Region 3"])
+
+
+def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(seen, feed, live):
+    seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
+    seen.expect_query("5 nm around MS Anna", "running", "1")
+    told = []
+    seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: told.append(frame)))
+    live.kill("web")
+    expect(seen.page.locator("#connection-text")).to_contain_text("Reconnecting")
+    feed.put(carla=NEAR, berta=FAR)
+    seen.live()
+    seen.tab("Events")
+    expect(seen.events()).to_have_count(2)
+    abouts = seen.events().locator(".event-about").all_inner_texts()
+    assert sorted(about.split(" \u00b7 ")[1] for about in abouts) == ["moved in", "moved out"]
+    resumed = [json.loads(text) for text in told if isinstance(text, str) and '"answer.resumed"' in text]
+    assert len(resumed) == 1
+    assert all("WebSocket" in fault for fault in seen.faults)  # Chromium writes each vain attempt to the console
+    seen.faults.clear()

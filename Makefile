@@ -9,7 +9,7 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
-.PHONY: live test check bench install lock clean
+.PHONY: live test check bench bench-place install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -28,6 +28,10 @@ check: $(INSTALLED)
 # For instance `make bench OPTIONS="--scenario demo"`.
 bench: $(INSTALLED)
 	$(BIN)/python -m bench $(OPTIONS)
+
+# The workload of PLACE*, for instance `make bench-place OPTIONS="--part growth"`.
+bench-place: $(INSTALLED)
+	$(BIN)/python -m bench.place $(OPTIONS)
 
 install: $(INSTALLED)
 

@@ -7,7 +7,8 @@ the engine.
 
 import argparse
 import time
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from streaming.elements import bounds_array, element_schema, from_ipc, key_hashe
 from streaming.gateway.config import GatewayConfig
 from streaming.logs import Log, block_entries
 from streaming.operators.metres import local_metres
-from streaming.spaces import EARTH
+from streaming.spaces import EARTH, Space
 
 CONFIG = GatewayConfig()
 # A step of the walk: an aircraft in five seconds, a bus in a minute.
@@ -32,7 +33,7 @@ ERROR_M = 3.0
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 
 
-class Block:
+class Block(ABC):
     """One entry of the ingest log, rewritten in place.
 
     Parameters
@@ -40,23 +41,16 @@ class Block:
     partition : int
     fields : dict
         Of the entry, as `logs.block_entries` makes them.
-    area : tuple of float
-        Where its objects stay.
-    roads : ndarray, optional
-        Of `road_coordinates`, for those that move ``along`` them.
+    space : Space
     """
 
-    def __init__(
-        self, partition: int, fields: dict, area: tuple[float, ...] = WORLD, roads: np.ndarray | None = None
-    ) -> None:
-        self.partition, self.rows, self.area, self.roads = partition, fields["count"], area, roads
+    def __init__(self, partition: int, fields: dict, space: Space = EARTH) -> None:
+        self.partition, self.rows, self.space = partition, fields["count"], space
         self.payload = bytearray(fields["block"])
         self.fields = {**fields, "block": memoryview(self.payload)}
         table = from_ipc(pa.py_buffer(self.payload))
         self._times = [self._column(table[name]) for name in ("time_us", "version")]
-        self._bounds = self._column(table["bounds"]).reshape(-1, 2 * EARTH.n)
-        # An object stays on its road; neighbours in a block are not neighbours on the map.
-        self._road = table["key_hash"].to_numpy() % len(roads) if roads is not None else None
+        self._bounds = self._column(table["bounds"]).reshape(-1, 2 * space.n)
 
     def _column(self, column):
         """Return a column of numbers as a writable array over the payload."""
@@ -64,6 +58,45 @@ class Block:
         values = flat.to_numpy()
         start = np.frombuffer(self.payload, dtype=np.uint8).ctypes.data
         return np.frombuffer(self.payload, values.dtype, len(values), values.ctypes.data - start)
+
+    @property
+    def place(self) -> np.ndarray:
+        """Where the objects are in the first two dimensions, float64 of (N, 2)."""
+        return self._bounds[:, :2]
+
+    def move(self, place: np.ndarray, now_us: int) -> None:
+        """Let the objects be at places, and their times be now."""
+        self._bounds[:, :2] = self._bounds[:, self.space.n : self.space.n + 2] = place
+        for column in self._times:
+            column[:] = now_us
+        self.fields["heard_us"] = now_us
+
+    @abstractmethod
+    def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
+        """Let the objects report again."""
+
+
+class Walkers(Block):
+    """Objects that walk, jump, or move along roads.
+
+    Parameters
+    ----------
+    partition, fields :
+        As for `Block`.
+    area : tuple of float
+        Where they stay.
+    roads : ndarray, optional
+        Of `road_coordinates`, for those that move ``along`` them.
+    """
+
+    def __init__(
+        self, partition: int, fields: dict, area: tuple[float, ...] = WORLD, roads: np.ndarray | None = None
+    ) -> None:
+        super().__init__(partition, fields)
+        self.area, self.roads = area, roads
+        # An object stays on its road; neighbours in a block are not neighbours on the map.
+        key_hash = from_ipc(pa.py_buffer(self.payload))["key_hash"].to_numpy()
+        self._road = key_hash % len(roads) if roads is not None else None
 
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
         """Move the objects and set their times."""
@@ -73,13 +106,10 @@ class Block:
         elif motion == "jump":
             place = low + rng.random((self.rows, 2)) * extent
         else:
-            place = self._bounds[:, :2] + rng.normal(0.0, STEP_DEG, (self.rows, 2))
+            place = self.place + rng.normal(0.0, STEP_DEG, (self.rows, 2))
             place[:, 0] = low[0] + (place[:, 0] - low[0]) % extent[0]  # east of the area is its west, as on the globe
             place[:, 1] = np.clip(place[:, 1], low[1], low[1] + extent[1])
-        self._bounds[:, :2] = self._bounds[:, EARTH.n : EARTH.n + 2] = place
-        for column in self._times:
-            column[:] = now_us
-        self.fields["heard_us"] = now_us
+        self.move(place, now_us)
 
 
 def road_coordinates(count: int) -> np.ndarray:
@@ -105,7 +135,7 @@ def make_blocks(
     partitions: int,
     area: tuple[float, ...] = WORLD,
     roads: np.ndarray | None = None,
-) -> list[Block]:
+) -> list[Walkers]:
     """Return blocks that hold every object once.
 
     Parameters
@@ -125,7 +155,7 @@ def make_blocks(
     for start in range(0, objects, rows):
         table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
         entries = block_entries(table, stream, 0, partitions)
-        blocks += [Block(partition, fields, area, roads) for partition, fields in entries]
+        blocks += [Walkers(partition, fields, area, roads) for partition, fields in entries]
     return blocks
 
 
@@ -154,12 +184,12 @@ class Generator:
     Parameters
     ----------
     log : Log
-    blocks : list of Block
+    blocks : sequence of Block
     motion : {"walk", "jump", "along"}
         Small steps, anywhere, or anywhere on a road of their own.
     """
 
-    def __init__(self, log: Log, blocks: list[Block], motion: str) -> None:
+    def __init__(self, log: Log, blocks: Sequence[Block], motion: str) -> None:
         self.log, self.blocks, self.motion = log, blocks, motion
         self.sent = 0
         self._rng = np.random.default_rng(SEED)

@@ -289,16 +289,16 @@ def _goals(report):
     return table(["asked for", "measured", "met"], goals)
 
 
-def keep(text: str, page: Path = PAGE) -> None:
-    """Put the figures between the markers of a page.
+def keep(text: str, page: Path = PAGE, begin: str = BEGIN, end: str = END) -> None:
+    """Put the figures between two markers of a page.
 
     Raises
     ------
     ValueError
         When the page lacks a marker.
     """
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, marker, after = rest.partition(END)
+    before, _, rest = page.read_text().partition(begin)
+    _, marker, after = rest.partition(end)
     if not marker:
-        raise ValueError(f"{page} must have the lines {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+        raise ValueError(f"{page} must have the lines {begin} and {end}")
+    page.write_text(f"{before}{begin}\n\n{text}\n{end}{after}")

@@ -1,0 +1,186 @@
+"""How old what the engine tells is, by its causes, from the result log as a web process reads it.
+
+A batch is complete, and can be shown to anybody, when the last of its fragments is in the log; ages are taken then. A
+tuple whose element is newer than the batch before was caused by that element's report. One of an older element was
+caused by something else that moved: the range over it, or a neighbour that is nearer now.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import redis
+
+from bench.place.workload import REGIONS, SPACE, kind_of
+from streaming.elements import bounds_of
+from streaming.logs import LogNames, read_fragment
+from streaming.operators.partitioners import GridPartitioner
+from streaming.results import ENTERED, HANDOFF, LEFT, PLACED, QUIET_HANDOFF, Fragment
+from streaming.servers.assembler import settled
+
+KINDS = ("ranges", "neighbours")
+BLOCK_MS, ENTRIES = 200, 64
+# Blocks of one write do not come into the log at one moment.
+SLACK_US = 10_000
+
+
+@dataclass
+class Span:
+    """What was told in a span of time; ages in microseconds.
+
+    Parameters
+    ----------
+    answers, queries : mapping of str to list of ndarray
+        By kind of query: from an object's report to the tuples that say what it changed in answers, and from a focal
+        object's report to what it changed in the answers of its query.
+    handoffs, focal_handoffs : list of ndarray
+        Likewise of objects in answers, and of focal objects, that changed their region.
+    counters : dict
+        Summed over all fragments.
+    batches, partial, tuples, bytes : int
+        Batches; partial tuples that regions sent to the assembler; tuples of netted answers; bytes of fragments.
+    began_ms, ended_ms : int
+        When the batch before the first, and the last, was complete.
+    """
+
+    answers: Mapping[str, list] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    queries: Mapping[str, list] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    handoffs: list = field(default_factory=list)
+    focal_handoffs: list = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    batches: int = 0
+    partial: int = 0
+    tuples: int = 0
+    bytes: int = 0
+    began_ms: int = 0
+    ended_ms: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return (self.ended_ms - self.began_ms) / 1000
+
+
+class Reckoning:
+    """Takes one batch after the other, and tells what the ages of its tuples are.
+
+    Attributes
+    ----------
+    span : Span
+        What was told since the last `begin`.
+    acked : dict of int to str or None
+        The error of each query that was acknowledged.
+    first_ms : dict of int to int
+        When the first member of each query's answer was told.
+    """
+
+    def __init__(self) -> None:
+        self.span = Span()
+        self.acked: dict[int, str | None] = {}
+        self.first_ms: dict[int, int] = {}
+        self._newest_us, self._done_ms = 0, 0
+        self._region: dict[int, int] = {}
+        self._partitioner = GridPartitioner(SPACE, REGIONS)
+
+    def begin(self) -> None:
+        """Begin another span."""
+        self.span = Span(began_ms=self._done_ms, ended_ms=self._done_ms)
+
+    def take(self, fragments: Sequence[Fragment], done_ms: int, size: int) -> None:
+        """Take a batch that was complete at a time, of so many bytes."""
+        span, fresh_us = self.span, self._newest_us - SLACK_US
+        span.batches, span.bytes, span.ended_ms = span.batches + 1, span.bytes + size, done_ms
+        for fragment in fragments:
+            for name, count in fragment.counters.items():
+                span.counters[name] = span.counters.get(name, 0) + count
+            span.partial += sum(map(sum, fragment.sent.values()))
+            self.acked |= {ack["query"]: ack["error"] for ack in fragment.acks}
+        self._members(settled(fragments)[0], done_ms, fresh_us)
+        told = pa.concat_tables([fragment.changes for fragment in fragments])
+        reason, time_us = told["reason"].to_numpy(), told["time_us"].to_numpy()
+        handed = ((reason == HANDOFF) | (reason == QUIET_HANDOFF)) & (time_us > fresh_us)
+        span.handoffs.append(done_ms * 1000 - time_us[handed])
+        self._focal_objects(told, done_ms, fresh_us)
+        self._newest_us = max(self._newest_us, *(fragment.newest_us for fragment in fragments))
+        self._done_ms = done_ms
+
+    def _members(self, rows, done_ms, fresh_us):
+        sign, query, time_us = (rows[name].to_numpy() for name in ("sign", "query", "time_us"))
+        entered, kind = sign == ENTERED, kind_of(query)
+        for number in np.unique(query[entered]).tolist():
+            self.first_ms.setdefault(number, done_ms)
+        member = entered | (sign == LEFT)
+        self.span.tuples += int(member.sum())
+        for position, name in enumerate(KINDS):
+            mine = member & (kind == position) & (time_us > fresh_us)
+            self.span.answers[name].append(done_ms * 1000 - time_us[mine])
+
+    def _focal_objects(self, told, done_ms, fresh_us):
+        """Follow focal objects; a query is told where it is whenever its focal object reports."""
+        placed = told.filter(pa.array(told["sign"].to_numpy() == PLACED))
+        query, time_us = placed["query"].to_numpy(), placed["time_us"].to_numpy()
+        region, fresh = self._partitioner.region_of(bounds_of(placed["bounds"])), time_us > fresh_us
+        moved = np.array([self._region.get(q, r) != r for q, r in zip(query.tolist(), region.tolist(), strict=True)])
+        self._region |= dict(zip(query.tolist(), region.tolist(), strict=True))
+        age_us = done_ms * 1000 - time_us
+        self.span.focal_handoffs.append(age_us[fresh & moved.astype(bool)])
+        for position, name in enumerate(KINDS):
+            self.span.queries[name].append(age_us[fresh & (kind_of(query) == position)])
+
+
+class Meter:
+    """Follows a result log in a thread of its own, as a context.
+
+    Parameters
+    ----------
+    redis_url : str
+
+    Attributes
+    ----------
+    reckoning : Reckoning
+    """
+
+    def __init__(self, redis_url: str) -> None:
+        self._client, self._log = redis.Redis.from_url(redis_url), LogNames(SPACE.name).results
+        self.reckoning = Reckoning()
+        self._batches: dict[int, list[tuple[Fragment, int, int]]] = {}
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._follow)
+
+    def __enter__(self) -> "Meter":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._client.close()
+
+    def begin(self) -> None:
+        """Begin a span."""
+        with self._lock:
+            self.reckoning.begin()
+
+    def end(self) -> Span:
+        """End the span, and return it."""
+        with self._lock:
+            span, _ = self.reckoning.span, self.reckoning.begin()
+            return span
+
+    def _follow(self):
+        position = b"0"
+        while not self._stop.is_set():
+            for _, entries in self._client.xread({self._log: position}, count=ENTRIES, block=BLOCK_MS):
+                for position, fields in entries:
+                    self._take(int(position.split(b"-")[0]), fields)
+
+    def _take(self, told_ms, fields):
+        fragment = read_fragment(fields, SPACE)
+        parts = self._batches.setdefault(fragment.batch, [])
+        parts.append((fragment, told_ms, len(fields[b"changes"])))
+        if len(parts) == fragment.regions:
+            fragments, times, sizes = zip(*self._batches.pop(fragment.batch), strict=True)
+            with self._lock:
+                self.reckoning.take(fragments, max(times), sum(sizes))

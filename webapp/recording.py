@@ -104,7 +104,8 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
     newest = _newest(newest)
     pairs = zip(newest["query"].to_pylist(), json_rows(newest, space), strict=True)
-    events = step.events + [_event(query, batch.number, row) for query, row in pairs]
+    aggregates = {query for fragment in batch.fragments for query in fragment.aggregates}
+    events = step.events + [_event(query, batch.number, row, query in aggregates) for query, row in pairs]
     step.left_out += told - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
     step.events = events[-EVENTS_PER_STEP:]
 
@@ -138,7 +139,9 @@ def _warn(failures: Mapping[tuple[int, int], str]) -> None:
         transaction.on_commit(lambda: announce(warned))
 
 
-def _event(query, batch, row):
+def _event(query, batch, row, crossing):
+    """Return the event of a result tuple; of an aggregate's threshold that is crossed, or not any more."""
+    partner = row.get("partner", {})
     return Event(
         query_id=query,
         batch=batch,
@@ -149,8 +152,8 @@ def _event(query, batch, row):
         lon=row["lon"],
         lat=row["lat"],
         bounds=row["bounds"],
-        properties=row["properties"],
-        partner=row.get("partner", {}).get("key", "")[:200],
+        properties=partner["properties"] if crossing else row["properties"],
+        partner=partner.get("key", "")[:200],
     )
 
 

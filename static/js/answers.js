@@ -3,6 +3,7 @@
 export class Answer {
   constructor() {
     this.slots = new Map(); // slot -> null, or the partners of a join: key -> {key, properties, distance}
+    this.order = new Map(); // slot -> {rank, distance}, of nearest neighbours
     this.counts = new Map(); // partner's key -> how many objects it is paired with
     this.pairs = 0;
     this.changes = 0; // grows whenever something enters or leaves
@@ -41,7 +42,18 @@ export class Answer {
     else for (const key of partners ? [...partners.keys()] : []) this.#unpair(partners, key);
     const object = !partners || partners.size === 0;
     if (object) this.slots.delete(slot);
+    this.order.delete(slot);
     return { gone: true, object };
+  }
+
+  /** Say which neighbour an object is, 1 for the nearest, and how far away. */
+  rank(slot, rank, distance) {
+    this.order.set(slot, { rank, distance });
+  }
+
+  /** Nearest neighbours as `{slot, rank, distance}`, the nearest first. */
+  neighbours() {
+    return [...this.order].map(([slot, place]) => ({ slot, ...place })).sort((a, b) => a.rank - b.rank);
   }
 
   /** The partners of an object; [null] where it has none, as in a range query. */

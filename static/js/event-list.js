@@ -1,7 +1,7 @@
 // The list of events, newest first: who entered or left which answer, when, and why.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { count, happened, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { count, happened, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
 
 const SHOWN = 300;
 const REFRESH_MS = 250;
@@ -46,10 +46,10 @@ export class EventList {
 
   #row(event) {
     const name = title(event.key, parsed(event.text));
-    const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": event.sign > 0 ? "entered" : "left" }, SIGNS[event.sign]);
+    const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
     const text = h("span", { class: "event-text" },
       h("span", { class: "event-name" }, happened(name, event)),
-      h("span", { class: "event-about" }, `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
+      h("span", { class: "event-about" }, event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const button = h("button", { type: "button", class: "event quiet", title: `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}` },
       sign, text, h("time", { datetime: isoTime(event.timeMs) }, utcClock(event.timeMs)));
@@ -70,12 +70,9 @@ export class EventList {
   }
 }
 
-function parsed(text) {
-  try {
-    return JSON.parse(text || "{}");
-  } catch {
-    return {};
-  }
+function signWord({ sign, threshold }) {
+  if (threshold) return sign > 0 ? "crossed" : "no longer crossed";
+  return sign > 0 ? "entered" : "left";
 }
 
 function isoTime(ms) {

@@ -1,6 +1,7 @@
 // Units, times and numbers as text. Pure: the clock and the zone are passed in.
 
 const MPS_PER_KNOT = 1852 / 3600;
+const M_PER_NM = 1852;
 const M_PER_FOOT = 0.3048;
 const MINUS = "\u2212";
 const NONE = "\u2013";
@@ -45,11 +46,34 @@ export function altitude(m) {
   return `${number(m, 0)} m (${number(m / M_PER_FOOT, 0)} ft)`;
 }
 
+/** A length: "850 m", "9.26 km (5 nm)". */
+export function length(m) {
+  if (!Number.isFinite(m)) return NONE;
+  if (m < 1000) return `${number(m, m < 10 ? 1 : 0)} m`;
+  return `${rough(m / 1000)} km (${nauticalMiles(m)})`;
+}
+
+/** A length in nautical miles: "5 nm". */
+export function nauticalMiles(m) {
+  return `${rough(m / M_PER_NM)} nm`;
+}
+
+/** A number with two decimals, of more than ten one, of more than a hundred none. */
+function rough(value) {
+  return number(value, value < 10 ? 2 : value < 100 ? 1 : 0);
+}
+
 /** A place as 60.1699° N, 24.9384° E. */
 export function place(lonDeg, latDeg) {
   if (!Number.isFinite(lonDeg) || !Number.isFinite(latDeg)) return NONE;
   const lon = lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
   return `${Math.abs(latDeg).toFixed(4)}\u00b0 ${latDeg < 0 ? "S" : "N"}, ${Math.abs(lon).toFixed(4)}\u00b0 ${lon < 0 ? "W" : "E"}`;
+}
+
+/** A longitude (axis 0) or latitude (1): "24.5° E". */
+export function degrees(value, axis) {
+  const [after, before] = [["E", "W"], ["N", "S"]][axis];
+  return `${number(Math.abs(value), 2)}°${value === 0 ? "" : ` ${value < 0 ? before : after}`}`;
 }
 
 /** Hours, minutes and seconds in UTC. */
@@ -119,6 +143,15 @@ export function value(name, content) {
   return /(^|_)(id|number|mmsi|imo|year)$/.test(name) ? String(content) : number(content, 3);
 }
 
+/** The properties that a text holds; none where it is not JSON. */
+export function parsed(text) {
+  try {
+    return JSON.parse(text || "{}");
+  } catch {
+    return {};
+  }
+}
+
 /** Properties as rows of [label, text], those without a value left out. */
 export function properties(object) {
   return Object.entries(object)
@@ -186,8 +219,10 @@ const PAIR_VERBS = {
   touches: ["no longer touches", "touches"],
 };
 
-/** What happened to an object, in words: "Bus 12 entered Nuuksio"; the name alone where it has no partner. */
-export function happened(name, { partner, predicate, sign }) {
+/** What happened to an object, in words: "Bus 12 entered Nuuksio"; the name alone where it has no partner; or what a threshold did. */
+export function happened(name, event) {
+  if (event.threshold) return crossingText(event);
+  const { partner, predicate, sign } = event;
   if (!partner) return name;
   const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
@@ -204,8 +239,55 @@ export function pairedText(joins) {
 /** Of what the partners of a join may be. */
 export const SOURCES = ["layer", "stream", "stored"];
 
-/** What a plan looks for: "inside", "outside", "within Forests", "within 5 m of Roads". */
-export function planText(plan, titleOf) {
+/**
+ * What a plan looks for: "inside", "within Forests", "within 9.26 km (5 nm) of MS Anna", "count inside".
+ *
+ * @param {function} titleOf of a source and a name: what a layer or stream is called
+ * @param {string} focus what the focal object is called, if that is known
+ */
+export function planText(plan, titleOf, focus) {
+  if (plan?.aggregate) return `${aggregateText(plan.aggregate)} ${membersText(plan, titleOf, focus)}${groupText(plan.aggregate)}`;
+  return membersText(plan, titleOf, focus);
+}
+
+const FUNCTION_WORDS = { count: "count", min: "smallest", max: "largest", sum: "sum of", avg: "average" };
+
+/** What an aggregate computes: "count", "average speed", "largest latitude". */
+export function aggregateText({ function: name, property, dimension }) {
+  const of = dimension ?? (property && label(property).toLowerCase());
+  return [FUNCTION_WORDS[name] ?? name, of].filter(Boolean).join(" ");
+}
+
+function groupText({ group_by: groups }) {
+  return groups ? `, by ${label(groups).toLowerCase()}` : "";
+}
+
+/** What a group of an aggregate is called. */
+export function groupName(group, { group_by: groups } = {}) {
+  return group === "null" ? `no ${label(groups ?? "group").toLowerCase()}` : group;
+}
+
+/** The unit-bearing text of an aggregate's value. */
+export function figureText(figure, { function: name, property, dimension } = {}) {
+  if (figure === null || figure === undefined) return NONE;
+  if (name === "count") return count(figure);
+  return property ? value(property, figure) : number(figure, dimension ? 5 : 3);
+}
+
+/** What a threshold did: "Ships near X, cargo: above 20 (now 23)". */
+export function crossingText({ queryName, group, threshold, sign, value: now }) {
+  const what = sign > 0 ? threshold : `no longer ${threshold}`;
+  return `${queryName}${group ? `, ${group}` : ""}: ${what}${now === null || now === undefined ? "" : ` (now ${number(now, 3)})`}`;
+}
+
+/** Where a query is that has a focus: the object's name, or the place. */
+export function focusText(around, name) {
+  return around.at ? place(...around.at) : (name ?? around.key);
+}
+
+function membersText(plan, titleOf, focus) {
+  if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
+  if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
   if (plan?.kind !== "join") return plan?.report ?? "inside";
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
@@ -213,6 +295,17 @@ export function planText(plan, titleOf) {
   const partner = source === "stored" ? `where ${name} have been` : name;
   if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
   return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
+}
+
+function atMost(metres) {
+  return metres ? `, at most ${length(metres)} away` : "";
+}
+
+function aroundText({ radius, half_widths: widths }, focus) {
+  if (radius) return `within ${length(radius)} of ${focus}`;
+  if (!widths) return `in a polygon around ${focus}`;
+  const sides = [0, 1].map((axis) => (widths[axis] ? length(2 * widths[axis]) : "any")).join(" \u00d7 ");
+  return `in ${sides} around ${focus}`;
 }
 
 // The engine's reasons in words, by sign.
@@ -237,6 +330,12 @@ export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
+  if (/\bthresholds?\b/.test(text)) return "thresholds";
+  if (/\baggregate\b/.test(text)) return "aggregate";
+  if (/\bmax_distance\b/.test(text)) return "maxDistance";
+  if (/\bk must\b/.test(text)) return "k";
+  if (/radius|half_widths|polygon/.test(text)) return "shape";
+  if (/\baround\b/.test(text)) return "focus";
   if (/\bdistance\b/.test(text)) return "distance";
   if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
   if (/\bwhere\b|filter|cql/.test(text)) return "where";

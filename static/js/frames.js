@@ -7,12 +7,16 @@ const HEAD = "lookout";
 /** Names of the codes in the column `reason`, as streaming/results.py numbers them. */
 export const REASONS = ["moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot"];
 
-const SIGN_OF = { "-": -1, "~": 0, "+": 1 };
+/** The sign of a row that says where the query itself is. */
+export const PLACED = 2;
+
+const SIGN_OF = { "-": -1, "~": 0, "+": 1, "@": PLACED };
 
 /**
  * Read a binary frame: `{type, query, ..., rows}`, where rows are the columns
- * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners}`; partners is null where no row has one, else
- * holds `{key, properties, distance}` or null of each row.
+ * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`; partners is null where no
+ * row has one, else holds `{key, properties, distance}` or null of each row; ranks (0 for none) and distances (NaN for none)
+ * likewise.
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
@@ -35,6 +39,8 @@ export function columnsOf(rows) {
     alt: column((row) => middle(row.bounds?.[2] ?? -Infinity, row.bounds?.[5] ?? Infinity)),
     properties: rows.map((row) => JSON.stringify(row.properties ?? {})),
     partners: rows.some((row) => row.partner) ? rows.map((row) => jsonPartner(row.partner)) : null,
+    ranks: given(rows, "rank") ? Int32Array.from(rows, (row) => row.rank ?? 0) : null,
+    distances: given(rows, "distance") ? column((row) => row.distance ?? NaN) : null,
   };
 }
 
@@ -61,7 +67,20 @@ function batchColumns(batch) {
     alt: n > 2 ? column(2) : new Float64Array(batch.numRows).fill(NaN),
     properties: strings(batch.getChild("properties")),
     partners: partnersOf(batch),
+    ranks: optional(batch, "rank", Int32Array, 0),
+    distances: optional(batch, "distance", Float64Array, NaN),
   };
+}
+
+function given(rows, name) {
+  return rows.some((row) => (row[name] ?? null) !== null);
+}
+
+/** A column of numbers of which some are missing; null where all are. */
+function optional(batch, name, Type, missing) {
+  const vector = batch.getChild(name);
+  if (!vector || vector.nullCount === batch.numRows) return null;
+  return Type.from({ length: batch.numRows }, (_, row) => vector.get(row) ?? missing);
 }
 
 function jsonPartner(partner) {
@@ -92,15 +111,16 @@ function strings(vector) {
 
 function joined(parts) {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
-  const numbers = (name, Type) => {
-    const out = new Type(length);
+  const numbers = (name, Type, missing = 0) => {
+    const out = new Type(length).fill(missing);
     let at = 0;
     for (const part of parts) {
-      out.set(part[name], at);
+      if (part[name]) out.set(part[name], at);
       at += part.length;
     }
     return out;
   };
+  const some = (name) => parts.some((part) => part[name]);
   return {
     length,
     sign: numbers("sign", Int8Array),
@@ -111,8 +131,8 @@ function joined(parts) {
     lat: numbers("lat", Float64Array),
     alt: numbers("alt", Float64Array),
     properties: parts.flatMap((part) => part.properties),
-    partners: parts.some((part) => part.partners)
-      ? parts.flatMap((part) => part.partners ?? new Array(part.length).fill(null))
-      : null,
+    partners: some("partners") ? parts.flatMap((part) => part.partners ?? new Array(part.length).fill(null)) : null,
+    ranks: some("ranks") ? numbers("ranks", Int32Array) : null,
+    distances: some("distances") ? numbers("distances", Float64Array, NaN) : null,
   };
 }

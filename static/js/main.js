@@ -5,11 +5,13 @@ import { confirmed } from "./confirm.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { createCountLegend } from "./count-legend.js";
 import { createLayers } from "./layers.js";
+import { AroundMenu } from "./around-menu.js";
+import { rectangle } from "./around.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
-import { createStore, looksOf } from "./store.js";
+import { createStore, heldAlike, looksOf } from "./store.js";
 import { colour, createTheme } from "./theme.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { FeaturePanel } from "./feature-panel.js";
@@ -17,10 +19,11 @@ import { EventList } from "./event-list.js";
 import { formatHash, parseHash } from "./url-state.js";
 import { FeatureLayers } from "./feature-layers.js";
 import { LayersApi } from "./layers-api.js";
-import { longitudeOf, latitudeOf, paddedBox } from "./geometry.js";
+import { place, title } from "./format.js";
+import { longitudeOf, latitudeOf, normalisedBox, paddedBox, wrapLongitude } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
-import { boxOf } from "./plan.js";
+import { ABOUT, boxOf, nameAbout, STANDARD_RADIUS_M } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
 import { recall, remember } from "./remembered.js";
@@ -39,6 +42,7 @@ const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
 const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
+const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
@@ -56,6 +60,7 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: (name) => !shown(name),
   worldUrl: document.body.dataset.world,
+  onAround: (query, around) => ask({ type: "query.edit", query: query.query, plan: { ...query.plan, around } }),
   start: opened,
 });
 const api = new LayersApi(page.csrf);
@@ -83,7 +88,11 @@ const socket = new Socket(page.websocket, {
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
 const subscribed = new Set();
 // One message for many queries: the server carries out a limited number of messages a second.
-const subscriptions = new Gathered((queries) => socket.send({ type: "query.subscribe", queries, format: "arrow" }));
+const subscriptions = new Gathered((queries) => {
+  for (const [held, part] of heldAlike(store, queries)) {
+    socket.send({ type: "query.subscribe", queries: part, format: "arrow", ...(held && { held }) });
+  }
+});
 let lastView = null;
 
 const form = new QueryForm({
@@ -91,6 +100,9 @@ const form = new QueryForm({
   editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
   view: () => map.bounds(),
   centerLon: () => map.leaflet.getCenter().lng,
+  center: () => placeOf(map.leaflet.getCenter()),
+  dimensions: () => store.dimensions,
+  preview: (query, plan, onDraft) => map.moving.preview(query?.query, plan, onDraft),
   save: (query, fields) =>
     socket.request(query ? { type: "query.edit", query: query.query, ...fields } : { type: "query.register", ...fields }),
   onOpen: () => {
@@ -107,7 +119,8 @@ const form = new QueryForm({
 const events = new EventList({
   store,
   open: () => tabs.current() === "events",
-  onPick: ({ stream, key, lon, lat }) => {
+  onPick: ({ stream, key, lon, lat, threshold, query }) => {
+    if (threshold) return store.queries.has(query) && zoomToQuery(store.queries.get(query));
     const slot = store.objects.slot(stream, key);
     store.select(stream, key);
     if (slot === undefined) map.flyTo(lon, lat, OBJECT_ZOOM);
@@ -121,6 +134,17 @@ const panel = new ObjectPanel({
   onLocate: locate,
   onTrails: setTrails,
   onHistory: (stream, key) => historyPanel.trace(stream, key),
+  onAround: (stream, key, point) => aroundMenu.show(aboutObject(stream, key), point),
+});
+const aroundMenu = new AroundMenu({
+  onPick: async (about, target) => {
+    const message = { type: "query.register", name: nameAbout(about, target.name), plan: about.plan(target.stream, target.focus) };
+    const made = await ask(message);
+    if (!made) return;
+    tabs.show("queries");
+    queryList.open(made.query);
+  },
+  onMore: (target) => form.start(null, ABOUT[0].plan(target.stream, target.focus), nameAbout(ABOUT[0], target.name)),
 });
 const historyPanel = new HistoryPanel({
   store,
@@ -144,7 +168,7 @@ const tooltip = new Tooltip({
   layer: map.objects,
   features,
   history: drawnHistory,
-  disabled: () => editor.active || featureEditor.active,
+  disabled: () => editor.active || featureEditor.active || map.moving.dragging,
   onPick: (slot) => pick(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -158,7 +182,21 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
 });
 const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
-createQueryList(store, {
+const rolesOf = new Set(); // queries of which the page shows how they are answered
+const queryList = createQueryList(store, {
+  now,
+  pick: (slot) => {
+    pick(slot);
+    locate(slot);
+  },
+  object: (stream, key, [lon, lat]) => {
+    store.select(stream, key);
+    map.flyTo(lon, lat, OBJECT_ZOOM);
+  },
+  roles: (query, told) => {
+    rolesOf[told ? "add" : "delete"](query);
+    socket.send({ type: told ? "roles.subscribe" : "roles.unsubscribe", query });
+  },
   zoom: zoomToQuery,
   show: (query) => store.show(query.query, !query.shown),
   edit: (query) => {
@@ -221,12 +259,13 @@ const toggleTheme = createTheme($("theme"), () => {
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
-  { key: "j", text: "New query: join with a layer", run: () => form.start(null, {}) },
+  { key: "j", text: "New query: join with a layer", run: () => form.start(null, JOIN) },
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
   { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
+  { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
   { key: "f", text: "Follow the selected object", run: () => store.selected && panel.setFollow(!panel.following) },
   { key: "t", text: "Trails on or off", run: () => setTrails(!map.objects.trails) },
   { key: "d", text: "Dark or light", run: toggleTheme },
@@ -235,14 +274,23 @@ createShortcuts([
   { key: "Escape", text: "Cancel drawing, close a panel", run: escape },
 ]);
 for (const button of document.querySelectorAll("[data-new-query]")) button.addEventListener("click", () => form.start());
-$("new-join").addEventListener("click", () => form.start(null, {}));
+$("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", showQueries);
 store.on("streams", subscribeView);
 store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));
-setInterval(() => map.objects.invalidate(), RESTALE_MS); // objects fade with time alone
+setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
+map.leaflet.on("contextmenu", ({ containerPoint, latlng, originalEvent }) => {
+  if (editor.active || featureEditor.active) return;
+  originalEvent.preventDefault();
+  tooltip.hide();
+  const slot = map.objects.hit(containerPoint);
+  const target = slot === undefined ? aboutPlace(placeOf(latlng)) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
+  aroundMenu.show(target, { x: originalEvent.clientX, y: originalEvent.clientY });
+});
+map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
 map.leaflet.on("moveend", writeHash);
@@ -262,6 +310,10 @@ function receive(message) {
   if (message.type === "hello") {
     subscribeView();
     listLayers();
+  }
+  // On a new connection it has to be asked for once more.
+  if (["answer.snapshot", "answer.resumed"].includes(message.type) && rolesOf.has(message.query)) {
+    socket.send({ type: "roles.subscribe", query: message.query });
   }
   if (message.type === "query.status" && store.maps(message.space)) subscribeQuery(message);
 }
@@ -287,14 +339,43 @@ function subscribeView() {
   if (streams.length === 0) store.dropViews();
 }
 
-/** Ask the server for something that has no form; an error becomes a toast. */
+/** Ask the server for something that has no form and return its reply; an error becomes a toast. */
 async function ask(message, done) {
   try {
-    await socket.request(message);
+    const reply = await socket.request(message);
     if (done) toast(done);
+    return reply;
   } catch (error) {
     toast(error.message, "error");
+    return null;
   }
+}
+
+/** What a query about an object is about, for the menu. */
+function aboutObject(stream, key) {
+  const slot = store.objects.slot(stream, key);
+  const name = slot === undefined ? key : title(key, store.objects.properties(slot));
+  return { stream, focus: { stream, key }, name, it: "it" };
+}
+
+/** What a query about a place is about: the objects of the stream that has most of them there. */
+function aboutPlace(at) {
+  const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
+  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), ...store.objects.byStream.keys(), ...store.streams.keys()];
+  const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
+  return { stream, focus: { at }, name: place(...at), it: "here" };
+}
+
+/** A place of the map, to about a metre. */
+function placeOf({ lng, lat }) {
+  return [wrapLongitude(lng), lat].map((degrees) => Math.round(degrees * 1e5) / 1e5);
+}
+
+function openAroundMenu() {
+  const { selected } = store;
+  const box = $("map").getBoundingClientRect();
+  const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+  aroundMenu.show(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */
@@ -334,8 +415,10 @@ function zoomToLayer({ name, bounds }) {
   map.fitBox({ lo: [west, south], hi: [east, north] });
 }
 
-/** Fly to a query's rectangle, or to the layer that it joins. */
-function zoomToQuery({ plan }) {
+/** Fly to where a query is, to its rectangle, or to the layer that it joins. */
+function zoomToQuery({ query, plan }) {
+  const bounds = map.moving.boundsOf(query);
+  if (bounds) return map.fitBounds(bounds);
   const box = boxOf(plan);
   const layer = store.layers.get(plan.join?.layer);
   if (box) map.fitBox(box);
@@ -345,7 +428,7 @@ function zoomToQuery({ plan }) {
 /** Begin a query that joins a layer. */
 function joinLayer(name) {
   store.showLayer(name, true);
-  form.start(null, { layer: name });
+  form.start(null, { kind: "join", join: { layer: name } });
 }
 
 function drawFeature(layer, kind) {
@@ -387,6 +470,7 @@ function writeHash() {
 }
 
 function escape() {
+  if (aroundMenu.close()) return undefined;
   if (form.open) return form.close();
   if (editor.active) return editor.stop();
   if (featurePanel.close()) return undefined;

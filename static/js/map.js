@@ -3,6 +3,7 @@
 import { createBaseLayer } from "./base-layer.js";
 import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
+import { MovingLayer } from "./moving-layer.js";
 import { boxOf } from "./plan.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
@@ -17,7 +18,8 @@ const FREE = 100_000; // degrees of longitude: any number of turns
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`; `start`, the first view or null
+   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`; `onAround(query, around)`,
+   *   a promise of the saved edit; `start`, the first view or null
    */
   constructor(element, parts) {
     const { L, store, start } = parts;
@@ -45,6 +47,7 @@ export class MonitorMap {
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
+    this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onAround });
     this.rectangles = new Map();
     this.leaflet.on("moveend", () => this.placeRectangles());
   }
@@ -63,10 +66,17 @@ export class MonitorMap {
     if (this.current !== this.base) this.base.remove();
   }
 
+  /** Draw what has changed with time alone. */
+  refresh() {
+    this.objects.invalidate();
+    this.moving.refresh();
+  }
+
   recolour() {
     this.base.redraw();
     this.objects.reset();
     for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
+    this.moving.refresh();
   }
 
   bounds() {
@@ -98,12 +108,16 @@ export class MonitorMap {
   }
 
   fitBox(box) {
-    const bounds = this.#latLngs(box);
+    this.fitBounds(this.#latLngs(box));
+  }
+
+  fitBounds(bounds) {
     this.leaflet.flyToBounds(bounds, { padding: [48, 48], maxZoom: 13, animate: !lessMotion(), duration: 0.8 });
   }
 
-  /** Show the rectangles of the listed queries, but that of the edited one. */
+  /** Show the rectangles and ranges of the listed queries, but those of the edited one. */
   showQueries(queries, edited) {
+    this.moving.showQueries(queries, edited);
     const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && boxOf(q.plan)).map((q) => [q.query, q]));
     for (const [number, { shape }] of this.rectangles) {
       if (wanted.has(number)) continue;

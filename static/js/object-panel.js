@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { rowTime } from "./history.js";
-import { age, altitude, count, place, properties, title, utcTime } from "./format.js";
+import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -10,7 +10,7 @@ const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
-  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)` */
+  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`; `onAround(stream, key, point)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.following = false;
@@ -25,6 +25,10 @@ export class ObjectPanel {
       this.onTrails(on);
     });
     $("object-history").addEventListener("click", () => this.onHistory(this.store.selected.stream, this.store.selected.key));
+    $("object-around").addEventListener("click", ({ currentTarget }) => {
+      const { left, bottom } = currentTarget.getBoundingClientRect();
+      this.onAround(this.store.selected.stream, this.store.selected.key, { x: left, y: bottom + 4 });
+    });
     this.store.on("selection", () => {
       this.setFollow(false);
       this.refresh();
@@ -92,14 +96,6 @@ export class ObjectPanel {
 /** How many objects a feature is paired with, by query, as rows. */
 export function countRows(store, layer, key) {
   return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text || "{}");
-  } catch {
-    return {};
-  }
 }
 
 /** Rows of a description list, changed in place so that a selection of text survives. */

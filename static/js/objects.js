@@ -1,5 +1,6 @@
 // The objects on the map as columns of numbers: what the canvas reads sixty times a second. Pure.
 
+import { parsed } from "./format.js";
 import { headingIndex, mercatorX, mercatorY, wrapLongitude } from "./geometry.js";
 
 export const TRAIL_POINTS = 128;
@@ -114,11 +115,7 @@ export class Objects {
   }
 
   properties(slot) {
-    try {
-      return JSON.parse(this.texts[slot] || "{}");
-    } catch {
-      return {};
-    }
+    return parsed(this.texts[slot]);
   }
 
   /** Unit Mercator positions of the trail, oldest first, as [x, y, x, y, ...]. */

@@ -1,32 +1,88 @@
 // A query plan from the form's fields. Pure.
 
-/** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map. */
+/** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map, and about a focus. */
 export function boxOf(plan) {
-  return plan?.compare ?? plan?.area ?? null;
+  return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
+}
+
+export const STANDARD_RADIUS_M = 9260;
+const STANDARD_K = 10;
+
+/** The queries that one click makes about a focus `{stream, key}` or `{at}` in a stream: their name without the focus, and plan. */
+export const ABOUT = [
+  { action: "watch", icon: "around", name: "5 nm around", plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M } }) },
+  { action: "nearest", icon: "nearest", name: "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
+  {
+    action: "count",
+    icon: "count",
+    name: "Count 5 nm around",
+    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M }, aggregate: { function: "count" } }),
+  },
+];
+
+/** The name of a query about something that is called so. */
+export function nameAbout({ name }, focus) {
+  return `${name} ${focus}`.slice(0, MOST_CHARACTERS).trim();
+}
+
+const MOST_CHARACTERS = 100;
+
+/** What a plan reports, as the form has it: "inside", "outside", "around", "nearest", "join". */
+export function reportOf(plan) {
+  if (plan.kind === "join" || plan.kind === "knn") return { join: "join", knn: "nearest" }[plan.kind];
+  return plan.around ? "around" : (plan.report ?? "inside");
 }
 
 /**
  * The plan to save. What the form does not show of an edited plan is kept, but an area that only repeated the old box,
  * or that a plan for what is outside would be cut by, goes with it. Without a box the old one stays.
  *
- * @param {object} fields `stream`, `report` ("inside", "outside", "join"), `where`, `box` or null; for a join `join`, its
- *   partners `{source, name, predicate, distance, where}`
+ * @param {object} fields `stream`, `report` as of `reportOf`, `where`, `box` or null; for a join `join`, its partners
+ *   `{source, name, predicate, distance, where}`; about a focus `around`, and of neighbours `k` and `max_distance` or null; of
+ *   ranges `aggregate` or null
  */
 export function planOf(before, fields) {
-  return fields.report === "join" ? joinOf(before, fields) : rangeOf(before, fields);
+  return { join: joinOf, around: aroundOf, nearest: nearestOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 
-function rangeOf(before, { stream, report, where, box }) {
-  const { area, join, kind, compare: old, ...kept } = before ?? {};
-  const plan = { kind: "range", ...kept, stream, report, where };
+function rangeOf(before, { stream, report, where, box, aggregate }) {
+  const { area, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = before ?? {};
+  const plan = withAggregate({ kind: "range", ...kept, stream, report, where }, aggregate);
   const compare = box ? boxWith(box, old) : old;
   if (compare) plan.compare = compare;
-  const ownArea = !join && area && JSON.stringify(area) !== JSON.stringify(old) && report === (before.report ?? "inside");
+  const fixed = !join && !around;
+  const ownArea = fixed && area && JSON.stringify(area) !== JSON.stringify(old) && report === (before.report ?? "inside");
   return ownArea ? { ...plan, area } : plan;
 }
 
+/** What a plan about a focus keeps of another: its area only of another one that has a focus, and no transformations. */
+function focused(before) {
+  const { area, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = before ?? {};
+  return told(around && area ? { ...kept, area } : kept);
+}
+
+function aroundOf(before, { stream, where, around, aggregate }) {
+  const { alpha, ...kept } = focused(before);
+  return withAggregate({ ...kept, stream, kind: "range", around, where }, aggregate);
+}
+
+function nearestOf(before, { stream, where, around, k, max_distance: farthest }) {
+  const plan = { ...focused(before), stream, kind: "knn", k, around, where };
+  return farthest ? { ...plan, max_distance: farthest } : plan;
+}
+
+function withAggregate(plan, aggregate) {
+  return aggregate ? told({ ...plan, aggregate }) : plan;
+}
+
+/** A plan of a kind of which not every element can be told as it comes. */
+function told({ emit, ...plan }) {
+  return emit && emit !== "all" ? { ...plan, emit } : plan;
+}
+
 function joinOf(before, { stream, where, box, join }) {
-  const { area, compare, report, kind, join: old, ...kept } = before ?? {};
+  const { area: own, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = before ?? {};
+  const area = around ? undefined : own;
   const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
   const partners = { [join.source]: join.name, predicate: join.predicate, ...others };
   if (join.predicate === "dwithin") partners.distance = join.distance;

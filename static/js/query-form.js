@@ -1,19 +1,24 @@
-// The form of a query, new or edited: name, stream, inside, outside or joined, rectangle, filter; and its plan.
+// The form of a query, new or edited: name, stream, what is reported, of where, and how; filter; and its plan.
 
+import { AggregateFields } from "./aggregate-fields.js";
+import { AroundFields } from "./around-fields.js";
 import { $ } from "./dom.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
-import { boxOf, planOf } from "./plan.js";
+import { boxOf, planOf, reportOf } from "./plan.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+// The field that gets the focus where an error is not about one of its own name.
+const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the last is read, not written
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
   /**
    * @param {object} parts `store`; `editor`, of rectangles; `view()`, the map's rectangle; `centerLon()`;
-   *   `save(query, fields)` returning a promise; `onClose()`; `onOpen(query)`
+   *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, to show a plan about a focus on the map; `save(query, fields)` returning
+   *   a promise; `onClose()`; `onOpen(query)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -28,6 +33,8 @@ export class QueryForm {
     $("form-draw").addEventListener("click", () => this.editor.draw());
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
     this.join = new JoinFields({ store: this.store, form: this.form });
+    this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
+    this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
     for (const kind of ["input", "change"]) {
       this.form.addEventListener(kind, ({ target }) => !NOT_OF_PLAN.includes(target.name) && this.#changed());
@@ -45,24 +52,25 @@ export class QueryForm {
     return !this.form.hidden;
   }
 
-  /** Open for a new query, or for an existing one; a new one may begin as a join, of `{layer}` or of what will be chosen. */
-  start(query = null, join = null) {
+  /** Open for a new query, or for an existing one; a new one may begin with a part of a plan, and a name. */
+  start(query = null, begun = null, name = "") {
     this.query = query;
     this.form.reset();
     this.#errors({});
-    this.#streams(query?.stream);
-    this.streamChosen = Boolean(query);
+    this.#streams(query?.stream ?? begun?.stream);
+    this.streamChosen = Boolean(query ?? begun?.stream);
     $("form-title").textContent = query ? "Edit query" : "New query";
     const { elements } = this.form;
     this.rectangle = null;
     for (const side of SIDES) elements[side].value = "";
-    this.#show(query?.plan ?? (join ? { kind: "join", join } : {}));
+    this.#show(query?.plan ?? begun ?? {});
     if (query) {
       elements.name.value = query.name;
       elements.shared.checked = query.shared;
     } else {
+      elements.name.value = name;
       this.#chooseStream(normalisedBox(this.view()));
-      if (!join) this.editor.draw();
+      if (!begun) this.editor.draw();
     }
     this.#changed();
     this.form.hidden = false;
@@ -74,6 +82,7 @@ export class QueryForm {
     this.form.hidden = true;
     this.query = null;
     this.editor.stop();
+    this.preview(null, null);
     this.onClose();
   }
 
@@ -97,11 +106,12 @@ export class QueryForm {
   #show(plan) {
     this.base = plan;
     const { elements } = this.form;
-    const joins = plan.kind === "join";
-    elements.report.value = joins ? "join" : (plan.report ?? "inside");
+    elements.report.value = reportOf(plan);
     elements.where.value = plan.where ?? "";
-    elements.extent.value = joins && !plan.area ? "whole" : "rectangle";
+    elements.extent.value = this.joins && !plan.area ? "whole" : "rectangle";
     this.join.start(plan.join);
+    this.around.start(plan);
+    this.aggregate.start(plan.aggregate);
     this.#arrange();
     const box = boxOf(plan);
     if (box && isFlatBox(box)) this.setRectangle(rectangleOf(box, this.centerLon()));
@@ -110,7 +120,9 @@ export class QueryForm {
   /** Show the fields that belong to the kind of query. */
   #arrange() {
     $("join-fields").hidden = !this.joins;
+    $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
+    $("aggregate-fields").hidden = this.joins || this.form.elements.report.value === "nearest";
     if (!this.bounded) this.editor.stop();
   }
 
@@ -118,9 +130,14 @@ export class QueryForm {
     return this.form.elements.report.value === "join";
   }
 
+  /** Whether the query is about a focus. */
+  get focused() {
+    return ["around", "nearest"].includes(this.form.elements.report.value);
+  }
+
   /** Whether a rectangle belongs to the query. */
   get bounded() {
-    return !this.joins || this.form.elements.extent.value === "rectangle";
+    return !this.focused && (!this.joins || this.form.elements.extent.value === "rectangle");
   }
 
   /** The fields changed: what was written as JSON by hand is what they change. */
@@ -130,8 +147,19 @@ export class QueryForm {
     this.#arrange();
     if (this.bounded && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
     this.written = null;
-    this.form.elements.plan.value = JSON.stringify(this.#plan(), null, 2);
+    const plan = this.#plan();
+    this.form.elements.plan.value = JSON.stringify(plan, null, 2);
+    this.#preview(plan);
     this.#error("plan", "");
+  }
+
+  /** Show on the map what a plan about a focus comes to, and take over what is dragged there. */
+  #preview(plan) {
+    const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
+    this.preview(this.query, whole ? plan : null, (around) => {
+      this.around.setAround(around);
+      this.#changed();
+    });
   }
 
   /** The JSON changed: the fields show what it says; what they cannot show is sent as it is written. */
@@ -148,6 +176,7 @@ export class QueryForm {
       const text = this.form.elements.plan.value;
       this.#show(plan);
       this.form.elements.plan.value = text;
+      this.#preview(plan);
       this.written = plan;
     } catch (error) {
       this.written = undefined;
@@ -158,8 +187,12 @@ export class QueryForm {
   #plan() {
     const { elements } = this.form;
     const box = this.bounded && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
-    const fields = { stream: elements.stream.value, report: elements.report.value, where: elements.where.value.trim(), box };
-    return planOf(this.base, this.joins ? { ...fields, join: this.join.read() } : fields);
+    const { value: report } = elements.report;
+    const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box };
+    if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
+    if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
+    const aggregate = this.aggregate.read();
+    return planOf(this.base, this.focused ? { ...fields, around: this.around.around(false), aggregate } : { ...fields, aggregate });
   }
 
   #fromNumbers() {
@@ -180,6 +213,8 @@ export class QueryForm {
     else if (this.written === null) {
       if (this.bounded && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
       if (this.joins) Object.assign(errors, this.join.errors());
+      if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
+      if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
     }
     this.#errors(errors);
     if (Object.keys(errors).length > 0) return;
@@ -191,10 +226,14 @@ export class QueryForm {
       this.close();
     } catch (error) {
       const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");
-      this.#errors({ [field === "partner" && !this.joins ? "form" : field]: error.message });
+      this.#errors({ [this.#isShown(field) ? field : "form"]: error.message });
     } finally {
       save.disabled = false;
     }
+  }
+
+  #isShown(field) {
+    return !$(`error-${field}`).parentElement.closest("[hidden]");
   }
 
   #streams(chosen) {
@@ -216,7 +255,7 @@ export class QueryForm {
   #errors(errors) {
     for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
-    const target = first === "box" ? "west" : first;
+    const target = first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
     if (first === "plan") $("plan-details").open = true;
     if (first && first !== "form") this.form.elements[target].focus();
   }

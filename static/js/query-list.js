@@ -1,11 +1,18 @@
 // The list of queries: how each stands, how many objects it holds, and what can be done with it.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
-import { count, planText } from "./format.js";
+import { count, figureText, planText } from "./format.js";
+import { createFigures, createNeighbours, focusNote, shortFigure } from "./query-answer.js";
+import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
+const AGES_MS = 1000;
 
-/** @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query */
+/**
+ * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
+ *   `object(stream, key, place)`; `roles(query, told)`, to be told how a query is answered, or not
+ * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view
+ */
 export function createQueryList(store, actions) {
   const rows = new Map();
   const list = $("query-list");
@@ -28,8 +35,14 @@ export function createQueryList(store, actions) {
     $("queries-empty").hidden = queries.length > 0;
     setText($("query-count"), queries.length > 0 ? String(queries.length) : "");
   };
-  store.on("queries objects streams layers", coalesced(render, REFRESH_MS));
+  store.on("queries objects places figures roles streams layers", coalesced(render, REFRESH_MS));
+  setInterval(render, AGES_MS); // a focal object falls silent with time alone
   render();
+  const open = (number) => {
+    render();
+    rows.get(number)?.open();
+  };
+  return { open };
 }
 
 function createRow(store, number, actions) {
@@ -42,6 +55,7 @@ function createRow(store, number, actions) {
     about: h("span", { class: "query-about" }),
     status: h("span", { class: "pill" }),
     count: h("span", { class: "query-count" }),
+    focus: h("p", { class: "query-focus notice", role: "status", hidden: true }),
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
@@ -51,23 +65,34 @@ function createRow(store, number, actions) {
     share: button("share", "share", "Share"),
     cancel: button("cancel", "trash", "Cancel", "danger"),
   };
-  const menu = h("div", { class: "query-actions", id: `query-actions-${number}`, hidden: true },
+  const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
+  const neighbours = createNeighbours(store, number, actions.pick);
+  const roles = createRoles(store, number, (open) => actions.roles(number, open));
+  const menu = h("div", { class: "query-actions" },
     button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.show, parts.edit, parts.pause, parts.share, parts.cancel);
-  const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
+  const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, menu, neighbours.element, roles.element);
+  const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id },
     h("span", { class: "query-text" }, parts.name, parts.about), parts.count, parts.status);
-  open.addEventListener("click", () => {
-    menu.hidden = !menu.hidden;
-    open.setAttribute("aria-expanded", String(!menu.hidden));
-  });
-  const element = h("li", { class: "query", "data-query": number }, h("div", { class: "query-row" }, parts.swatch, open), parts.note, parts.error, parts.warning, menu);
-  return { element, update: (query) => update(store, query, element, parts) };
+  const unfold = (shown) => {
+    more.hidden = !shown;
+    main.setAttribute("aria-expanded", String(shown));
+  };
+  main.addEventListener("click", () => unfold(more.hidden));
+  const element = h("li", { class: "query", "data-query": number },
+    h("div", { class: "query-row" }, parts.swatch, main), figures.element, parts.focus, parts.note, parts.error, parts.warning, more);
+  const updates = [(query) => figures.update(query, actions.now()), neighbours.update, roles.update];
+  const open = () => {
+    unfold(true);
+    element.scrollIntoView({ block: "nearest" });
+  };
+  return { element, open, update: (query) => (update(store, query, element, parts, actions.now()), updates.forEach((one) => one(query))) };
 }
 
-function update(store, query, element, parts) {
+function update(store, query, element, parts, nowMs) {
   const paused = query.status === "paused";
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
-  parts.swatch.style.setProperty("--colour", `var(--q${query.colour})`);
+  element.style.setProperty("--colour", `var(--q${query.colour})`);
   parts.swatch.setAttribute("aria-label", `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
@@ -75,13 +100,14 @@ function update(store, query, element, parts) {
   const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
-  setText(parts.about, `${stream}, ${planText(query.plan, titleOf)}${where}${owner}`);
+  setText(parts.about, `${stream}, ${planText(query.plan, titleOf, focusName(store, query))}${where}${owner}`);
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
-  setText(parts.count, query.status === "running" ? count(store.count(query.query)) : "");
-  const pairs = store.pairCount(query.query);
-  parts.count.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
-  parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0;
+  countOf(store, query, parts.count);
+  const focus = focusNote(store, query, nowMs);
+  parts.focus.hidden = !focus;
+  setText(parts.focus, focus);
+  parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0 || Boolean(focus);
   setText(parts.note, `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
@@ -93,4 +119,23 @@ function update(store, query, element, parts) {
   setText(parts.share.lastChild, query.shared ? "Unshare" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused"].includes(query.status);
+}
+
+/** How many objects are in the answer; of an aggregate without groups its figure, with them how many there are. */
+function countOf(store, { query, plan, status }, element) {
+  const figures = store.figures.get(query);
+  const pairs = store.pairCount(query);
+  const figure = figures?.groups.get("")?.value;
+  const text = figures && !plan.aggregate?.group_by ? shortFigure(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
+  setText(element, status === "running" ? text : "");
+  element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
+  if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
+  else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
+}
+
+/** What the focal object of a query is called, as far as it is known. */
+function focusName(store, { query, plan }) {
+  if (!plan?.around?.key) return undefined;
+  const place = store.places.get(query);
+  return place?.key === plan.around.key ? place.name : undefined;
 }

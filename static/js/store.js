@@ -1,7 +1,9 @@
 // All that the page knows, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
 import { Answer } from "./answers.js";
-import { title } from "./format.js";
+import { Figures } from "./figures.js";
+import { parsed, title } from "./format.js";
+import { PLACED } from "./frames.js";
 import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
 
 export const COLOURS = 8;
@@ -11,6 +13,8 @@ export const LIVE_STATUSES = ["pending", "running", "paused", "failed"];
 
 // An event time further than this ahead of the server's clock is the sender's error, and does not make others look old.
 const FUTURE_MS = 60_000;
+// Why the place of a query is told when its focal object is lost.
+const LOST = ["expired", "dropped"];
 // An object unheard of for this long, by its stream's own clock, is drawn faded.
 const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
 
@@ -24,6 +28,18 @@ export function looksOf(store) {
   return Object.fromEntries(store.looks);
 }
 
+/** Queries by up to where their answers are held, as `[[{epoch, batch} or null, queries], ...]`. */
+export function heldAlike(store, queries) {
+  const alike = new Map();
+  for (const query of queries) {
+    const held = store.heldOf(query);
+    const name = JSON.stringify(held);
+    if (!alike.has(name)) alike.set(name, [held, []]);
+    alike.get(name)[1].push(query);
+  }
+  return [...alike.values()];
+}
+
 class Store {
   constructor(looks) {
     this.objects = new Objects();
@@ -34,11 +50,18 @@ class Store {
     this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Answer, of views and queries alike
+    this.figures = new Map(); // number -> Figures, of aggregates
+    this.held = new Map(); // number -> {epoch, batch} up to which the answer of a saved query is held
+    this.going = new Set(); // saved queries whose answers this connection carries on
+    this.roles = new Map(); // number -> the last query.roles, its counts since the page opened
+    this.sentBefore = new Map(); // number -> region -> how many tuples it had sent when the connection was made
+    this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
     this.user = null;
     this.space = null; // the built-in one, whose engine the badge shows
+    this.dimensions = []; // names of those of the built-in space
     this.mapped = null; // names of the geographic spaces, those that a map can show; null: all
     this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
     this.link = { state: "connecting", sinceMs: NaN };
@@ -52,7 +75,7 @@ class Store {
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, pairs, streams, layers, events, status, selection. */
+  /** Call `listener` after every change of a topic: objects, queries, places, figures, roles, pairs, streams, layers, events, status, selection. */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -133,6 +156,28 @@ class Store {
     return this.answers.get(query)?.size ?? 0;
   }
 
+  /** Up to where the answer of a query is held, to go on from there on a new connection; null where there is none. */
+  heldOf(query) {
+    return this.answered(query) ? (this.held.get(query) ?? null) : null;
+  }
+
+  /** Whether a query's answer has come. */
+  answered(query) {
+    return this.answers.has(query) || this.figures.has(query);
+  }
+
+  /** How long ago the focal object of a query was heard of, by its stream's own clock; NaN of a fixed place. */
+  focusAgeMs(query, nowMs) {
+    const place = this.places.get(query);
+    return place?.key ? this.streamTimeMs(place.stream, nowMs) - place.timeMs : NaN;
+  }
+
+  /** Whether the focal object of a query has fallen silent. */
+  focusSilent(query, nowMs) {
+    const kind = this.streams.get(this.places.get(query)?.stream)?.kind ?? KINDS.length - 1;
+    return this.focusAgeMs(query, nowMs) > STALE_MS[KINDS[kind]];
+  }
+
   /** How many pairs a join's answer holds. */
   pairCount(query) {
     return this.answers.get(query)?.pairs ?? 0;
@@ -208,10 +253,13 @@ const REDUCERS = {
   hello(store, message, nowMs) {
     store.user = message.user;
     store.space = message.space;
+    store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
     store.mapped = message.spaces ? new Set(message.spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
     const known = store.streams;
     store.restated = new Set();
+    store.going.clear();
+    for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
     store.streams = new Map(
       message.streams.filter((s) => store.maps(s.space)).map((s) => [
@@ -234,6 +282,7 @@ const REDUCERS = {
     } else {
       const { type, id, ...status } = message;
       const colour = known?.colour ?? freeColour(store, message.query);
+      if (known) dropUnlike(store, known, message.plan);
       store.queries.set(message.query, { shown: true, ...known, ...status, colour });
       const [before, now] = [known?.plan?.join?.stream, message.plan?.join?.stream];
       if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
@@ -274,17 +323,25 @@ const REDUCERS = {
   "answer.snapshot"(store, message, nowMs) {
     const stream = streamOf(store, message.query);
     if (stream === undefined) return [];
+    hold(store, message.query, message, true);
     heard(store, stream, message, nowMs);
     if (message.resync) store.resyncMs = nowMs;
+    if (!message.rows.sign.includes(PLACED)) store.places.delete(message.query);
+    if (aggregates(store, message.query)) return figures.snapshot(store, message, nowMs);
     const before = store.answers.get(message.query) ?? new Answer();
     const first = !store.answers.has(message.query);
     const after = new Answer();
     store.answers.set(message.query, after);
     const { rows } = message;
     for (let row = 0; row < rows.length; row++) {
+      if (rows.sign[row] === PLACED) {
+        setPlace(store, message.query, rows, row);
+        continue;
+      }
       const slot = take(store, stream, rows, row);
       const partner = rows.partners?.[row] ?? null;
       const { object } = after.add(slot, partner);
+      setRank(after, slot, rows, row);
       if (object && !before.hasObject(slot)) join(store, slot, message.query);
       if (!first && !before.has(slot, partner)) record(store, message.query, 1, "snapshot", slot, partner, nowMs);
     }
@@ -295,29 +352,57 @@ const REDUCERS = {
       if (!after.hasObject(slot)) leave(store, slot, message.query);
     }
     recolourStream(store, store.queries.get(message.query)?.plan?.join?.stream);
-    return ["objects", "queries", "pairs", "events", "status"];
+    return ["objects", "queries", "pairs", "events", "status", "places"];
   },
 
   "answer.change"(store, message, nowMs) {
     const stream = streamOf(store, message.query);
     if (stream === undefined) return [];
+    hold(store, message.query, message);
     heard(store, stream, message, nowMs);
+    if (aggregates(store, message.query)) return figures.change(store, message, nowMs);
     const seenBefore = store.eventsSeen;
     let answer = store.answers.get(message.query);
     if (!answer) store.answers.set(message.query, (answer = new Answer()));
     const { size: sizeBefore, pairs: pairsBefore, changes: changesBefore } = answer;
     const kept = store.queries.get(message.query)?.plan?.emit !== "all";
     const { rows } = message;
+    let placed = false;
     for (let row = 0; row < rows.length; row++) {
       const sign = rows.sign[row];
-      if (sign < 0) change.left(store, message.query, stream, answer, rows, row, nowMs);
+      if (sign === PLACED) placed = setPlace(store, message.query, rows, row);
+      else if (sign < 0) change.left(store, message.query, stream, answer, rows, row, nowMs);
       else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
     }
     const topics = ["objects"];
     if (answer.size !== sizeBefore || answer.pairs !== pairsBefore) topics.push("queries");
     if (rows.partners && answer.changes !== changesBefore) topics.push("pairs");
     if (store.eventsSeen !== seenBefore) topics.push("events");
+    if (placed || rows.ranks) topics.push("places");
     return topics;
+  },
+
+  "query.roles"(store, message) {
+    const before = store.sentBefore.get(message.query) ?? new Map();
+    const told = message.regions.map((region) => ({ ...region, sent: region.sent + (before.get(region.region)?.sent ?? 0) }));
+    const known = new Set(told.map(({ region }) => region));
+    const gone = [...before.values()].filter(({ region }) => !known.has(region)).map((region) => ({ ...region, participates: false, last_s: 0 }));
+    store.roles.set(message.query, { ...message, regions: [...told, ...gone].sort((a, b) => a.region - b.region) });
+    return ["roles"];
+  },
+
+  "answer.resumed"(store, message) {
+    hold(store, message.query, message, true);
+    return [];
+  },
+
+  "answer.held"(store, message) {
+    const behind = new Set(message.without);
+    for (const query of store.going) {
+      const { space } = store.queries.get(query) ?? {};
+      if (space === message.space && !behind.has(query)) hold(store, query, message);
+    }
+    return [];
   },
 
   "engine.status"(store, message, nowMs) {
@@ -354,28 +439,106 @@ const change = {
     const partner = rows.partners?.[row] ?? null;
     const { fresh, object } = answer ? answer.add(slot, partner) : { fresh: true, object: false };
     if (object) join(store, slot, query);
+    if (answer) setRank(answer, slot, rows, row);
     if (answer && fresh && partner) recolourPartner(store, query, partner);
     if (fresh) record(store, query, 1, rows.reason[row], slot, partner, nowMs);
   },
 };
 
+/** Answers of aggregates, whose rows are figures rather than objects. */
+const figures = {
+  snapshot(store, message, nowMs) {
+    const before = store.figures.get(message.query);
+    const after = new Figures();
+    store.figures.set(message.query, after);
+    figures.take(store, after, message, nowMs);
+    if (before) {
+      after.follow(before);
+      for (const crossing of after.crossedUnlike(before)) recordCrossing(store, message.query, 1, "snapshot", crossing, NaN, nowMs);
+      for (const crossing of before.crossedUnlike(after)) recordCrossing(store, message.query, -1, "snapshot", crossing, NaN, nowMs);
+    }
+    return ["figures", "queries", "events", "status", "places"];
+  },
+
+  change(store, message, nowMs) {
+    const seenBefore = store.eventsSeen;
+    if (!store.figures.has(message.query)) store.figures.set(message.query, new Figures());
+    const placed = figures.take(store, store.figures.get(message.query), message, nowMs, ({ rows }, row) => {
+      const { key, properties } = rows.partners[row];
+      const crossing = [rows.keys[row], key, parsed(properties).value ?? null];
+      recordCrossing(store, message.query, rows.sign[row], rows.reason[row], crossing, rows.timeMs[row], nowMs);
+    });
+    return ["figures", ...(store.eventsSeen === seenBefore ? [] : ["events"]), ...(placed ? ["places"] : [])];
+  },
+
+  take(store, answer, message, nowMs, onCrossing = () => {}) {
+    const { rows } = message;
+    let placed = false;
+    for (let row = 0; row < rows.length; row++) {
+      if (rows.sign[row] === PLACED) placed = setPlace(store, message.query, rows, row);
+      else if (answer.take(rows, row, nowMs)) onCrossing(message, row);
+    }
+    return placed;
+  },
+};
+
+function aggregates(store, query) {
+  return Boolean(store.queries.get(query)?.plan?.aggregate);
+}
+
+/** Keep where a query is; one whose focal object is lost stays where it was. */
+function setPlace(store, query, rows, row) {
+  const plan = store.queries.get(query)?.plan;
+  const before = store.places.get(query);
+  const lost = LOST.includes(rows.reason[row]);
+  const [lon, lat] = Number.isFinite(rows.lon[row]) || !before ? [rows.lon[row], rows.lat[row]] : [before.lon, before.lat];
+  const known = parsed(rows.properties[row]);
+  const name = rows.keys[row] ? title(rows.keys[row], known) : "";
+  const about = { stream: plan?.around?.stream ?? plan?.stream, key: rows.keys[row], name, timeMs: rows.timeMs[row] };
+  store.places.set(query, { ...about, lon, lat, reach: rows.distances?.[row] ?? NaN, lost });
+  return true;
+}
+
+function setRank(answer, slot, rows, row) {
+  if (rows.ranks?.[row]) answer.rank(slot, rows.ranks[row], rows.distances?.[row] ?? NaN);
+}
+
 function streamOf(store, query) {
   return store.views.get(query) ?? store.queries.get(query)?.stream;
 }
 
-function heard(store, stream, message, nowMs) {
-  if (message.rows.length > 0) store.dataMs = nowMs;
-  if (Number.isFinite(message.lag_ms)) store.lagMs = message.lag_ms;
-  const state = store.streams.get(stream);
-  if (!state) return;
+/** Keep up to where the answer of a saved query is held; `begins` where it does so on this connection. */
+function hold(store, query, { epoch, batch }, begins = false) {
+  if (!store.queries.has(query)) return;
+  if (begins) store.going.add(query);
+  const held = store.held.get(query);
+  if (begins || !held || held.epoch !== epoch || held.batch < batch) store.held.set(query, { epoch, batch });
+}
+
+/** Set the clock of the streams whose objects a message tells of. */
+function heard(store, stream, { query, rows, lag_ms }, nowMs) {
+  if (rows.length > 0) store.dataMs = nowMs;
+  if (Number.isFinite(lag_ms)) store.lagMs = lag_ms;
   const limit = nowMs + store.clockOffsetMs + FUTURE_MS;
-  let newest = -Infinity;
-  for (const time of message.rows.timeMs) if (time > newest && time <= limit) newest = time;
-  const current = store.streamTimeMs(stream, nowMs);
-  if (newest > -Infinity && !(newest <= state.newestMs && current > newest)) {
-    state.newestMs = newest;
-    state.heardMs = nowMs;
+  let [newest, placed] = [-Infinity, -Infinity];
+  for (let row = 0; row < rows.length; row++) {
+    const time = rows.timeMs[row];
+    if (!(time <= limit)) continue;
+    if (rows.sign[row] === PLACED) placed = Math.max(placed, time);
+    else if (time > newest) newest = time;
   }
+  const plan = store.queries.get(query)?.plan;
+  if (!plan?.aggregate) tick(store, stream, newest, nowMs);
+  if (placed > 0) tick(store, plan?.around?.stream ?? stream, placed, nowMs);
+}
+
+function tick(store, stream, newest, nowMs) {
+  const state = store.streams.get(stream);
+  if (!state || newest === -Infinity) return;
+  const current = store.streamTimeMs(stream, nowMs);
+  if (newest <= state.newestMs && current > newest) return;
+  state.newestMs = newest;
+  state.heardMs = nowMs;
 }
 
 function take(store, stream, rows, row) {
@@ -433,9 +596,16 @@ function recolourStream(store, stream) {
 
 function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  store.answers.delete(query);
+  for (const kept of [store.answers, store.figures, store.places, store.held, store.going, store.roles, store.sentBefore]) kept.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
+}
+
+/** Forget of a query's answer what an edit made to be of another kind. */
+function dropUnlike(store, { query, plan }, after) {
+  if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate)) dropAnswer(store, query);
+  if (!after?.around) store.places.delete(query);
+  if (after?.kind !== "knn") store.answers.get(query)?.order.clear();
 }
 
 function freeColour(store, query) {
@@ -468,34 +638,33 @@ function freeOf(colours, things, number) {
 
 /** Record an event of a user's query; views have none. */
 function record(store, query, sign, reason, slot, partner, nowMs) {
-  const status = store.queries.get(query);
-  if (!status) return;
   const { objects } = store;
-  store.events.push({
-    number: ++store.eventsSeen,
-    query,
-    queryName: status.name,
-    colour: status.colour,
+  push(store, query, nowMs, {
     sign,
     reason,
     stream: objects.streams[slot],
     key: objects.keys[slot],
     text: objects.texts[slot],
     partner: partner && title(partner.key, parsed(partner.properties)),
-    predicate: status.plan?.join?.predicate,
+    predicate: store.queries.get(query)?.plan?.join?.predicate,
     timeMs: objects.timeMs[slot],
-    heardMs: nowMs,
     lon: objects.lon[slot],
     lat: objects.lat[slot],
   });
-  if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
-  store.unread++;
 }
 
-function parsed(text) {
-  try {
-    return JSON.parse(text || "{}");
-  } catch {
-    return {};
-  }
+/** Record that a threshold `[group, name, value]` was crossed, or is no longer crossed. */
+function recordCrossing(store, query, sign, reason, [group, threshold, value], timeMs, nowMs) {
+  const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};
+  const at = timeMs > 0 ? timeMs : nowMs + store.clockOffsetMs;
+  push(store, query, nowMs, { sign, reason, key: "", group, threshold, value, timeMs: at, lon, lat });
+}
+
+function push(store, query, nowMs, event) {
+  const status = store.queries.get(query);
+  if (!status) return;
+  const about = { number: ++store.eventsSeen, query, queryName: status.name, colour: status.colour, heardMs: nowMs };
+  store.events.push({ ...about, ...event });
+  if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
+  store.unread++;
 }

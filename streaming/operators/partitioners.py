@@ -69,6 +69,11 @@ class GridPartitioner:
             return met[0]
         return (met[0][:, :, None] & met[1][:, None, :]).reshape(len(bounds), self.regions)
 
+    def cell(self, region: int) -> tuple[list[float], list[float]]:
+        """Return the lower and the upper corner of a region, in the dimensions that are cut."""
+        place = np.array(divmod(region, self._cells[1]) if len(self._cells) > 1 else [region])
+        return (self._lo + place * self._size).tolist(), (self._lo + (place + 1) * self._size).tolist()
+
     def _cell(self, value, axis):
         cell = np.floor((value - self._lo[axis]) / self._size[axis])
         # Only a box that meets nothing has no number for a bound.

@@ -113,7 +113,7 @@ def step(
     newest, changes = _compared(state.told.filter(concerned | gone), values, groups)
     told = pl.concat([state.told.filter(~concerned & ~gone), newest])
     crossed = _crossed(state.crossed, told, groups)
-    crossings = _crossings(state.crossed, crossed)
+    crossings = _crossings(state.crossed, crossed, told)
     return Aggregation(held, told, crossed), changes, crossings
 
 
@@ -188,10 +188,10 @@ def _crossed(former, told, groups):
     return timed.with_columns(raised=raised).select(list(CROSSED)).cast(CROSSED)
 
 
-def _crossings(former, crossed):
-    """Return the thresholds that are raised now and were not, and the other way around."""
+def _crossings(former, crossed, told):
+    """Return the thresholds that are raised now and were not, and the other way around, with the values of now."""
     names = [*GROUP, "threshold", "name"]
     was, now = former.filter("raised"), crossed.filter("raised")
     begun = now.join(was, on=names, how="anti").with_columns(sign=pl.lit(ENTERED, pl.Int8))
-    ended = was.join(now, on=names, how="anti").with_columns(sign=pl.lit(LEFT, pl.Int8))
-    return pl.concat([begun, ended])
+    ended = was.join(now, on=names, how="anti").drop("value").join(told.select(*GROUP, "value"), on=GROUP, how="left")
+    return pl.concat([begun, ended.select(was.columns).with_columns(sign=pl.lit(LEFT, pl.Int8))])

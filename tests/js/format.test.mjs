@@ -73,3 +73,25 @@ test("frame figures are those of the frames", () => {
   assert.deepEqual(frameFigures([10, 10, 10, 70]), { frames: 4, fps: 40, p50: 10, p99: 70, max: 70 });
   assert.equal(frameFigures([]).fps, 0);
 });
+
+test("lengths are in metres, then in kilometres and nautical miles", () => {
+  assert.deepEqual([4.56, 850, 9260, 25_490, 1_234_567, NaN].map(format.length), ["4.6 m", "850 m", "9.26 km (5 nm)", "25.5 km (13.8 nm)", "1,235 km (667 nm)", "–"]);
+});
+
+test("a threshold tells in words what it did", () => {
+  const crossing = { queryName: "Ships near X", group: "", threshold: "above 20", sign: 1, value: 23 };
+  assert.equal(format.happened("", crossing), "Ships near X: above 20 (now 23)");
+  assert.equal(format.happened("", { ...crossing, group: "cargo", sign: -1, value: null }), "Ships near X, cargo: no longer above 20");
+});
+
+test("a figure is told in the unit of its property", () => {
+  assert.equal(format.figureText(23, { function: "count" }), "23");
+  assert.equal(format.figureText(10, { function: "avg", property: "speed_mps" }), "10 m/s (19.4 kn)");
+  assert.equal(format.figureText(59.7123456, { function: "max", dimension: "latitude" }), "59.71235");
+  assert.equal(format.figureText(null, { function: "min", property: "x" }), "–");
+  assert.equal(format.groupName("null", { group_by: "ship_type" }), "no ship type");
+});
+
+test("degrees name their side", () => {
+  assert.deepEqual([format.degrees(-12.346, 0), format.degrees(60, 1), format.degrees(0, 1)], ["12.35° W", "60° N", "0°"]);
+});

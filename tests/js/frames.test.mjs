@@ -10,7 +10,7 @@ new Function("exports", "module", readFileSync(new URL("../../static/vendor/apac
 
 // The columns that the page reads of the frames which streaming/results.py makes.
 function frame(head, batches, joined = false) {
-  const { Field, FixedSizeList, Float64, Int64, Int8, Utf8, Schema } = Arrow;
+  const { Field, FixedSizeList, Float64, Int32, Int64, Int8, Utf8, Schema } = Arrow;
   const schema = new Schema(
     [
       new Field("query", new Int64()),
@@ -20,7 +20,7 @@ function frame(head, batches, joined = false) {
       new Field("time_us", new Int64()),
       new Field("bounds", new FixedSizeList(6, new Field("item", new Float64(), true))),
       new Field("properties", new Utf8(), true),
-      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true)] : []),
+      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true), new Field("rank", new Int32(), true)] : []),
     ],
     new Map([["lookout", JSON.stringify(head)]]),
   );
@@ -38,6 +38,7 @@ function frame(head, batches, joined = false) {
         column("partner", new Utf8(), (row) => row.partner ?? null),
         column("partner_properties", new Utf8(), (row) => row.partner_properties ?? null),
         column("distance", new Float64(), (row) => row.distance ?? null),
+        column("rank", new Int32(), (row) => row.rank ?? null),
       ] : []),
     ];
     return new Arrow.RecordBatch(schema, Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }));
@@ -105,4 +106,21 @@ test("JSON rows give the same partners", () => {
   const json = { sign: "+", key: "a", time_us: 1, lon: 1, lat: 2, reason: "moved", partner: { key: "X", properties: { a: 1 }, distance: null } };
   assert.deepEqual(columnsOf([json, { ...json, partner: undefined }]).partners, [{ key: "X", properties: '{"a":1}', distance: NaN }, null]);
   assert.equal(columnsOf([{ ...json, partner: undefined }]).partners, null);
+});
+
+test("neighbours carry their ranks and distances, and the place of a query its reach", () => {
+  const rows = [row("a", { rank: 1, distance: 4.5 }), row("b", { rank: 12, distance: 90 }), row("focus", { sign: 2, distance: null })];
+  const read = readFrame(Arrow, frame({}, [rows.slice(0, 2), rows.slice(2)], true)).rows;
+  const told = { lon: 1, lat: 2, time_us: 1, reason: "moved" };
+  const json = columnsOf([
+    { ...told, sign: "+", key: "a", rank: 1, distance: 4.5 },
+    { ...told, sign: "~", key: "b", rank: 12, distance: 90 },
+    { ...told, sign: "@", key: "focus", distance: null },
+  ]);
+  for (const { ranks, distances, sign } of [read, json]) {
+    assert.deepEqual([[...ranks], [...distances], sign[2]], [[1, 12, 0], [4.5, 90, NaN], 2]);
+  }
+  const plain = readFrame(Arrow, frame({}, [[row("a")]], true)).rows;
+  assert.deepEqual([plain.ranks, plain.distances], [null, null]);
+  assert.deepEqual([columnsOf([told]).ranks, columnsOf([told]).distances], [null, null]);
 });

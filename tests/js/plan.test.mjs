@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { errorField, planText } from "../../static/js/format.js";
-import { boxOf, planOf } from "../../static/js/plan.js";
+import { ABOUT, boxOf, nameAbout, planOf, reportOf } from "../../static/js/plan.js";
 
 const BOX = { lo: [5, 5], hi: [6, 6] };
 const JOIN = { source: "layer", name: "roads", predicate: "intersects", distance: 50, where: "" };
@@ -55,4 +55,74 @@ test("an error of a join is shown at its field", () => {
   assert.equal(field("predicate must be one of intersects; got 'x'"), "partner");
   assert.equal(field("a range query has the keys stream, where, compare; got the unknown colour"), "plan");
   assert.equal(field("where must be CQL2 text; got 'a > ('"), "where");
+});
+
+const AROUND = { stream: "ships", key: "anna", radius: 9260 };
+const ABOUT_FIELDS = { stream: "ships", where: "", box: null };
+
+test("what a plan reports decides which fields it has", () => {
+  const reports = [{}, { report: "outside" }, { kind: "join", join: {} }, { around: AROUND }, { kind: "knn", around: {} }].map(reportOf);
+  assert.deepEqual(reports, ["inside", "outside", "join", "around", "nearest"]);
+});
+
+test("a range about a focus keeps filters and its own area, and nothing of a box or of each element as it comes", () => {
+  const before = { stream: "ships", compare: BOX, area: BOX, report: "outside", transform: [{ enlarge_m: 5 }], filters: [{ key: "x" }], emit: "all" };
+  const plan = planOf(before, { ...ABOUT_FIELDS, report: "around", around: AROUND, aggregate: null });
+  assert.deepEqual(plan, { stream: "ships", kind: "range", filters: [{ key: "x" }], around: AROUND, where: "" });
+  const edited = planOf({ ...plan, area: BOX, emit: "membership" }, { ...ABOUT_FIELDS, report: "around", around: AROUND, aggregate: null });
+  assert.deepEqual([edited.area, edited.emit], [BOX, "membership"]);
+  assert.equal(boxOf(edited), null);
+});
+
+test("neighbours keep their alpha, and a range that they become does not", () => {
+  const before = { kind: "knn", k: 5, alpha: 0.5, max_distance: 9, around: { at: [1, 2] } };
+  const fields = { ...ABOUT_FIELDS, report: "nearest", around: { at: [3, 4] }, k: 7, max_distance: null };
+  assert.deepEqual(planOf(before, fields), { stream: "ships", kind: "knn", alpha: 0.5, k: 7, around: { at: [3, 4] }, where: "" });
+  assert.equal(planOf(before, { ...fields, max_distance: 500 }).max_distance, 500);
+  const range = planOf(before, { ...ABOUT_FIELDS, report: "inside", box: BOX, aggregate: null });
+  assert.deepEqual(range, { kind: "range", stream: "ships", report: "inside", where: "", compare: BOX });
+  const join = planOf({ ...before, area: BOX }, FIELDS);
+  assert.deepEqual(Object.keys(join).sort(), ["join", "kind", "stream", "where"]);
+});
+
+test("an aggregate is of a box or about a focus, and goes when the objects themselves are told", () => {
+  const aggregate = { function: "count" };
+  const inside = planOf({ emit: "all" }, { ...ABOUT_FIELDS, report: "inside", box: BOX, aggregate });
+  assert.deepEqual([inside.aggregate, inside.emit, inside.compare], [aggregate, undefined, BOX]);
+  const about = planOf(inside, { ...ABOUT_FIELDS, report: "around", around: AROUND, aggregate });
+  assert.deepEqual([about.aggregate, about.compare], [aggregate, undefined]);
+  assert.equal("aggregate" in planOf(about, { ...ABOUT_FIELDS, report: "around", around: AROUND, aggregate: null }), false);
+});
+
+test("plans about a focus and aggregates are told in words", () => {
+  const told = (plan, focus) => planText(plan, (_, name) => name, focus);
+  assert.equal(told({ kind: "range", around: AROUND }, "MS Anna"), "within 9.26 km (5 nm) of MS Anna");
+  assert.equal(told({ kind: "range", around: { at: [24.5, 59.7], half_widths: [500] } }), "in 1 km (0.54 nm) × any around 59.7000° N, 24.5000° E");
+  assert.equal(told({ kind: "range", around: { key: "anna", polygon: [] } }), "in a polygon around anna");
+  assert.equal(told({ kind: "knn", k: 10, around: { key: "anna" }, max_distance: 850 }), "10 nearest to anna, at most 850 m away");
+  const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
+  assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside, by ship type");
+  assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km (5 nm) of anna");
+  assert.equal(told({ kind: "range", aggregate: { function: "max", dimension: "latitude" } }), "largest latitude inside");
+});
+
+test("one click makes plans about an object or a place", () => {
+  const [watch, nearest, count] = ABOUT.map((about) => about.plan("ships", { at: [1, 2] }));
+  assert.deepEqual(watch.around, { at: [1, 2], radius: 9260 });
+  assert.deepEqual([nearest.kind, nearest.k, nearest.around], ["knn", 10, { at: [1, 2] }]);
+  assert.deepEqual([count.around, count.aggregate], [watch.around, { function: "count" }]);
+  assert.deepEqual(ABOUT.map((about) => nameAbout(about, "MS Anna")), ["5 nm around MS Anna", "10 nearest to MS Anna", "Count 5 nm around MS Anna"]);
+  assert.ok(nameAbout(ABOUT[0], "x".repeat(500)).length <= 120);
+});
+
+test("an error about a focus or an aggregate is shown at its field", () => {
+  const field = (message) => errorField("plan", message);
+  assert.equal(field("around: radius must be above 0; got -1"), "shape");
+  assert.equal(field("around: half_widths: longitude must be above 0; got 0"), "shape");
+  assert.equal(field("around must have one of key, at; got none"), "focus");
+  assert.equal(field("k must be a whole number from 1 to 1000; got 0"), "k");
+  assert.equal(field("max_distance must be above 0; got 0"), "maxDistance");
+  assert.equal(field("aggregate: avg must have one of property, dimension; got none"), "aggregate");
+  assert.equal(field("thresholds must differ from each other; got above 1, above 1"), "thresholds");
+  assert.equal(field("a threshold: above must be a finite number; got 'x'"), "thresholds");
 });

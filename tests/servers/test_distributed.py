@@ -197,6 +197,7 @@ def test_thresholds_are_raised_after_their_time_and_end_with_their_cause(tmp_pat
     assert told([ship("a", 1, 0)], []) == [(LEFT, "below 1 for 5 s")]
     assert told([ship("b", 1, 3)], []) == [(ENTERED, "above 1")]
     assert told([ship("b", 2, 6)], []) == [(LEFT, "above 1")]
+    assert [row["partner_properties"] for row in client.told if row["partner"]] == ['{"value":1.0}']
     assert told([ship("a", 2, 7)], [{"op": "tick", "now_us": 8_000_000}]) == []
     engine.restart()
     assert told([], [{"op": "tick", "now_us": 13_000_000}]) == [(ENTERED, "below 1 for 5 s")]

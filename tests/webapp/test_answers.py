@@ -16,9 +16,9 @@ from webapp.redis import log
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-async def registered(socket, **fields):
+async def registered(socket, plan=PLAN, **fields):
     """Register a query and return its number once it runs."""
-    await socket.tell("query.register", id="r", name="harbour", plan=PLAN, **fields)
+    await socket.tell("query.register", id="r", name="harbour", plan=plan, **fields)
     number = (await socket.hear("query.status", id="r"))["query"]
     await socket.hear("query.status", query=number, status="running")
     return number

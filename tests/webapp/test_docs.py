@@ -55,6 +55,15 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["answer.snapshot"] = await socket.hear("answer.snapshot")
         engine.move({"near": INSIDE})
         heard["answer.change"] = await socket.hear("answer.change")
+        view, epoch, batch = (heard["answer.change"][name] for name in ("query", "epoch", "batch"))
+        query = heard["query.status"]["query"]
+        await socket.tell("query.subscribe", query=query)
+        assert (await socket.hear("answer.snapshot"))["query"] == query != view
+        await socket.tell("query.subscribe", query=query, held={"epoch": epoch, "batch": batch})
+        heard["answer.resumed"] = await socket.hear("answer.resumed")
+        await socket.tell("roles.subscribe", query=query)
+        heard["query.roles"] = await socket.hear("query.roles")
+        heard["answer.held"] = await socket.hear("answer.held")
         await socket.tell("query.cancel", id=4, query=999)
         heard["error"] = await socket.hear("error")
         heard["engine.status"] = await socket.hear("engine.status")
@@ -69,5 +78,7 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         assert set(message) == set(REPLIES[kind]), kind
     (row,) = heard["answer.change"]["rows"]
     assert set(row) == set(REPLIES["answer.change"]["rows"][0])
+    (region,) = heard["query.roles"]["regions"]
+    assert set(region) == set(REPLIES["query.roles"]["regions"][0])
     assert set(heard["layer.status"]["layer"]) == set(REPLIES["layer.status"]["layer"])
     assert heard["hello"]["dimensions"] == REPLIES["hello"]["dimensions"]

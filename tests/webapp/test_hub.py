@@ -26,7 +26,7 @@ def table(rows):
     """Return result tuples of (query, key, sign, reason)."""
     query, key, sign, reason = ([row[i] for row in rows] for i in range(4))
     bounds = np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1))
-    hashes = [ord(k[0]) for k in key]
+    hashes = [ord(k[0]) if k else 0 for k in key]
     nothing, zeros, empty = [None] * len(rows), [0] * len(rows), ["{}"] * len(rows)
     columns = [
         query,
@@ -77,10 +77,10 @@ class Screen:
 def distribute(batch, subscriptions):
     """Hand a batch to subscriptions as the hub does."""
     snapshots = batch.snapshot_queries
-    wanted = {frame for subscription in subscriptions for frame in due(subscription, snapshots)}
+    wanted = {frame for subscription in subscriptions for frame in due(subscription, batch.number, snapshots)}
     frames = encode(batch, wanted, 0, EARTH)
     for subscription in subscriptions:
-        Hub._deliver(None, subscription, frames, snapshots)
+        Hub._deliver(None, subscription, frames, batch.number, snapshots)
 
 
 def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():
@@ -166,7 +166,7 @@ def test_the_frame_of_a_query_is_encoded_once_for_all_its_subscribers():
     subscriptions = [Subscription(screen, 1, "json", live=True) for screen in screens]
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)]))
     batch = assembly.add(fragment(0, 1))
-    frames = [frame for s in subscriptions for frame in due(s, frozenset())]
+    frames = [frame for s in subscriptions for frame in due(s, 0, frozenset())]
     assert len(set(frames)) == 1
     assert len(encode(batch, set(frames), 0, EARTH)) == 1
 
@@ -233,7 +233,7 @@ def test_lag_is_the_age_of_the_newest_element():
     assembly, screen = Assembly(), Screen()
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)], newest_us=5_000))
     batch = assembly.add(fragment(0, 1, newest_us=7_000))
-    (frame,) = due(Subscription(screen, 1, "json", live=True), frozenset())
+    (frame,) = due(Subscription(screen, 1, "json", live=True), 0, frozenset())
     assert json.loads(encode(batch, [frame], 10_000, EARTH)[frame])["lag_ms"] == 3
 
 
@@ -335,3 +335,22 @@ async def test_a_status_that_follows_is_sent_after_what_was_queued_before_it():
         await asyncio.sleep(0)
     sender.cancel()
     assert wire.sent == ["reply: edited", "running"]
+
+
+async def test_word_of_what_a_client_holds_stands_behind_the_answers_that_it_is_about_and_falls_with_them():
+    wire = Wire()
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    one = Subscription(None, 1, "json", live=True)
+    outbox.mark("earth", "through 1")
+    outbox.answer(one, "batch 2")
+    outbox.mark("earth", "through 2")
+    assert [item.frame for item in outbox._items.values()] == ["batch 2", "through 2"]
+    outbox.answer(one, "batch 3, too much")
+    assert not outbox._items
+    outbox.mark("earth", "without 1")
+    wire.open.release()
+    sender = asyncio.create_task(outbox.run())
+    while not wire.sent:
+        await asyncio.sleep(0)
+    sender.cancel()
+    assert wire.sent == ["without 1"]

@@ -1,6 +1,7 @@
 """Pages, the admin and the commands."""
 
 import contextlib
+import html
 import json
 from io import StringIO
 
@@ -180,6 +181,42 @@ def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams
         site.post(reverse("admin:webapp_query_changelist"), body)
         assert Query.objects.get().status == status
     assert site.get(change).status_code == 200
+
+
+ASKED = {
+    "inside 10, 50 to 20, 60": PLAN,
+    "outside any, 46 to any, 48": {"report": "outside", "area": {"lo": [None, 46], "hi": [None, 48]}},
+    "within 2,000 m of ships anna": {"around": {"key": "anna", "radius": 2000}},
+    "in 1,000 m × any around 24.5, 59.7": {"around": {"at": [24.5, 59.7], "half_widths": [500]}},
+    "in a polygon of 3 corners around buses 7": {
+        "around": {"stream": "buses", "key": "7", "polygon": [[0, 0], [5, 0], [0, 5]]}
+    },
+    "the 10 nearest to ships anna, at most 1,500.5 m away": {
+        "kind": "knn",
+        "k": 10,
+        "around": {"key": "anna"},
+        "max_distance": 1500.5,
+    },
+    "dwithin 50 m stream buses": {"kind": "join", "join": {"stream": "buses", "predicate": "dwithin", "distance": 50}},
+    "average speed_mps inside 10, 50 to 20, 60, by ship_type; above 12, below 1 for 300 s": PLAN
+    | {
+        "aggregate": {
+            "function": "avg",
+            "property": "speed_mps",
+            "group_by": "ship_type",
+            "thresholds": [{"above": 12}, {"below": 1, "for_s": 300}],
+        }
+    },
+}
+
+
+def test_the_admin_says_in_words_what_queries_ask_for(site, streams, staff):
+    for plan in ASKED.values():
+        document = queries.checked_plan({"stream": "ships"} | plan)
+        query = Query.objects.create(owner=staff, name="q", plan=document, stream="ships", space_id="earth")
+    page = html.unescape(site.get(reverse("admin:webapp_query_changelist")).content.decode())
+    assert [words for words in ASKED if f">{words}<" not in page] == []
+    assert list(ASKED)[-1] in site.get(reverse("admin:webapp_query_change", args=[query.pk])).content.decode()
 
 
 def test_a_token_is_shown_once(site, staff):

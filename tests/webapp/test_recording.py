@@ -18,6 +18,7 @@ from streaming.results import (
     HANDOFF,
     LEFT,
     MOVED,
+    PLACED,
     REGISTERED,
     STAYED,
     VIEW_NUMBERS,
@@ -38,9 +39,9 @@ rows = st.tuples(st.sampled_from([1, 2, VIEW_NUMBERS, VIEW_NUMBERS + 1]), st.sam
 regions = st.lists(st.lists(rows, max_size=6), min_size=REGIONS, max_size=REGIONS)
 
 
-def made(user, **fields):
+def made(user, revision=1, **plan):
     """Return a query of the database alone."""
-    return Query.objects.create(owner=user, name="q", plan=PLAN, stream="ships", **fields)
+    return Query.objects.create(owner=user, name="q", plan=PLAN | plan, stream="ships", revision=revision)
 
 
 def publish(log, batch, first=(), second=(), epoch="e"):
@@ -138,7 +139,7 @@ def test_of_a_shared_answer_every_saved_query_has_its_events_and_the_newest_are_
 
 def saved(table):
     """Return what enters and leaves saved queries' answers, in any order."""
-    return [row for row in events_in(table) if row[0] < VIEW_NUMBERS]
+    return [row for row in events_in(table, ()) if row[0] < VIEW_NUMBERS]
 
 
 @settings(deadline=None)
@@ -254,3 +255,41 @@ def test_of_two_workers_one_records(log, redis_client, user, monkeypatch):
     monkeypatch.setattr(recording, "_collect", overtaken)
     assert recording.record_events(redis_client, EARTH) == 0
     assert Event.objects.count() == 1
+
+
+def of_aggregate(batch, query, *rows):
+    """Return the fragments of a batch with rows (key, sign, threshold or None, value) of an aggregate."""
+    told = fragment(batch, REGIONS - 1, [(query, key, sign, MOVED) for key, sign, *_ in rows])
+    values = [f'{{"value":{value}}}' for *_, value in rows]
+    changes = told.changes
+    for name, texts in (
+        ("properties", [None if row[2] else text for row, text in zip(rows, values, strict=True)]),
+        ("partner", [row[2] for row in rows]),
+        ("partner_properties", [text if row[2] else None for row, text in zip(rows, values, strict=True)]),
+    ):
+        column = changes.schema.get_field_index(name)
+        changes = changes.set_column(column, changes.schema.field(column), pa.array(texts, pa.string()))
+    rest = [fragment(batch, region) for region in range(REGIONS - 1)]
+    return [*rest, replace(told, changes=changes, aggregates=(query,))]
+
+
+def test_of_an_aggregate_thresholds_are_events_and_its_figures_are_not(log, redis_client, user):
+    query = made(user, aggregate={"function": "count"})
+    figures = [("", ENTERED, None, 23), ("cargo", ENTERED, None, 3), ("tanker", LEFT, None, "null")]
+    crossings = [("", ENTERED, "above 20", 23), ("tanker", LEFT, "below 1 for 300 s", "null")]
+    log.publish(of_aggregate(0, query.pk, *figures, *crossings))
+    assert recording.record_events(redis_client, EARTH) == 2
+    texts = {event.text for event in Event.objects.select_related("query")}
+    assert texts == {"q: above 20 (now 23)", "q, tanker: no longer below 1 for 300 s"}
+    assert set(Event.objects.values_list("key", "sign", "partner")) == {
+        ("", "+", "above 20"),
+        ("tanker", "-", "below 1 for 300 s"),
+    }
+
+
+def test_where_a_query_is_that_moves_is_no_event(log, redis_client, user):
+    query = made(user).pk
+    publish(log, 0, [(query, "focus", PLACED, REGISTERED), (query, "a", ENTERED, REGISTERED)])
+    publish(log, 1, [(query, "focus", PLACED, EXPIRED), (query, "a", LEFT, EXPIRED)])
+    assert recording.record_events(redis_client, EARTH) == 2
+    assert set(Event.objects.values_list("key", flat=True)) == {"a"}

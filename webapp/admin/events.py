@@ -9,7 +9,7 @@ from webapp.models import Event
 class EventAdmin(admin.ModelAdmin):
     """What entered and left answers."""
 
-    list_display = ("time", "query", "sign", "key", "partner", "reason", "lon", "lat", "bounds")
+    list_display = ("time", "query", "text", "sign", "key", "partner", "reason", "lon", "lat", "bounds")
     list_filter = (
         "sign",
         "reason",

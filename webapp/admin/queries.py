@@ -5,6 +5,7 @@ from django.contrib import admin, messages
 
 from webapp import queries
 from webapp.models import Query
+from webapp.words import plan_in_words
 
 
 class QueryForm(forms.ModelForm):
@@ -32,6 +33,7 @@ class QueryAdmin(admin.ModelAdmin):
         "name",
         "owner",
         "stream",
+        "asks",
         "space",
         "status",
         "error",
@@ -46,6 +48,7 @@ class QueryAdmin(admin.ModelAdmin):
     search_fields = ("name", "owner__username", "error", "warning")
     actions = ("pause", "resume", "cancel")
     readonly_fields = (
+        "asks",
         "owner",
         "stream",
         "space",
@@ -59,6 +62,11 @@ class QueryAdmin(admin.ModelAdmin):
         "updated",
     )
     fields = ("name", "plan", "shared", "paused", *readonly_fields)
+
+    @admin.display(description="asks for")
+    def asks(self, query):
+        """Say in words what a query asks for."""
+        return plan_in_words(query.plan, " m" if query.space.parsed.geographic else "") if query.plan else ""
 
     def save_model(self, request, obj, form, change):
         """Register a new query, or edit one by its changed fields."""

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from channels.db import database_sync_to_async
 
-from webapp.hub import Hub, Subscription, current_hub
+from streaming.plans import parse_plan
+from webapp.hub import Held, Hub, Subscription, current_hub
 from webapp.hub.subscriptions import Subscriber
 from webapp.models.spaces import spaces_by_name
 
@@ -50,9 +51,9 @@ class Hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
-    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub) -> None:
-        """Subscribe to the answers of queries of a hub's space."""
-        made = await hub.subscribe(self.subscriber, queries, form)
+    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: Held | None = None) -> None:
+        """Subscribe to the answers of queries of a hub's space, which the client may hold up to a batch."""
+        made = await hub.subscribe(self.subscriber, queries, form, held)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
 
@@ -60,6 +61,21 @@ class Hubs:
         """End a subscription, if there is one."""
         if self.subscriptions.pop(query, None):
             self._home.pop(query).unsubscribe(self.subscriber, query)
+
+    async def follow_roles(self, query: int, plan: dict) -> None:
+        """Have the connection told how a query that it has subscribed is answered."""
+        hub = self._home[query]
+        await hub.roles.follow(self.subscriber, query, parse_plan(plan, hub.space))
+
+    def leave_roles(self, query: int) -> None:
+        """Have the connection told no more how a query is answered."""
+        if query in self._home:
+            self._home[query].roles.leave(self.subscriber, query)
+
+    def edited(self, query: int, plan: dict) -> None:
+        """Take note of the plan that a query has now."""
+        if query in self._home:
+            self._home[query].roles.edited(query, plan)
 
     async def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
         """Ask the engines for the snapshots that subscriptions need."""

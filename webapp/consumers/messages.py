@@ -51,6 +51,14 @@ def _is_format(value):
     return value in FORMATS
 
 
+def _is_held(value):
+    if not isinstance(value, dict) or set(value) != {"epoch", "batch"}:
+        return False
+    epoch, batch = value["epoch"], value["batch"]
+    number = isinstance(batch, int) and not isinstance(batch, bool) and 0 <= batch <= MAX_NUMBER
+    return number and isinstance(epoch, str) and len(epoch) <= MAX_NAME_CHARACTERS
+
+
 def _is_names(value):
     return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
 
@@ -79,6 +87,7 @@ PLAN = Field("a plan, a JSON object", _is_object)
 AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
 STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
 FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
+HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
 # An absent field of an edit is left alone, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
 PAUSED = Field("true or false", _is_flag, required=False)
@@ -97,9 +106,11 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},
-    "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT},
+    "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "held": HELD},
     "query.unsubscribe": {"query": QUERY},
     "query.snapshot": {"query": QUERY},
+    "roles.subscribe": {"query": QUERY},
+    "roles.unsubscribe": {"query": QUERY},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},
     "view.unsubscribe": {},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},

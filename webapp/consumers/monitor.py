@@ -22,7 +22,7 @@ from webapp.consumers.limits import TokenBucket
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
-from webapp.hub import Subscription
+from webapp.hub import Held, Subscription
 from webapp.models import Query, Space, Stream
 from webapp.notify import LAYERS_GROUP, SHARED_GROUP, SPACES_GROUP, user_group
 from webapp.queries import visible, visible_among
@@ -107,6 +107,10 @@ class Monitor(AsyncWebsocketConsumer):
         """Queue a report."""
         self.outbox.broadcast(slot, text)
 
+    def mark(self, space: str, text: str) -> None:
+        """Queue what the client holds once it has read what is queued."""
+        self.outbox.mark(space, text)
+
     # What the channel layer calls.
 
     async def query_status(self, event: dict[str, Any]) -> None:
@@ -115,6 +119,7 @@ class Monitor(AsyncWebsocketConsumer):
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
+            self.hubs.edited(document["query"], document["plan"])
             self.outbox.status(document["query"], status_frame(document, mine))
 
     async def spaces_changed(self, _) -> None:
@@ -143,7 +148,7 @@ class Monitor(AsyncWebsocketConsumer):
         """End a query."""
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
 
-    async def on_query_subscribe(self, reference, format, query=None, queries=None):
+    async def on_query_subscribe(self, reference, format, query=None, queries=None, held=None):
         """Send a query's answer from now on, or those of several, without those that are not visible."""
         if (query is None) == (queries is None):
             raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
@@ -155,7 +160,7 @@ class Monitor(AsyncWebsocketConsumer):
         for known in found:
             of_space[known.space_id].append(known.pk)
         for space, numbers in of_space.items():
-            await self.hubs.subscribe(numbers, format, await self.hubs.of(space))
+            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), Held(**held) if held else None)
 
     async def on_query_unsubscribe(self, reference, query):
         """Send a query's answer no more."""
@@ -166,6 +171,17 @@ class Monitor(AsyncWebsocketConsumer):
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
         await self.hubs.ask([self.hubs.subscriptions[query]])
+
+    async def on_roles_subscribe(self, reference, query):
+        """Tell how a query is answered, from now on."""
+        if query not in self.hubs.subscriptions:
+            raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
+        found = await database_sync_to_async(visible)(self.user, query)
+        await self.hubs.follow_roles(query, found.plan)
+
+    async def on_roles_unsubscribe(self, reference, query):
+        """Tell no more how a query is answered."""
+        self.hubs.leave_roles(query)
 
     async def on_view_subscribe(self, reference, streams, area, format):
         """Open the viewport, or move it."""

@@ -13,7 +13,7 @@ MAX_REPLIES = 1_000
 # Of more statuses than this that wait, only the queries are kept; how they stand is looked up when there is room.
 MAX_STATUSES = 1_000
 LOOKED_UP_AT_ONCE = 100
-STATUS = "query.status"
+STATUS, MARK = "query.status", "mark"
 
 
 class Unread(Exception):
@@ -22,10 +22,11 @@ class Unread(Exception):
 
 @dataclass(eq=False)
 class Item:
-    """One frame that waits; an answer belongs to a subscription."""
+    """One frame that waits; an answer belongs to a subscription, and a mark is about the answers before it."""
 
     frame: str | bytes
     subscription: Subscription | None = None
+    mark: bool = False
 
 
 class Outbox:
@@ -96,6 +97,11 @@ class Outbox:
         else:
             self._append(Item(frame), slot)
 
+    def mark(self, slot: str, frame: str) -> None:
+        """Queue what is true of the answers that are queued before it, in place of the one of the same slot."""
+        self._items.pop((MARK, slot), None)
+        self._append(Item(frame, mark=True), (MARK, slot))
+
     def answer(self, subscription: Subscription, frame: str | bytes) -> None:
         """Queue an answer; where there is no room, drop all answers that wait and have them replaced by snapshots."""
         if subscription in self._lost:
@@ -123,7 +129,7 @@ class Outbox:
             await self._send_due()
         elif item.subscription is None:
             self._replies -= name is item
-            self._statuses -= isinstance(name, tuple)
+            self._statuses -= isinstance(name, tuple) and not item.mark
             await self._send(item.frame)
         else:
             self._bytes -= len(item.frame)
@@ -149,6 +155,7 @@ class Outbox:
         for lost in [*answers, subscription]:
             lost.lose()
             self._lost[lost] = None
-        self._items = OrderedDict((name, item) for name, item in self._items.items() if item.subscription is None)
+        kept = [(name, item) for name, item in self._items.items() if item.subscription is None and not item.mark]
+        self._items = OrderedDict(kept)
         self._bytes = 0
         self._filled.set()

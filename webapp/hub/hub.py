@@ -6,18 +6,19 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
 from django.conf import settings
 
-from streaming.logs import FIRST, LogNames, control_entry, read_fragment
+from streaming.logs import LogNames, control_entry, read_fragment
 from streaming.spaces import Space
-from webapp.hub.assembly import Assembly, Batch
+from webapp.hub.assembly import Batch
 from webapp.hub.reports import Reports
-from webapp.hub.subscriptions import SNAPSHOT, Subscriber, Subscription, due, encode
+from webapp.hub.roles import Roles
+from webapp.hub.shipping import Held, assembly_of, missed
+from webapp.hub.subscriptions import SNAPSHOT, FrameOf, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
 from webapp.liveness import web_id
 from webapp.redis import async_client
@@ -41,16 +42,25 @@ class Hub:
     Parameters
     ----------
     space : Space
+
+    Attributes
+    ----------
+    told : Held or None
+        The last batch that was distributed.
     """
 
     def __init__(self, space: Space) -> None:
         self.id = web_id(space.name)
         self.space = space
+        self.told: Held | None = None
+        self.roles = Roles(self)
         self.names = LogNames(space.name)
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
         self._ready: asyncio.Task | None = None
+        # Who subscribes does so between two batches.
+        self._turn = asyncio.Lock()
 
     async def attach(self, subscriber: Subscriber) -> None:
         """Add a connection; the first one starts the hub."""
@@ -67,20 +77,40 @@ class Hub:
         if not self.subscribers and self._ready is not None:
             await self._stop()
 
-    async def subscribe(self, subscriber: Subscriber, queries: Iterable[int], form: str) -> dict[int, Subscription]:
+    async def subscribe(
+        self, subscriber: Subscriber, queries: Iterable[int], form: str, held: Held | None = None
+    ) -> dict[int, Subscription]:
         """Subscribe a connection to queries' answers, each in place of its former subscription; return them by query.
 
-        An answer begins with a snapshot, and every change follows.
+        An answer begins with a snapshot, and every change follows; where the client holds the answers at the end of a
+        batch from which the log still goes on, it begins with the changes since then.
         """
         made = {query: Subscription(subscriber, query, form) for query in queries}
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
             self.subscriptions[query].append(subscription)
-        await self.ask(made.values())
+            subscription.sent_before = self.roles.count_from(query)
+        if held is None or not await self._resume(made.values(), held):
+            await self.ask(made.values())
         return made
+
+    async def _resume(self, subscriptions, held):
+        """Let answers go on from what a client holds; tell whether they can."""
+        async with self._turn:
+            batches = await missed(self.redis, self.names.results, self.space, held, self.told)
+            if batches is None:
+                return False
+            going_on = [s for s in subscriptions if not s.closed]
+            for subscription in going_on:
+                subscription.live, subscription.held = True, held.batch
+                subscription.subscriber.deliver(subscription, resumed(subscription, held.epoch))
+            for batch in batches:
+                await self._tell(batch, going_on)
+            return True
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
+        self.roles.leave(subscriber, query)
         kept = []
         for subscription in self.subscriptions.get(query, ()):
             subscription.closed = subscription.closed or subscription.subscriber is subscriber
@@ -113,7 +143,8 @@ class Hub:
 
     async def _start(self):
         self.redis = async_client()
-        self._assembly, self._position = Assembly(), await self._newest()
+        self._assembly, self._position, self.told = await assembly_of(self.redis, self.names.results, self.space)
+        self._marked = None
         self.views = Views(self)
         self.reports = Reports(self)
         await self.views.heartbeat()
@@ -121,6 +152,7 @@ class Hub:
             (0.0, self._read),
             (HOUSEKEEPING_S, self._remind),
             (1.0, self.reports.publish),
+            (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
         self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]
@@ -136,10 +168,6 @@ class Hub:
             await self.views.leave()
         await self.redis.aclose()
 
-    async def _newest(self):
-        entries = await self.redis.xrevrange(self.names.results, count=1)
-        return entries[0][0] if entries else FIRST
-
     async def _read(self):
         """Read on in the result log, and distribute the batches that become complete."""
         assembly, log, position = self._assembly, self.names.results, self._position
@@ -152,30 +180,49 @@ class Hub:
             batch = assembly.add(read_fragment(fields, self.space))
             if batch is not None:
                 self.reports.observe(batch)
+                self.roles.observe(batch)
                 await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:
         """Hand a batch's frames to the subscribers, each frame encoded once."""
-        everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
-        if batch.new_epoch or batch.gap:
-            await self._recover(batch, everyone)
+        async with self._turn:
+            everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
+            if batch.new_epoch or batch.gap:
+                await self._recover(batch, everyone)
+            await self._tell(batch, everyone)
+            self.told = Held(batch.epoch, batch.number)
+
+    async def _tell(self, batch, subscriptions):
+        """Hand subscriptions what a batch means for them."""
         snapshots = batch.snapshot_queries
-        wanted = {frame for subscription in everyone for frame in due(subscription, snapshots)}
+        wanted = {frame for s in subscriptions for frame in due(s, batch.number, snapshots)}
         if not wanted:
             return
         arguments = (batch, wanted, time.time_ns() // 1000, self.space)
         frames = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
-        for subscription in everyone:
-            self._deliver(subscription, frames, snapshots)
+        for subscription in subscriptions:
+            self._deliver(subscription, frames, batch.number, snapshots)
 
-    def _deliver(self, subscription, frames: dict[Any, str | bytes], snapshots):
-        for wanted in due(subscription, snapshots):
+    def _deliver(self, subscription, frames: dict[FrameOf, str | bytes], number, snapshots):
+        for wanted in due(subscription, number, snapshots):
             if subscription.closed or wanted not in frames:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
                 subscription.patience_s = Subscription.patience_s
             subscription.subscriber.deliver(subscription, frames[wanted])
+
+    async def mark(self) -> None:
+        """Tell every connection how far it holds the answers that it has subscribed, if that is news."""
+        async with self._turn:
+            if self.told is None or self.told == self._marked:
+                return
+            self._marked = self.told
+            behind = defaultdict(list)
+            for subscription in (s for group in self.subscriptions.values() for s in group if not s.live):
+                behind[subscription.subscriber].append(subscription.query)
+            for subscriber in self.subscribers:
+                subscriber.mark(self.space.name, held_text(self.space.name, self.told, behind[subscriber]))
 
     async def _recover(self, batch, everyone):
         """Have every answer sent anew after changes were lost, or after the engine started afresh."""
@@ -195,7 +242,8 @@ class Hub:
 
     async def _every(self, seconds, step):
         """Take a step again and again; what fails is logged and tried again."""
-        while True:
+        task = asyncio.current_task()
+        while not task.cancelling():  # a cancellation is lost on a reader to whom Redis replies in that moment
             pause_s = seconds
             try:
                 await step()

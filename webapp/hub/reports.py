@@ -43,7 +43,7 @@ class Reports:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
-        """Tell the status of the space's engine, and every third time that of all streams, on earth alone: once."""
+        """Tell how the engine is and what clients hold; every third time how all streams are, on earth alone: once."""
         report = await self.hub.redis.hgetall(self.hub.names.engine)
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
@@ -54,6 +54,7 @@ class Reports:
         self._tell("engine.status", status, slot=f"engine.status {space}")
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
             self._tell("stream.status", stream_status(await self.hub.redis.hgetall(HEALTH_KEY)))
+        await self.hub.mark()
         self._told += 1
 
     def _tell(self, kind, message, slot=None):

@@ -4,15 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
 from streaming.results import frame, json_rows
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch, rows_of
+from webapp.hub.shipping import Held
 
 FORMATS = ("json", "arrow")
 SNAPSHOT, CHANGE = "answer.snapshot", "answer.change"
+RESUMED, HELD = "answer.resumed", "answer.held"
 
 
 class Subscriber(Protocol):
@@ -24,6 +27,9 @@ class Subscriber(Protocol):
     def broadcast(self, slot: str, text: str) -> None:
         """Take a message of which only the newest counts; must neither wait nor fail."""
 
+    def mark(self, space: str, text: str) -> None:
+        """Take word of how far the client holds the answers once it has read this; must neither wait nor fail."""
+
 
 @dataclass(eq=False)
 class Subscription:
@@ -33,6 +39,8 @@ class Subscription:
     ----------
     live : bool
         The client holds an answer that the next batch's changes carry on.
+    held : int
+        The batch of the present epoch up to which the client held the answer when it came.
     waiting : bool
         A snapshot has been asked for.
     resync : bool
@@ -41,6 +49,8 @@ class Subscription:
         When the snapshot was last asked for, on the hub's clock.
     patience_s : float
         After how long it is asked for again.
+    sent_before : ndarray of int64, shape (regions,)
+        How many tuples each region had sent for the query when the subscription began.
     closed : bool
         Nothing may be sent any more.
     """
@@ -49,15 +59,17 @@ class Subscription:
     query: int
     format: str
     live: bool = False
+    held: int = -1
     waiting: bool = False
     resync: bool = False
     asked: float = 0.0
     patience_s: float = 2.0
+    sent_before: np.ndarray | None = None
     closed: bool = False
 
     def lose(self) -> None:
         """Note that an answer was lost on its way, so that later changes carry nothing on."""
-        self.live, self.waiting = False, False
+        self.live, self.waiting, self.held = False, False, -1
 
 
 @dataclass(frozen=True)
@@ -70,10 +82,10 @@ class FrameOf:
     resync: bool = False
 
 
-def due(subscription: Subscription, snapshots: frozenset[int]) -> list[FrameOf]:
-    """Return the frames that a subscription gets from a batch, given the queries whose snapshots it carries."""
+def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> list[FrameOf]:
+    """Return the frames that a subscription gets from a batch of a number with the snapshots of some queries."""
     query, form = subscription.query, subscription.format
-    frames = [FrameOf(CHANGE, query, form)] if subscription.live else []
+    frames = [FrameOf(CHANGE, query, form)] if subscription.live and number > subscription.held else []
     if subscription.waiting and query in snapshots:
         frames.append(FrameOf(SNAPSHOT, query, form, subscription.resync))
     return frames
@@ -90,10 +102,23 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
     for want in wanted:
         rows = snapshots[want.query] if want.kind == SNAPSHOT else rows_of(changes, want.query)
         if want.kind == SNAPSHOT or rows.num_rows:
-            head = {"type": want.kind, "query": want.query, "batch": batch.number, "lag_ms": lag_ms}
+            head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
+            head |= {"lag_ms": lag_ms}
             head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
             frames[want] = _encoded(head, rows, want.format, space)
     return frames
+
+
+def resumed(subscription: Subscription, epoch: str) -> str:
+    """Return the word that an answer goes on from what the client holds."""
+    told = {"type": RESUMED, "query": subscription.query, "epoch": epoch, "batch": subscription.held}
+    return orjson.dumps(told).decode()
+
+
+def held_text(space: str, held: Held, behind: list[int]) -> str:
+    """Return the word of how far a client holds the answers of its queries in a space, but those that are behind."""
+    told = {"type": HELD, "space": space, "epoch": held.epoch, "batch": held.batch, "without": behind}
+    return orjson.dumps(told).decode()
 
 
 def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space) -> str | bytes:

@@ -6,7 +6,11 @@ from webapp.models.queries import Query
 
 
 class Event(models.Model):
-    """An object that entered (`+`) or left (`-`) the answer of a saved query, in a join together with a partner."""
+    """An object that entered (`+`) or left (`-`) the answer of a saved query, in a join together with a partner.
+
+    Of an aggregate the object is the group, and the partner the threshold that its value crossed (`+`), or no longer
+    crosses (`-`); the properties hold the value.
+    """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")
     batch = models.PositiveBigIntegerField("batch")
@@ -18,14 +22,29 @@ class Event(models.Model):
     lat = models.FloatField("latitude [deg]", null=True)
     bounds = models.JSONField("bounds", default=list)
     properties = models.JSONField("properties", default=dict)
-    partner = models.CharField("partner", max_length=200, blank=True, help_text="Of a join: the feature's key.")
+    partner = models.CharField(
+        "partner", max_length=200, blank=True, help_text="Of a join: the feature's key; of an aggregate: the threshold."
+    )
 
     class Meta:
         ordering = ["-id"]
         indexes = [models.Index(fields=["query", "-id"])]
 
     def __str__(self) -> str:
-        return f"{self.sign}{self.key}{self.partner and ' with ' + self.partner} {self.time:%Y-%m-%d %H:%M:%S}"
+        return f"{self.text} {self.time:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def text(self) -> str:
+        """What happened, in words."""
+        if "aggregate" in self.query.plan:
+            return f"{self.query.name}{self.key and ', ' + self.key}: {self._crossing}"
+        return f"{self.sign}{self.key}{self.partner and ' with ' + self.partner}"
+
+    @property
+    def _crossing(self):
+        value = self.properties.get("value")
+        now = "" if value is None else f" (now {value:.6g})"
+        return f"{'' if self.sign == '+' else 'no longer '}{self.partner}{now}"
 
 
 class EventCursor(models.Model):

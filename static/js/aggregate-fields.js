@@ -1,0 +1,106 @@
+// The part of the query form that makes a figure of an answer: function, of what, by which groups, and thresholds.
+
+import { $, h } from "./dom.js";
+
+const FUNCTIONS = [
+  ["", "the objects themselves"],
+  ["count", "how many there are"],
+  ["min", "the smallest value"],
+  ["max", "the largest value"],
+  ["sum", "the sum of values"],
+  ["avg", "the average value"],
+];
+const MOST_THRESHOLDS = 8;
+const SAMPLE = 100;
+
+export class AggregateFields {
+  /** @param {object} parts `store`; `form`, the query form's element; `dimensions()`, their names */
+  constructor({ store, form, dimensions }) {
+    Object.assign(this, { store, form, dimensions });
+    form.elements.function.replaceChildren(...FUNCTIONS.map(([name, words]) => new Option(words, name)));
+    form.addEventListener("change", () => this.#arrange());
+    $("threshold-add").addEventListener("click", () => {
+      this.#add({});
+      this.#told();
+    });
+  }
+
+  /** Show an aggregate; that the objects themselves are told where there is none. */
+  start(aggregate) {
+    const { elements } = this.form;
+    elements.function.value = aggregate?.function ?? "";
+    elements.of.replaceChildren(new Option("property\u2026", ""), ...this.dimensions().map((name) => new Option(name, name)));
+    elements.of.value = aggregate?.dimension ?? "";
+    elements.property.value = aggregate?.property ?? "";
+    elements.groupBy.value = aggregate?.group_by ?? "";
+    $("threshold-list").replaceChildren();
+    for (const threshold of aggregate?.thresholds ?? []) this.#add(threshold);
+    this.#arrange();
+  }
+
+  /** The aggregate as the fields say; null where the objects themselves are told. */
+  read() {
+    const { elements } = this.form;
+    const { value: name } = elements.function;
+    if (!name) return null;
+    const of = elements.of.value ? { dimension: elements.of.value } : { property: elements.property.value.trim() };
+    const groups = elements.groupBy.value.trim();
+    const thresholds = this.#thresholds().map(({ side, limit, seconds }) => ({ [side]: limit, ...(seconds > 0 && { for_s: seconds }) }));
+    return { function: name, ...(name !== "count" && of), ...(groups && { group_by: groups }), ...(thresholds.length > 0 && { thresholds }) };
+  }
+
+  /** What is missing, by field. */
+  errors() {
+    const aggregate = this.read();
+    const errors = {};
+    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = "Name the property that is computed.";
+    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = "Give each threshold a number, or remove it.";
+    return errors;
+  }
+
+  #thresholds() {
+    return [...$("threshold-list").children].map((row) => {
+      const [side, limit, seconds] = row.querySelectorAll("select, input");
+      return { side: side.value, limit: limit.valueAsNumber, seconds: seconds.valueAsNumber };
+    });
+  }
+
+  #add({ above, below, for_s: seconds }) {
+    const side = h("select", { "aria-label": "Above or below" }, new Option("above", "above"), new Option("below", "below"));
+    side.value = below === undefined || below === null ? "above" : "below";
+    const limit = h("input", { type: "number", step: "any", "aria-label": "Limit", value: above ?? below ?? "", "aria-describedby": "error-thresholds" });
+    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": "For so many seconds", placeholder: "0", value: seconds || "" });
+    const remove = h("button", { type: "button", class: "quiet icon", "aria-label": "Remove the threshold" }, "\u00d7");
+    const row = h("li", {}, side, limit, h("span", { class: "hint" }, "for"), time, h("span", { class: "hint" }, "s"), remove);
+    remove.addEventListener("click", () => {
+      row.remove();
+      this.#told();
+    });
+    $("threshold-list").append(row);
+  }
+
+  /** Rows came or went: the form's plan follows. */
+  #told() {
+    this.#arrange();
+    this.form.elements.function.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  #arrange() {
+    const { elements } = this.form;
+    const { value: name } = elements.function;
+    $("aggregate-of").hidden = !name || name === "count";
+    $("aggregate-more").hidden = !name;
+    elements.property.hidden = Boolean(elements.of.value);
+    $("threshold-add").disabled = $("threshold-list").children.length >= MOST_THRESHOLDS;
+    const stream = elements.stream.value;
+    if (name && this.sampled !== stream) this.#names(stream);
+  }
+
+  /** Propose the properties that objects of the stream have. */
+  #names(stream) {
+    this.sampled = stream;
+    const slots = [...(this.store.objects.byStream.get(stream)?.values() ?? [])].slice(0, SAMPLE);
+    const names = new Set(slots.flatMap((slot) => Object.keys(this.store.objects.properties(slot))));
+    $("property-names").replaceChildren(...[...names].sort().map((name) => new Option(name, name)));
+  }
+}

@@ -1,0 +1,162 @@
+// The part of the query form that says what a query is about: its focus, and the range about it or how many neighbours.
+
+import { METRES_PER_NM } from "./around.js";
+import { $ } from "./dom.js";
+import { title } from "./format.js";
+import { STANDARD_RADIUS_M } from "./plan.js";
+
+const UNITS = { m: 1, km: 1000, nm: METRES_PER_NM };
+const MOST_NAMES = 200;
+const STANDARD_K = 10;
+
+export class AroundFields {
+  /** @param {object} parts `store`; `form`, the query form's element; `center()`, the middle of the map as [longitude, latitude] */
+  constructor({ store, form, center }) {
+    Object.assign(this, { store, form, center });
+    this.unit = "nm";
+    form.addEventListener("change", ({ target }) => {
+      if (target.name === "unit") this.#convert();
+      if (target.name === "focus" && target.value === "place" && !this.#place()) this.#setPlace(this.center());
+      if (["focusStream", "focus"].includes(target.name)) this.#names();
+      this.#arrange();
+    });
+    $("focus-selected").addEventListener("click", () => this.#take());
+    $("focus-middle").addEventListener("click", () => {
+      this.#setPlace(this.center());
+      form.elements.focusLon.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+  }
+
+  /** Show what a plan is about; a standard circle about the selected object, or the middle of the map, where it is about nothing. */
+  start(plan) {
+    const { elements } = this.form;
+    const { selected } = this.store;
+    const around = plan.around ?? (selected ? { ...selected } : { at: this.center() });
+    this.polygon = around.polygon ?? null;
+    elements.focus.value = around.at ? "place" : "object";
+    this.#streams(around.stream ?? selected?.stream ?? plan.stream);
+    elements.focusKey.value = around.key ?? "";
+    if (around.at) this.#setPlace(around.at);
+    else for (const name of ["focusLon", "focusLat"]) elements[name].value = "";
+    elements.shape.value = around.polygon ? "polygon" : around.half_widths ? "half_widths" : "radius";
+    const widths = around.half_widths ?? [];
+    this.further = widths.slice(2);
+    this.#setUnit(around.radius ?? widths.find(Boolean) ?? plan.max_distance ?? STANDARD_RADIUS_M);
+    this.#setLength("radius", around.radius ?? STANDARD_RADIUS_M);
+    this.#setLength("across", around.half_widths ? widths[0] : STANDARD_RADIUS_M);
+    this.#setLength("along", around.half_widths ? widths[1] : STANDARD_RADIUS_M);
+    this.#setLength("maxDistance", plan.max_distance);
+    elements.k.value = plan.k ?? STANDARD_K;
+    this.#names();
+    this.#arrange();
+  }
+
+  /** Take over a range that was dragged on the map. */
+  setAround({ at, radius, half_widths: widths }) {
+    if (at) this.#setPlace(at);
+    if (radius) this.#setLength("radius", radius);
+    if (widths) {
+      this.#setLength("across", widths[0]);
+      this.#setLength("along", widths[1]);
+    }
+  }
+
+  /** The focus, with the range about it unless it is that of neighbours. */
+  around(nearest) {
+    const { elements } = this.form;
+    const place = this.#place();
+    const focus = elements.focus.value === "place" ? { at: place } : { stream: elements.focusStream.value, key: elements.focusKey.value.trim() };
+    return nearest ? focus : { ...focus, ...this.#shape() };
+  }
+
+  neighbours() {
+    return { k: this.form.elements.k.valueAsNumber, max_distance: this.#length("maxDistance") };
+  }
+
+  /** What is missing, by field. */
+  errors(nearest) {
+    const errors = {};
+    const { at, key } = this.around(true);
+    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Name an object by its key, or take the selected one.";
+    const shape = this.#shape();
+    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Give a length above 0.";
+    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Give a number of 1 or more.";
+    return errors;
+  }
+
+  #shape() {
+    const { value } = this.form.elements.shape;
+    if (value === "polygon") return { polygon: this.polygon };
+    if (value === "radius") return { radius: this.#length("radius") };
+    return { half_widths: [this.#length("across"), this.#length("along"), ...this.further] };
+  }
+
+  #place() {
+    const place = ["focusLon", "focusLat"].map((name) => this.form.elements[name].valueAsNumber);
+    return place.every(Number.isFinite) ? place : null;
+  }
+
+  #setPlace([lon, lat]) {
+    this.form.elements.focusLon.value = Math.round(lon * 1e5) / 1e5;
+    this.form.elements.focusLat.value = Math.round(lat * 1e5) / 1e5;
+  }
+
+  #length(name) {
+    const number = this.form.elements[name].valueAsNumber;
+    return number > 0 ? Math.round(number * UNITS[this.unit] * 100) / 100 : null;
+  }
+
+  #setLength(name, metres) {
+    this.form.elements[name].value = metres ? Number((metres / UNITS[this.unit]).toPrecision(7)) : "";
+  }
+
+  /** The unit in which a length is written best. */
+  #setUnit(metres) {
+    const round = (unit) => Math.abs((metres / UNITS[unit]) * 20 - Math.round((metres / UNITS[unit]) * 20)) < 1e-6;
+    this.unit = round("nm") && metres >= METRES_PER_NM / 2 ? "nm" : metres >= 1000 ? "km" : "m";
+    this.form.elements.unit.value = this.unit;
+  }
+
+  #convert() {
+    const names = ["radius", "across", "along", "maxDistance"];
+    const lengths = names.map((name) => this.#length(name));
+    this.unit = this.form.elements.unit.value;
+    names.forEach((name, i) => this.#setLength(name, lengths[i]));
+  }
+
+  #take() {
+    const { selected } = this.store;
+    if (!selected) return;
+    this.form.elements.focus.value = "object";
+    this.#streams(selected.stream);
+    this.form.elements.focusKey.value = selected.key;
+    this.form.elements.focusKey.dispatchEvent(new Event("input", { bubbles: true }));
+    this.#arrange();
+  }
+
+  #streams(chosen) {
+    const select = this.form.elements.focusStream;
+    select.replaceChildren(...[...this.store.streams.values()].map((s) => new Option(s.title ?? s.name, s.name, false, s.name === chosen)));
+    if (chosen && !this.store.streams.has(chosen)) select.append(new Option(chosen, chosen, false, true));
+  }
+
+  /** Propose the objects that are on the map. */
+  #names() {
+    const slots = [...(this.store.objects.byStream.get(this.form.elements.focusStream.value)?.entries() ?? [])].slice(0, MOST_NAMES);
+    $("focus-keys").replaceChildren(...slots.map(([key, slot]) => new Option(title(key, this.store.objects.properties(slot)), key)));
+  }
+
+  #arrange() {
+    const { elements } = this.form;
+    const nearest = elements.report.value === "nearest";
+    $("focus-object").hidden = elements.focus.value !== "object";
+    $("focus-place").hidden = elements.focus.value !== "place";
+    $("focus-selected").disabled = !this.store.selected;
+    $("shape-fields").hidden = nearest;
+    $("nearest-fields").hidden = !nearest;
+    $("radius-field").hidden = elements.shape.value !== "radius";
+    $("widths-field").hidden = elements.shape.value !== "half_widths";
+    $("polygon-field").hidden = elements.shape.value !== "polygon";
+    [...elements.shape.options].find(({ value }) => value === "polygon").hidden = !this.polygon;
+  }
+}

@@ -1,0 +1,71 @@
+// The menu of queries about an object or a place: a right click, a long press, a button or a key opens it.
+
+import { $, h, icon, setText } from "./dom.js";
+import { ABOUT } from "./plan.js";
+
+const TEXTS = {
+  watch: (it) => `Watch 5 nm around ${it}`,
+  nearest: (it) => `10 nearest${it === "here" ? " to here" : ""}`,
+  count: (it) => `Count around ${it}`,
+};
+
+export class AroundMenu {
+  /**
+   * @param {object} parts `onPick(about, target)` of an entry of `ABOUT`; `onMore(target)`, to write such a query in the form;
+   *   a target is `{stream, focus, name, it}`
+   */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.menu = $("around-menu");
+    this.items = ABOUT.map((about) => this.#item(about.icon, about.action, () => this.onPick(about, this.target)));
+    this.items.push(this.#item("edit", "more", () => this.onMore(this.target)));
+    $("around-items").append(...this.items);
+    this.menu.addEventListener("keydown", (event) => this.#key(event));
+    document.addEventListener("pointerdown", ({ target }) => !this.menu.contains(target) && this.close(false));
+    window.addEventListener("blur", () => this.close(false));
+  }
+
+  get open() {
+    return !this.menu.hidden;
+  }
+
+  /** Open it for a target, at a point of the window, and give the focus back to what had it once it closes. */
+  show(target, { x, y }) {
+    this.target = target;
+    this.opener = document.activeElement;
+    setText($("around-title"), target.name);
+    for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it) ?? "Another query\u2026");
+    this.menu.hidden = false;
+    const { offsetWidth, offsetHeight } = this.menu;
+    this.menu.style.left = `${Math.max(8, Math.min(x, innerWidth - offsetWidth - 8))}px`;
+    this.menu.style.top = `${Math.max(8, Math.min(y, innerHeight - offsetHeight - 8))}px`;
+    this.items[0].focus({ preventScroll: true });
+  }
+
+  close(focus = true) {
+    if (!this.open) return false;
+    this.menu.hidden = true;
+    if (focus) this.opener?.focus({ preventScroll: true });
+    return true;
+  }
+
+  #item(symbol, action, run) {
+    const button = h("button", { type: "button", class: "quiet", role: "menuitem", tabindex: "-1", "data-action": action }, icon(symbol), h("span"));
+    button.addEventListener("click", () => {
+      this.close();
+      run();
+    });
+    return button;
+  }
+
+  #key(event) {
+    const at = this.items.indexOf(document.activeElement);
+    const last = this.items.length - 1;
+    const next = { ArrowDown: at === last ? 0 : at + 1, ArrowUp: at <= 0 ? last : at - 1, Home: 0, End: last }[event.key];
+    if (next !== undefined) this.items[next].focus();
+    else if (event.key === "Escape" || event.key === "Tab") this.close();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,106 @@
+// Shapes about a place on the earth, as ranges that move have them. Pure; longitude first, lengths in metres.
+
+import { MAX_LATITUDE_DEG, clamp, wrapLongitude } from "./geometry.js";
+
+export const METRES_PER_NM = 1852;
+
+const DEG = Math.PI / 180;
+const EARTH_RADIUS_M = 6_371_008.8;
+// WGS 84, as streaming/operators/metres.py has it.
+const AXIS_M = 6_378_137;
+const ECCENTRICITY_2 = (2 - 1 / 298.257223563) / 298.257223563;
+const CORNERS = 96;
+
+/** The place at a distance from another one, to a bearing in degrees from north; its longitude may pass 180. */
+export function destination([lon, lat], bearingDeg, metres) {
+  const [along, bearing, phi] = [metres / EARTH_RADIUS_M, bearingDeg * DEG, lat * DEG];
+  const sine = Math.sin(phi) * Math.cos(along) + Math.cos(phi) * Math.sin(along) * Math.cos(bearing);
+  const east = Math.atan2(Math.sin(bearing) * Math.sin(along) * Math.cos(phi), Math.cos(along) - Math.sin(phi) * sine);
+  return [lon + east / DEG, Math.asin(clamp(sine, -1, 1)) / DEG];
+}
+
+/** The distance between two places over the surface (haversine). */
+export function distance([lon, lat], [toLon, toLat]) {
+  const [dLat, dLon] = [(toLat - lat) * DEG, (toLon - lon) * DEG];
+  const h = Math.sin(dLat / 2) ** 2 + Math.cos(lat * DEG) * Math.cos(toLat * DEG) * Math.sin(dLon / 2) ** 2;
+  return 2 * EARTH_RADIUS_M * Math.asin(Math.min(1, Math.sqrt(h)));
+}
+
+/** The metres of a degree of longitude and of latitude, at a latitude. */
+export function localMetres(lat) {
+  const curved = 1 - ECCENTRICITY_2 * Math.sin(lat * DEG) ** 2;
+  const across = AXIS_M / Math.sqrt(curved);
+  return [across * Math.cos(lat * DEG) * DEG, ((across * (1 - ECCENTRICITY_2)) / curved) * DEG];
+}
+
+/** The ring of a circle as `{ring, filled}`; one that holds a pole goes along the edge of the map, one that holds both is a line. */
+export function circle(place, radius) {
+  const poles = [90 - place[1], 90 + place[1]].map((deg) => deg * DEG * EARTH_RADIUS_M < radius);
+  const ring = [];
+  for (let i = 0; i <= CORNERS; i++) ring.push(unwrapped(destination(place, (i * 360) / CORNERS, radius), ring.at(-1)));
+  if (!poles[0] && !poles[1]) return { ring: ring.slice(0, CORNERS), filled: true };
+  if (poles[0] && poles[1]) return { ring: ring.slice(0, CORNERS), filled: false };
+  const edge = poles[0] ? MAX_LATITUDE_DEG : -MAX_LATITUDE_DEG;
+  return { ring: [...ring, [ring.at(-1)[0], edge], [ring[0][0], edge]], filled: true };
+}
+
+/** The ring of a rectangle by half of its widths; a width that is missing or null reaches around the earth. */
+export function rectangle([lon, lat], [across, along]) {
+  const [perLon, perLat] = localMetres(lat);
+  const dx = Math.min((across ?? Infinity) / perLon, 180);
+  const dy = (along ?? Infinity) / perLat;
+  const [south, north] = [clamp(lat - dy, -90, 90), clamp(lat + dy, -90, 90)];
+  return [[lon - dx, south], [lon + dx, south], [lon + dx, north], [lon - dx, north]];
+}
+
+/** The ring of a polygon whose vertices are metres to the east and to the north of a place. */
+export function polygon([lon, lat], vertices) {
+  const [perLon, perLat] = localMetres(lat);
+  return vertices.map(([east, north]) => [lon + east / perLon, clamp(lat + north / perLat, -90, 90)]);
+}
+
+/** The shape of a plan's `around` about a place, as `{ring, filled}`; null where it has none, as of nearest neighbours. */
+export function shapeOf(around, place) {
+  if (around.radius) return circle(place, around.radius);
+  if (around.half_widths) return { ring: rectangle(place, around.half_widths), filled: true };
+  return around.polygon ? { ring: polygon(place, around.polygon), filled: true } : null;
+}
+
+/** Where the handles of a plan's `around` are, by name; none of polygons. */
+export function handlesOf(around, place) {
+  const handles = around.at ? { place } : {};
+  if (around.radius) return { ...handles, radius: destination(place, 90, around.radius) };
+  if (!around.half_widths) return handles;
+  const [, [east], [, north]] = rectangle(place, around.half_widths);
+  const [across, along] = around.half_widths;
+  if (across) handles.across = [east, place[1]];
+  if (along) handles.along = [place[0], north];
+  if (across && along) handles.both = [east, north];
+  return handles;
+}
+
+/** A plan's `around` after a handle was dragged to a place; `place` is where it lay. */
+export function dragged(around, place, name, to) {
+  if (name === "place") return { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] };
+  if (name === "radius") return { ...around, radius: reach(distance(place, to)) };
+  const [perLon, perLat] = localMetres(place[1]);
+  const widths = [...around.half_widths];
+  if (name !== "along") widths[0] = reach(Math.abs(to[0] - place[0]) * perLon);
+  if (name !== "across") widths[1] = reach(Math.abs(to[1] - place[1]) * perLat);
+  return { ...around, half_widths: widths };
+}
+
+/** A length that a hand dragged: whole metres, three digits of it, at least one metre. */
+function reach(metres) {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(metres, 1))) - 2);
+  return Math.max(1, Math.round(metres / step) * step);
+}
+
+function rounded(value, decimals) {
+  return Math.round(value * 10 ** decimals) / 10 ** decimals;
+}
+
+/** A place in the copy of the world that is nearest to the one before. */
+function unwrapped([lon, lat], before) {
+  return [before ? lon + 360 * Math.round((before[0] - lon) / 360) : lon, lat];
+}

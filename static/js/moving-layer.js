@@ -1,0 +1,274 @@
+// Queries that have a focus, on the map: their range gliding with it, lines to neighbours, and handles to drag.
+
+import { dragged, handlesOf, shapeOf } from "./around.js";
+import { lessMotion } from "./dom.js";
+import { focusText, length } from "./format.js";
+import { turnTowards } from "./geometry.js";
+
+const GLIDE_MS = 300;
+const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
+const LABELS = 20; // ranks that are written onto the nearest neighbours
+const PREVIEW = "preview";
+// Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
+const UNROUNDED = {
+  _projectLatlngs(latLngs, result, bounds) {
+    if (Array.isArray(latLngs[0])) return latLngs.forEach((ring) => this._projectLatlngs(ring, result, bounds));
+    const origin = this._map.getPixelOrigin();
+    const ring = latLngs.map((latLng) => this._map.project(latLng)._subtract(origin));
+    for (const point of ring) bounds.extend(point);
+    return result.push(ring);
+  },
+};
+
+export class MovingLayer {
+  /**
+   * @param {object} L Leaflet
+   * @param {object} map Leaflet's map
+   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, around)`, a promise of the saved edit
+   */
+  constructor(L, map, parts) {
+    Object.assign(this, { L, map, ...parts });
+    this.Ring = L.Polygon.extend(UNROUNDED);
+    this.looks = new Map();
+    this.dragging = false;
+    map.on("moveend zoomend", () => this.refresh());
+    this.store.on("places objects selection", () => this.#later());
+  }
+
+  /** Show the ranges of the listed queries, but that of the edited one. */
+  showQueries(queries, edited) {
+    const wanted = new Map(queries.filter((q) => q.shown && q.plan?.around && q.query !== edited).map((q) => [q.query, q]));
+    for (const number of this.looks.keys()) if (number !== PREVIEW && !wanted.has(number)) this.#drop(number);
+    for (const [number, query] of wanted) this.#look(number).query = query;
+    this.refresh();
+  }
+
+  /** Show a plan that is being written, with handles; null to show none. `onDraft(around)` is told of what they do. */
+  preview(query, plan, onDraft) {
+    if (!plan?.around) return this.#drop(PREVIEW);
+    Object.assign(this.#look(PREVIEW), { query: { query, plan, status: "running" }, onDraft });
+    this.refresh();
+  }
+
+  /** The bounds of what a query shows, to fly there; null where it is not on the map. */
+  boundsOf(number) {
+    const look = this.looks.get(number);
+    const points = look?.at ? [...(look.ring ?? []), ...look.ends.map(({ at }) => at), look.at] : [];
+    return points.length > 0 ? this.L.latLngBounds(points.map(latLng)) : null;
+  }
+
+  refresh() {
+    for (const look of this.looks.values()) this.#draw(look);
+  }
+
+  #later() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.refresh();
+    });
+  }
+
+  #look(number) {
+    if (!this.looks.has(number)) this.looks.set(number, { number, at: null, draft: null, ends: [], parts: {}, handles: new Map(), labels: [] });
+    return this.looks.get(number);
+  }
+
+  #drop(number) {
+    const look = this.looks.get(number);
+    this.looks.delete(number);
+    if (look) this.#clear(look);
+  }
+
+  /** Take a query off the map, until it is known where it is. */
+  #clear(look) {
+    const markers = [...look.handles.values()].map(({ marker }) => marker);
+    for (const layer of [...Object.values(look.parts), ...look.labels, ...markers]) layer.remove();
+    look.abort?.abort();
+    Object.assign(look, { at: null, ends: [], parts: {}, handles: new Map(), labels: [] });
+  }
+
+  #draw(look) {
+    if (!this.looks.has(look.number)) return;
+    const around = look.draft ?? look.query.plan.around;
+    const target = around.at ?? this.#placeOf(look.query);
+    if (!target) return this.#clear(look);
+    look.at = this.#glided(look, this.#near(target));
+    const shape = shapeOf(around, look.at);
+    look.ring = shape?.ring;
+    look.ends = this.#neighbours(look);
+    const style = this.#style(look);
+    const rings = [shape, this.#searched(look)];
+    this.#path(look, "range", rings[0]?.ring, { ...style, fill: shape?.filled ?? false });
+    this.#path(look, "searched", rings[1]?.ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
+    this.#lines(look, style);
+    this.#focus(look, around, style);
+    this.#label(look);
+    this.#handle(look, around);
+  }
+
+  #placeOf({ query, plan }) {
+    const place = this.store.places.get(query);
+    const { around, stream } = plan;
+    if (place && place.key === around.key && Number.isFinite(place.lon)) return [place.lon, place.lat];
+    const slot = this.store.objects.slot(around.stream ?? stream, around.key);
+    return slot === undefined ? null : [this.store.objects.lon[slot], this.store.objects.lat[slot]];
+  }
+
+  #near([lon, lat]) {
+    return [lon + turnTowards(lon, this.map.getCenter().lng), lat];
+  }
+
+  /** Where the query is drawn on its way to a place. */
+  #glided(look, target) {
+    const jumps = !look.at || look.draft || lessMotion() || Math.abs(target[0] - look.at[0]) > 180;
+    if (jumps) {
+      look.glide = null;
+      return target;
+    }
+    if (look.glide?.to[0] !== target[0] || look.glide.to[1] !== target[1]) look.glide = { from: look.at, to: target, sinceMs: performance.now() };
+    const share = Math.min(1, (performance.now() - look.glide.sinceMs) / GLIDE_MS);
+    if (share < 1) this.#later();
+    const eased = 1 - (1 - share) ** 2;
+    return [0, 1].map((axis) => look.glide.from[axis] + eased * (target[axis] - look.glide.from[axis]));
+  }
+
+  #neighbours({ query, at }) {
+    if (query.plan.kind !== "knn") return [];
+    const { lon, lat } = this.store.objects;
+    const place = (slot) => [lon[slot] + turnTowards(lon[slot], at[0]), lat[slot]];
+    return (this.store.answers.get(query.query)?.neighbours() ?? [])
+      .filter(({ slot }) => Number.isFinite(lon[slot]))
+      .map((neighbour) => ({ ...neighbour, at: place(neighbour.slot) }));
+  }
+
+  /** The region that is watched for neighbours, as soon as it is told. */
+  #searched({ query, at }) {
+    const { reach, lost } = this.store.places.get(query.query) ?? {};
+    return query.plan.kind === "knn" && reach > 0 && !lost ? shapeOf({ radius: reach }, at) : null;
+  }
+
+  #style({ query, number }) {
+    const place = this.store.places.get(query.query);
+    const live = query.status === "running" && !place?.lost;
+    return {
+      color: number === PREVIEW ? this.palette().accent : this.palette().queries[query.colour],
+      weight: 2,
+      opacity: live ? 0.95 : 0.45,
+      fillOpacity: live ? 0.08 : 0.03,
+      dashArray: !live ? "2 5" : this.store.focusSilent(query.query, this.now()) ? "8 6" : null,
+      interactive: false,
+    };
+  }
+
+  /** Show a ring, or take it away where there is none. */
+  #path({ parts }, name, ring, style) {
+    if (!ring) {
+      parts[name]?.remove();
+      delete parts[name];
+      return;
+    }
+    parts[name] ??= new this.Ring([], { ...style, smoothFactor: 0 }).addTo(this.map);
+    parts[name].setStyle(style).setLatLngs(ring.map(latLng));
+  }
+
+  #lines({ parts, ends, at, query }, style) {
+    if (query.plan.kind !== "knn") return;
+    parts.lines ??= this.L.polyline([], style).addTo(this.map);
+    parts.lines.setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false }).setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
+  }
+
+  #focus({ parts, at }, around, style) {
+    if (around.at) return;
+    parts.focus ??= this.L.circleMarker(latLng(at), { radius: 12 }).addTo(this.map);
+    parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
+  }
+
+  /** Ranks of the nearest, beside them. */
+  #label(look) {
+    const shown = look.ends.slice(0, LABELS);
+    while (look.labels.length > shown.length) look.labels.pop().remove();
+    shown.forEach(({ rank, at }, i) => {
+      look.labels[i] ??= this.L.marker(latLng(at), { icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }), keyboard: false, interactive: false }).addTo(this.map);
+      const element = look.labels[i].setLatLng(latLng(at)).getElement();
+      element.style.setProperty("--colour", this.#style(look).color);
+      if (element.textContent !== String(rank)) element.replaceChildren(Object.assign(document.createElement("span"), { textContent: rank }));
+    });
+  }
+
+  #handle(look, around) {
+    const mine = look.number === PREVIEW || (look.query.mine !== false && ["running", "pending"].includes(look.query.status));
+    const places = mine ? handlesOf(around, look.at) : {};
+    for (const [name, { marker }] of look.handles) {
+      if (name in places) continue;
+      marker.remove();
+      look.handles.delete(name);
+    }
+    for (const [name, place] of Object.entries(places)) {
+      const handle = look.handles.get(name) ?? this.#newHandle(look, name, place);
+      handle.marker.setLatLng(latLng(place)).setOpacity(name === "place" || this.#apart(look.at, place) || look.draft ? 1 : 0);
+      handle.marker.getElement().style.setProperty("--accent", this.#style(look).color);
+    }
+  }
+
+  #newHandle(look, name, place) {
+    const icon = this.L.divIcon({ className: `handle around-handle handle-${name}`, iconSize: name === "place" ? [18, 18] : [13, 13] });
+    const marker = this.L.marker(latLng(place), { icon, keyboard: false }).addTo(this.map);
+    marker.bindTooltip("", { direction: "top", offset: [0, -8], className: "reach" });
+    marker.on("tooltipopen", () => marker.setTooltipContent(this.#word(look, name)));
+    marker.getElement().addEventListener("pointerdown", (event) => this.#drag(event, look, name));
+    look.handles.set(name, { marker });
+    return look.handles.get(name);
+  }
+
+  #apart(a, b) {
+    return this.map.latLngToLayerPoint(latLng(a)).distanceTo(this.map.latLngToLayerPoint(latLng(b))) >= SMALLEST_PX;
+  }
+
+  #word(look, name) {
+    const around = look.draft ?? look.query.plan.around;
+    if (name === "place") return focusText(around);
+    if (name === "radius") return length(around.radius);
+    return around.half_widths.slice(0, 2).filter(Boolean).map((half) => length(2 * half)).join(" \u00d7 ");
+  }
+
+  #drag(event, look, name) {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.map.dragging.disable();
+    const before = look.query.plan.around;
+    const { marker } = look.handles.get(name);
+    look.abort?.abort();
+    const { signal } = (look.abort = new AbortController());
+    marker.openTooltip();
+    const move = (pointer) => {
+      const { lng, lat } = this.map.mouseEventToLatLng(pointer);
+      look.draft = dragged(before, look.at, name, [lng, lat]);
+      this.#draw(look);
+      marker.setTooltipContent(this.#word(look, name));
+    };
+    this.dragging = true;
+    const end = (kept) => {
+      look.abort.abort();
+      setTimeout(() => (this.dragging = false)); // after the click that the pointer's lifting makes
+      this.map.dragging.enable();
+      marker.closeTooltip();
+      this.#release(look, kept ? look.draft : null);
+    };
+    window.addEventListener("pointermove", move, { signal });
+    window.addEventListener("pointerup", () => end(true), { signal });
+    window.addEventListener("pointercancel", () => end(false), { signal });
+  }
+
+  /** Save what was dragged; until that is known, the map shows it. */
+  async #release(look, around) {
+    if (around && look.onDraft) look.onDraft(around);
+    else if (around) await this.onChange(look.query, around);
+    look.draft = null;
+    this.#draw(look);
+  }
+}
+
+function latLng([lon, lat]) {
+  return [lat, lon];
+}

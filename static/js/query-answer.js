@@ -1,0 +1,129 @@
+// What a query's card shows of its answer: figures with their course, where its focal object is, its nearest neighbours.
+
+import { h, setText } from "./dom.js";
+import { age, count, figureText, groupName, length, title } from "./format.js";
+import { KEPT_MS } from "./figures.js";
+import { createSparkline } from "./sparkline.js";
+
+const MOST_GROUPS = 12;
+const MOST_NEIGHBOURS = 50;
+
+/** The figures of an aggregate: a row a group, with what raised which threshold. */
+export function createFigures(store, number, onObject) {
+  const element = h("div", { class: "query-figures", hidden: true });
+  const rows = new Map();
+  const more = h("p", { class: "hint", hidden: true });
+  const list = h("ul", { class: "figures" });
+  element.append(list, more);
+  const update = (query, nowMs) => {
+    const answer = store.figures.get(number);
+    const { aggregate } = query.plan;
+    element.hidden = !answer || query.status !== "running";
+    if (element.hidden) return;
+    const shown = aggregate?.group_by ? answer.ranked() : [["", answer.groups.get("") ?? { value: null, points: [] }]];
+    const groups = new Map(shown.slice(0, MOST_GROUPS));
+    for (const [group, row] of rows) {
+      if (groups.has(group)) continue;
+      row.element.remove();
+      rows.delete(group);
+    }
+    for (const [group, figure] of groups) {
+      if (!rows.has(group)) rows.set(group, createFigure(group, onObject));
+      rows.get(group).update(query, figure, answer.raisedBy(group), nowMs, store);
+    }
+    const order = [...groups.keys()].map((group) => rows.get(group).element);
+    if (order.some((row, i) => list.children[i] !== row)) list.replaceChildren(...order);
+    more.hidden = shown.length <= MOST_GROUPS;
+    setText(more, `and ${count(shown.length - MOST_GROUPS)} more groups`);
+  };
+  return { element, update };
+}
+
+function createFigure(group, onObject) {
+  const spark = createSparkline();
+  const parts = {
+    name: h("span", { class: "figure-name" }),
+    value: h("span", { class: "figure-value" }),
+    object: h("button", { type: "button", class: "quiet small figure-object", hidden: true, onclick: () => onObject(parts.key, parts.place) }),
+    thresholds: h("ul", { class: "chips" }),
+  };
+  const element = h("li", { class: "figure", "data-group": group }, parts.name, spark.element, parts.value, parts.object, parts.thresholds);
+  const update = ({ plan }, figure, raised, nowMs, store) => {
+    const { aggregate } = plan;
+    const grouped = Boolean(aggregate.group_by);
+    parts.name.hidden = !grouped;
+    setText(parts.name, groupName(group, aggregate));
+    parts.value.hidden = !grouped; // the one figure stands large on the card
+    setText(parts.value, shortFigure(figure.value, aggregate));
+    parts.value.title = figureText(figure.value, aggregate);
+    spark.update(figure.points, nowMs, KEPT_MS);
+    parts.object.hidden = !figure.object;
+    if (figure.object) {
+      Object.assign(parts, { key: figure.object, place: [figure.lon, figure.lat] });
+      const slot = store.objects.slot(plan.stream, figure.object);
+      setText(parts.object, slot === undefined ? figure.object : title(figure.object, store.objects.properties(slot)));
+    }
+    element.classList.toggle("raised", raised.length > 0);
+    thresholds(parts.thresholds, aggregate.thresholds ?? [], raised, grouped);
+  };
+  return { element, update };
+}
+
+/** The text of a figure in one unit. */
+export function shortFigure(value, aggregate) {
+  return figureText(value, aggregate).replace(/ \(.*\)$/, "");
+}
+
+/** The thresholds, those that are crossed lit; of a group only these. */
+function thresholds(list, all, raised, grouped) {
+  const names = grouped ? raised : all.map(thresholdName);
+  const wanted = JSON.stringify([names, raised]);
+  if (list.dataset.shown === wanted) return;
+  list.dataset.shown = wanted;
+  list.replaceChildren(...names.map((name) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, name)));
+}
+
+/** What the engine calls a threshold. */
+export function thresholdName({ above, below, for_s: seconds }) {
+  const limit = above === undefined || above === null ? `below ${below}` : `above ${above}`;
+  return seconds ? `${limit} for ${seconds} s` : limit;
+}
+
+/** What is to be said of where a query is: that its focal object is silent, lost or not heard of yet; empty where all is well. */
+export function focusNote(store, query, nowMs) {
+  const { around } = query.plan ?? {};
+  if (!around?.key || query.status !== "running" || !store.answered(query.query)) return "";
+  const place = store.places.get(query.query);
+  if (!place || !(place.timeMs > 0)) return `Waiting to hear of ${around.key}.`;
+  const ago = age(store.focusAgeMs(query.query, nowMs));
+  if (place.lost) return `${place.name} is lost, last heard of ${ago} ago: the answer is empty until it is heard again.`;
+  return store.focusSilent(query.query, nowMs) ? `${place.name} was last heard of ${ago} ago, waiting.` : "";
+}
+
+/** The nearest neighbours in the order of their ranks. */
+export function createNeighbours(store, number, onPick) {
+  const list = h("ol", { class: "neighbours", "aria-label": "Nearest neighbours" });
+  const update = (query) => {
+    const neighbours = query.plan?.kind === "knn" ? (store.answers.get(number)?.neighbours() ?? []) : [];
+    const shown = neighbours.slice(0, MOST_NEIGHBOURS);
+    list.hidden = shown.length === 0;
+    while (list.children.length > shown.length) list.lastChild.remove();
+    shown.forEach(({ slot, rank, distance }, i) => {
+      if (!list.children[i]) list.append(createNeighbour(onPick));
+      const row = list.children[i];
+      row.dataset.slot = slot;
+      const [place, name, away] = row.firstChild.children;
+      setText(place, String(rank));
+      setText(name, title(store.objects.keys[slot], store.objects.properties(slot)));
+      setText(away, length(distance));
+    });
+  };
+  return { element: list, update };
+}
+
+function createNeighbour(onPick) {
+  const button = h("button", { type: "button", class: "quiet neighbour" }, h("span", { class: "neighbour-rank" }), h("span", { class: "neighbour-name" }), h("span", { class: "neighbour-away" }));
+  const row = h("li", {}, button);
+  button.addEventListener("click", () => onPick(Number(row.dataset.slot)));
+  return row;
+}

@@ -1,0 +1,72 @@
+// How a query is answered: its home, tracking and participating servers, and the assembler (PLACE*, 2007).
+
+import { h, setText } from "./dom.js";
+import { count, degrees } from "./format.js";
+
+const WORDS =
+  "A focal object's home server keeps its newest version; the tracking server is the region that it visits; participating servers are the " +
+  "regions that the range meets; the assembler, in this web process, makes one answer of the tuples that they send.";
+
+/** @param {function} onOpen of whether it is open: only then is it told by the server */
+export function createRoles(store, number, onOpen) {
+  const parts = {
+    home: h("dd"),
+    tracking: h("dd"),
+    assembler: h("dd"),
+    rows: h("tbody"),
+    none: h("p", { class: "hint" }, "No region: the range is nowhere now."),
+  };
+  const head = h("thead", {}, h("tr", {}, ...["Participating", "last second", "since opened"].map((text) => h("th", { scope: "col" }, text))));
+  const table = h("table", { class: "roles-table" }, head, parts.rows);
+  const entry = (name, dd) => h("div", {}, h("dt", {}, name), dd);
+  const element = h("details", { class: "roles" }, h("summary", {}, "How it is answered"),
+    h("dl", {}, entry("Home server", parts.home), entry("Tracking server", parts.tracking), entry("Assembler", parts.assembler)),
+    table, parts.none, h("p", { class: "hint" }, WORDS));
+  element.addEventListener("toggle", () => onOpen(element.open));
+  const update = (query) => {
+    if (!element.open) return;
+    const roles = store.roles.get(number);
+    setText(parts.home, homeText(roles, query));
+    setText(parts.tracking, trackingText(roles, query));
+    setText(parts.assembler, shortened(roles?.assembler ?? ""));
+    parts.assembler.title = roles?.assembler ?? "";
+    const regions = roles?.regions ?? [];
+    table.hidden = regions.length === 0;
+    parts.none.hidden = !roles || regions.some(({ participates }) => participates);
+    while (parts.rows.children.length > regions.length) parts.rows.lastChild.remove();
+    regions.forEach((region, i) => {
+      if (!parts.rows.children[i]) parts.rows.append(h("tr", {}, h("th", { scope: "row" }), h("td"), h("td")));
+      const [name, last, sent] = parts.rows.children[i].children;
+      parts.rows.children[i].dataset.region = region.region;
+      parts.rows.children[i].classList.toggle("gone", !region.participates);
+      setText(name, `Region ${region.region}${region.participates ? "" : ", before"}`);
+      name.title = extentText(region);
+      setText(last, count(region.last_s));
+      setText(sent, count(region.sent));
+    });
+  };
+  return { element, update };
+}
+
+/** The name of a hub, as far as it takes to tell it from others. */
+function shortened(name) {
+  const [space, id = ""] = name.split(":");
+  return `${space}:${id.slice(0, 8)}\u2026`;
+}
+
+function homeText(roles, { plan }) {
+  if (!roles) return "\u2026";
+  return plan?.around?.key ? `partition ${roles.home} of ${roles.homes}` : "none: it has no focal object";
+}
+
+function trackingText(roles, { plan }) {
+  if (!roles) return "\u2026";
+  if (!plan?.around?.key) return "none: it does not move";
+  if (roles.tracking === null) return "not known: the focal object is not heard";
+  const region = roles.regions.find(({ region }) => region === roles.tracking);
+  return region ? `region ${roles.tracking}, ${extentText(region)}` : `region ${roles.tracking}`;
+}
+
+function extentText({ lo, hi }) {
+  return [0, 1].filter((axis) => axis in lo).map((axis) => `${degrees(lo[axis], axis)} to ${degrees(hi[axis], axis)}`).join(", ");
+}

@@ -1,0 +1,57 @@
+// A small line of how a number ran lately. The path is pure; `createSparkline` alone touches the page.
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 120;
+const HEIGHT = 28;
+const MARGIN = 2;
+
+/**
+ * The path of steps through points `[ms, value]`, each of which holds until the next, over the time from `fromMs` to `toMs`.
+ * A value that is missing breaks the line. Lower values lie lower; a line that does not rise or fall lies in the middle.
+ */
+export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
+  const values = points.map(([, value]) => value).filter(Number.isFinite);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const x = (ms) => round(((Math.max(ms, fromMs) - fromMs) / (toMs - fromMs)) * width);
+  const y = (value) => round(high === low ? height / 2 : MARGIN + ((high - value) / (high - low)) * (height - 2 * MARGIN));
+  let path = "";
+  points.forEach(([ms, value], i) => {
+    if (!Number.isFinite(value)) return;
+    const begins = i === 0 || !Number.isFinite(points[i - 1][1]);
+    path += `${begins ? "M" : "L"}${x(ms)} ${y(value)}H${x(points[i + 1]?.[0] ?? toMs)}`;
+  });
+  return path;
+}
+
+/** An element with `update(points, nowMs, windowMs)`, drawn in the colour of the text around it. */
+export function createSparkline() {
+  const svg = document.createElementNS(SVG, "svg");
+  const attributes = { class: "sparkline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" };
+  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+  const [area, line] = ["sparkline-area", "sparkline-line"].map((name) => {
+    const path = document.createElementNS(SVG, "path");
+    path.setAttribute("class", name);
+    svg.append(path);
+    return path;
+  });
+  const update = (points, nowMs, windowMs) => {
+    const first = Math.max(nowMs - windowMs, points[0]?.[0] ?? nowMs - windowMs);
+    const from = Math.min(first, nowMs - 10_000);
+    const path = steps(points, from, nowMs);
+    line.setAttribute("d", path);
+    area.setAttribute("d", path && !path.slice(1).includes("M") ? `${path}V${HEIGHT}H${path.slice(1).split(" ")[0]}Z` : "");
+    svg.setAttribute("aria-label", words(points, nowMs - from));
+  };
+  return { element: svg, update };
+}
+
+function words(points, ms) {
+  const values = points.map(([, value]) => value).filter(Number.isFinite);
+  if (values.length === 0) return "No value lately";
+  const number = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
+  return `From ${number(Math.min(...values))} to ${number(Math.max(...values))} in the last ${Math.max(1, Math.round(ms / 60_000))} min`;
+}
+
+function round(value) {
+  return Math.round(value * 10) / 10;
+}

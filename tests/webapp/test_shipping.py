@@ -1,0 +1,240 @@
+"""Assembler shipping: clients that come back, to the same hub or to another, miss nothing and get nothing twice."""
+
+import asyncio
+import json
+import random
+
+import pytest
+
+from streaming import logs
+from streaming.results import ENTERED, LEFT, MOVED, STAYED
+from streaming.spaces import EARTH
+from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
+from tests.webapp.test_answers import registered
+from tests.webapp.test_hub import fragment
+from webapp.hub import Held, Hub
+
+QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
+
+
+class Client:
+    """Follows answers as frames make them, and remembers how far it holds each."""
+
+    def __init__(self):
+        self.told = {query: [] for query in QUERIES}
+        self.held, self.kinds, self.heard = {}, [], asyncio.Event()
+
+    def deliver(self, subscription, text):
+        message = json.loads(text)
+        query, held = message["query"], Held(message["epoch"], message["batch"])
+        self.kinds.append(message["type"])
+        if message["type"] != "answer.resumed":
+            assert query not in self.held or held.batch > self.held[query].batch
+            self.told[query] += [(held.batch, *sorted((row["sign"], row["key"]) for row in message["rows"]))]
+        self.held[query] = max(held, self.held.get(query, held), key=lambda held: held.batch)
+        self.heard.set()
+
+    def mark(self, space, text):
+        message = json.loads(text)
+        for query in set(self.held) - set(message["without"]):
+            told = Held(message["epoch"], message["batch"])
+            self.held[query] = max(told, self.held[query], key=lambda held: held.batch)
+        self.heard.set()
+
+    def broadcast(self, slot, text):
+        pass
+
+    async def until(self, reached):
+        """Wait until something holds."""
+        async with asyncio.timeout(30):
+            while not reached():
+                await self.heard.wait()
+                self.heard.clear()
+
+    def reaches(self, batch):
+        """Wait until all answers are held up to a batch."""
+        return self.until(lambda: len(self.held) == len(QUERIES) and all(h.batch >= batch for h in self.held.values()))
+
+
+async def visit(client, hub):
+    """Subscribe a client to a hub, with what it holds; queries of which it holds the same in one message."""
+    await hub.attach(client)
+    for held in {client.held.get(query) for query in QUERIES}:
+        await hub.subscribe(client, [q for q in QUERIES if client.held.get(q) == held], "json", held)
+
+
+@pytest.fixture
+async def hubs(project):
+    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
+    made = [Hub(EARTH), Hub(EARTH)]
+    yield made
+    for hub in made:
+        for subscriber in list(hub.subscribers):
+            await hub.detach(subscriber)
+
+
+@pytest.fixture
+def asked(engine):
+    """Run the queries in the engine."""
+    for query, plan in QUERIES.items():
+        engine.log.send("register", query=query, revision=1, plan=plan)
+    return engine
+
+
+def wander(engine, chance):
+    """Move some ships in or out."""
+    places = (INSIDE, OUTSIDE, (100.0, 0.0), (12.0, 55.0))
+    engine.move({f"ship {chance.randrange(20)}": chance.choice(places) for _ in range(5)})
+
+
+async def batches(engine, count):
+    """Wait until the engine has run some more batches."""
+    async with asyncio.timeout(30):
+        end = engine.batches + count
+        while engine.batches < end:
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_client_that_roams_between_hubs_is_told_what_one_that_stays_is_told(asked, hubs, seed, monkeypatch):
+    monkeypatch.setattr(logs, "RESULTS_KEPT_MS", 600_000)  # however slow the machine
+    chance, steady, roaming = random.Random(seed), Client(), Client()
+    await visit(steady, hubs[0])
+    await visit(roaming, hubs[chance.randrange(2)])
+    for client in (steady, roaming):
+        await client.until(lambda client=client: len(client.held) == len(QUERIES))
+    for _ in range(12):
+        wander(asked, chance)
+        if chance.random() < 0.5:
+            await roaming.until(lambda: len(roaming.held) == len(QUERIES))
+            (home,) = [hub for hub in hubs if roaming in hub.subscribers]
+            await home.detach(roaming)
+            for _ in range(chance.randrange(4)):
+                wander(asked, chance)
+                await batches(asked, 1)
+            await visit(roaming, chance.choice(hubs))
+        elif chance.random() < 0.7:
+            await batches(asked, 1)
+    wander(asked, chance)
+    await batches(asked, 1)
+    last = asked.engine.batch - 1
+    await steady.reaches(last)
+    await roaming.reaches(last)
+    begun = {query: told[0][0] for query, told in roaming.told.items()}
+    for query in QUERIES:
+        since = max(begun[query], steady.told[query][0][0])
+        assert [told for told in roaming.told[query] if told[0] > since] == [
+            told for told in steady.told[query] if told[0] > since
+        ]
+    assert roaming.kinds.count("answer.snapshot") == len(QUERIES)
+    assert "answer.resumed" in roaming.kinds
+
+
+async def gone_on(hub, held, query=1):
+    """Return the kinds of messages that a client gets who comes with what it holds, until its answer goes on."""
+    client = Client()
+    await hub.attach(client)
+    await hub.subscribe(client, [query], "json", held)
+    return client
+
+
+def published(log, *numbers, epoch="e", key="a", sign=STAYED):
+    """Publish whole batches in which one object stays in an answer."""
+    for number in numbers:
+        rows = [(1, key, sign, MOVED)]
+        log.publish([fragment(number, 0, rows, epoch=epoch), fragment(number, 1, epoch=epoch)])
+
+
+@pytest.fixture
+def log(redis_client, engine):
+    """Return the logs of a space whose engine is played by the test."""
+    engine.__exit__()
+    return engine.log
+
+
+@pytest.mark.parametrize(
+    ("held", "goes_on"),
+    [
+        (Held("e", 4), [5, 6, 7]),
+        (Held("e", 6), [7]),
+        (Held("e", 7), []),
+        (Held("e", 2), None),  # batch 3 is gone
+        (Held("e", 9), None),  # nobody said so
+        (Held("d", 5), None),
+    ],
+)
+async def test_an_answer_goes_on_where_the_log_reaches_back_to_and_begins_anew_elsewhere(log, hubs, held, goes_on):
+    published(log, *range(4, 8))
+    client = await gone_on(hubs[0], held)
+    assert [batch for batch, *_ in client.told[1]] == (goes_on or [])
+    assert client.kinds[:1] == ([] if goes_on is None else ["answer.resumed"])
+    (subscription,) = hubs[0].subscriptions[1]
+    assert (subscription.live, subscription.waiting) == (goes_on is not None, goes_on is None)
+    published(log, 8)
+    if goes_on is not None:
+        await client.until(lambda: client.told[1] and client.told[1][-1][0] == 8)
+        assert [batch for batch, *_ in client.told[1]] == [*goes_on, 8]
+
+
+async def test_a_hub_that_starts_in_the_midst_of_a_batch_goes_on_with_it(log, hubs):
+    published(log, 4, 5)
+    log.publish([fragment(6, 1, [(1, "b", ENTERED, MOVED)])])
+    client = await gone_on(hubs[0], Held("e", 5))
+    log.publish([fragment(6, 0, [(1, "a", LEFT, MOVED)])])
+    published(log, 7)
+    await client.until(lambda: len(client.told[1]) == 2)
+    assert client.told[1] == [(6, ("+", "b"), ("-", "a")), (7, ("~", "a"))]
+    assert client.kinds == ["answer.resumed", "answer.change", "answer.change"]
+
+
+async def test_a_client_ahead_of_the_hub_is_not_told_twice(log, hubs, monkeypatch):
+    """It comes from a hub that had read on."""
+    published(log, 4, 5)
+    await gone_on(hubs[0], None)
+    async with hubs[0]._turn:
+        published(log, 6, 7)
+        client = Client()
+        coming = asyncio.create_task(hubs[0].subscribe(client, [1], "json", Held("e", 6)))
+    await coming
+    await client.until(lambda: client.told[1])
+    assert [batch for batch, *_ in client.told[1]] == [7]
+
+
+async def test_batches_that_were_repeated_are_told_once(log, hubs):
+    published(log, 4, 5, 5, 6, 6)
+    client = await gone_on(hubs[0], Held("e", 4))
+    assert [batch for batch, *_ in client.told[1]] == [5, 6]
+
+
+async def test_what_a_client_holds_is_told_without_the_answers_that_are_behind(log, hubs):
+    published(log, 4, 5)
+    client = await gone_on(hubs[0], Held("e", 5))
+    await hubs[0].subscribe(client, [2], "json")
+    published(log, 6)
+    published(log, 7, key="b", sign=ENTERED)
+    await client.until(lambda: client.held.get(1) == Held("e", 7))
+    hubs[0]._marked = None
+    await hubs[0].mark()
+    assert client.held == {1: Held("e", 7)}
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_connection_that_comes_back_says_what_it_holds(engine, streams, user, connect):
+    engine.move({"near": INSIDE})
+    async with connect(user) as socket:
+        number = await registered(socket)
+        await socket.tell("query.subscribe", query=number)
+        snapshot = await socket.hear("answer.snapshot", query=number)
+        mark = await socket.hear("answer.held", space="earth")
+        assert mark["epoch"] == snapshot["epoch"] and mark["batch"] >= snapshot["batch"] and mark["without"] == []
+    engine.move({"near": OUTSIDE})
+    await batches(engine, 1)
+    engine.move({"far": INSIDE})
+    await batches(engine, 1)
+    async with connect(user) as socket:
+        held = {"epoch": mark["epoch"], "batch": mark["batch"]}
+        await socket.tell("query.subscribe", queries=[number], held=held)
+        assert (await socket.hear("answer.resumed", query=number))["batch"] == mark["batch"]
+        changes = [(await socket.hear("answer.change", query=number))["rows"] for _ in range(2)]
+        assert [[(row["sign"], row["key"]) for row in rows] for rows in changes] == [[("-", "near")], [("+", "far")]]
+        await socket.silence("answer.snapshot")

@@ -1,0 +1,128 @@
+"""How queries are answered: which servers play which part, and how many tuples each of them sent.
+
+References
+----------
+PLACE* (2007), section 3.3: the Query-Track-Participate model.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import pyarrow.compute as pc
+from django.conf import settings
+
+from streaming.logs import control_entry
+from streaming.plans import Plan, parse_plan
+from webapp.hub.assembly import Batch
+from webapp.hub.servers import Place, Servers, places_in
+
+if TYPE_CHECKING:
+    from webapp.hub.hub import Hub
+    from webapp.hub.subscriptions import Subscriber
+
+ROLES = "query.roles"
+
+
+class Roles:
+    """Counts what regions send for the queries that are subscribed at a hub, and tells it to whoever asks.
+
+    Parameters
+    ----------
+    hub : Hub
+    """
+
+    def __init__(self, hub: "Hub") -> None:
+        self.hub = hub
+        self.servers = Servers(hub.space, settings.PARTITIONS, settings.REGIONS)
+        self._totals: dict[int, np.ndarray] = {}
+        self._before: dict[int, np.ndarray] = {}  # the totals a second ago
+        self._places: dict[int, Place | None] = {}
+        self._plans: dict[int, Plan] = {}
+        self._told: dict[tuple[Subscriber, int], str] = {}
+        self._batch: int | None = None
+
+    def count_from(self, query: int) -> np.ndarray:
+        """Return how many tuples each region has sent for a query so far; from now on it is counted."""
+        return self._totals.setdefault(query, self._none()).copy()
+
+    def observe(self, batch: Batch) -> None:
+        """Take note of a batch."""
+        self._batch = batch.number
+        for fragment in batch.fragments:
+            if fragment.region < self.servers.regions:
+                self._count(fragment)
+            else:
+                for query, tuples in fragment.sent.items():
+                    if query in self._totals:
+                        self._totals[query] += np.array(tuples)
+            for rows in (fragment.changes, fragment.snapshots):
+                self._places |= {query: place for query, place in places_in(rows).items() if query in self._totals}
+
+    def _count(self, fragment):
+        counted = pc.value_counts(fragment.changes["query"]).to_pylist()
+        for number, count in ((entry["values"], entry["counts"]) for entry in counted):
+            for query in fragment.shared.get(number, (number,)):
+                if query in self._totals:
+                    self._totals[query][fragment.region] += count
+
+    async def follow(self, subscriber: "Subscriber", query: int, plan: Plan) -> None:
+        """Tell a subscriber how a query is answered, now and whenever that changes, at most once a second."""
+        self._plans[query] = plan
+        if self.servers.home_of(plan) is not None and query not in self._places:
+            await self.hub.send([control_entry("snapshot", query=query)])
+        self._told[subscriber, query] = ""
+        self._tell(subscriber, query)
+
+    def leave(self, subscriber: "Subscriber", query: int) -> None:
+        """Tell a subscriber no more."""
+        self._told.pop((subscriber, query), None)
+
+    def edited(self, query: int, document: dict) -> None:
+        """Take over the new plan of a query that is followed."""
+        if query in self._plans:
+            self._plans[query] = parse_plan(document, self.hub.space)
+
+    async def publish(self) -> None:
+        """Tell everybody who follows a query what has changed since the last time; to be called every second."""
+        for query in self._totals.keys() - self.hub.subscriptions.keys():
+            for kept in (self._totals, self._before, self._places, self._plans):
+                kept.pop(query, None)
+        for subscriber, query in list(self._told):
+            if query in self._totals:
+                self._tell(subscriber, query)
+            else:
+                self.leave(subscriber, query)
+        self._before = {query: totals.copy() for query, totals in self._totals.items()}
+
+    def _tell(self, subscriber, query):
+        said = self.roles(subscriber, query)
+        text = orjson.dumps(said).decode()
+        if text != self._told[subscriber, query]:
+            self._told[subscriber, query] = text
+            subscriber.broadcast(f"{ROLES} {query}", orjson.dumps({**said, "batch": self._batch}).decode())
+
+    def roles(self, subscriber: "Subscriber", query: int) -> dict[str, Any]:
+        """Return how a query is answered, as a subscriber is told."""
+        plan, place, totals = self._plans[query], self._places.get(query), self._totals[query]
+        (mine,) = [s for s in self.hub.subscriptions[query] if s.subscriber is subscriber]
+        last = totals - self._before.get(query, totals)
+        participating = self.servers.participating(plan, place)
+        since = totals - mine.sent_before
+        return {
+            "type": ROLES,
+            "query": query,
+            "home": self.servers.home_of(plan),
+            "homes": self.servers.partitions,
+            "tracking": self.servers.tracking(plan, place),
+            "assembler": self.hub.id,
+            "regions": [
+                self.servers.describe(region)
+                | {"participates": bool(participating[region]), "last_s": int(last[region]), "sent": int(since[region])}
+                for region in np.flatnonzero(participating | (since > 0)).tolist()
+            ],
+            "region_count": self.servers.regions,
+        }
+
+    def _none(self):
+        return np.zeros(self.servers.regions, dtype=np.int64)

@@ -1,0 +1,106 @@
+"""Which servers answer a query: where its focal object is at home and tracked, and who participates.
+
+References
+----------
+PLACE* (2007), sections 3.1 and 3.3: home server, and the Query-Track-Participate model.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.elements import bounds_of, key_hashes, partition_of
+from streaming.operators.focal_ranges import FocalRanges
+from streaming.operators.partitioners import GridPartitioner
+from streaming.plans import AggregatePlan, JoinPlan, Plan, RangePlan
+from streaming.results import DROPPED, EXPIRED, PLACED
+from streaming.spaces import Space
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the focus of a query is.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (2n,)
+        The box of the focal object, or the fixed place.
+    reach : float
+        The radius of the circle, or of the region in which neighbours are watched; NaN where there is none.
+    """
+
+    bounds: np.ndarray
+    reach: float
+
+
+def places_in(rows: pa.Table) -> dict[int, Place | None]:
+    """Return where result tuples say that queries are, by query; None of those whose focal object is lost."""
+    placed = rows.filter(pc.equal(rows["sign"], PLACED))
+    bounds, reach = bounds_of(placed["bounds"]), placed["distance"].to_numpy()
+    lost = np.isin(placed["reason"].to_numpy(), (EXPIRED, DROPPED))
+    queries = placed["query"].to_pylist()
+    return {query: None if lost[row] else Place(bounds[row], reach[row]) for row, query in enumerate(queries)}
+
+
+class Servers:
+    """The servers of a space.
+
+    Parameters
+    ----------
+    space : Space
+    partitions, regions : int
+        How many home servers and how many regional servers there are.
+    """
+
+    def __init__(self, space: Space, partitions: int, regions: int) -> None:
+        self.space, self.partitions, self.regions = space, partitions, regions
+        self._grid = GridPartitioner(space, regions)
+
+    def home_of(self, plan: Plan) -> int | None:
+        """Return the ingest partition of a query's focal object, None where it has none."""
+        focus = getattr(_ranged(plan), "focus", None)
+        if focus is None or not focus.key:
+            return None
+        return int(partition_of(key_hashes(focus.stream, [focus.key]), self.partitions)[0])
+
+    def tracking(self, plan: Plan, place: Place | None) -> int | None:
+        """Return the region in which a query's focal object lies, None where it has none, or is not known."""
+        if place is None or self.home_of(plan) is None:
+            return None
+        return int(self._grid.region_of(place.bounds[None])[0])
+
+    def participating(self, plan: Plan, place: Place | None) -> np.ndarray:
+        """Tell which regions the range of a query meets now, bool of shape (regions,).
+
+        A range query's transformations, which enlarge elements, are left out.
+        """
+        plan = _ranged(plan)
+        met = self._met(plan.area)
+        if isinstance(plan, JoinPlan):
+            return met
+        if isinstance(plan, RangePlan):
+            return met & self._met(plan.compare) if plan.report == "inside" else met
+        if place is None and not plan.focus.at:
+            return np.zeros(self.regions, dtype=bool)
+        ranges = FocalRanges([replace(plan, where="", filters=())], self.space)
+        keys, bounds = ranges.focal, place.bounds[None] if place else self.space.whole()[None]
+        known = int(bool(plan.focus.key))
+        reach = np.array([place.reach if place else np.nan])
+        box = ranges.placed(keys[:known], bounds[:known], reach).boxes[0]
+        return np.zeros(self.regions, dtype=bool) if np.isnan(box[0]) else met & self._met(box)
+
+    def describe(self, region: int) -> dict[str, Any]:
+        """Return the number of a region, and its corners in the dimensions that are cut."""
+        lo, hi = self._grid.cell(region)
+        return {"region": region, "lo": lo, "hi": hi}
+
+    def _met(self, box):
+        return self._grid.regions_of(np.asarray(box, dtype=np.float64)[None])[0]
+
+
+def _ranged(plan):
+    """Return the range of an aggregate; any other plan as it is."""
+    return plan.range if isinstance(plan, AggregatePlan) else plan

@@ -39,9 +39,9 @@ rows = st.tuples(st.sampled_from([1, 2, VIEW_NUMBERS, VIEW_NUMBERS + 1]), st.sam
 regions = st.lists(st.lists(rows, max_size=6), min_size=REGIONS, max_size=REGIONS)
 
 
-def made(user, revision=1, **plan):
+def made(user, plan=PLAN, **fields):
     """Return a query of the database alone."""
-    return Query.objects.create(owner=user, name="q", plan=PLAN | plan, stream="ships", revision=revision)
+    return Query.objects.create(owner=user, name="q", plan=plan, stream="ships", **fields)
 
 
 def publish(log, batch, first=(), second=(), epoch="e"):
@@ -274,7 +274,7 @@ def of_aggregate(batch, query, *rows):
 
 
 def test_of_an_aggregate_thresholds_are_events_and_its_figures_are_not(log, redis_client, user):
-    query = made(user, aggregate={"function": "count"})
+    query = made(user, PLAN | {"aggregate": {"function": "count"}})
     figures = [("", ENTERED, None, 23), ("cargo", ENTERED, None, 3), ("tanker", LEFT, None, "null")]
     crossings = [("", ENTERED, "above 20", 23), ("tanker", LEFT, "below 1 for 300 s", "null")]
     log.publish(of_aggregate(0, query.pk, *figures, *crossings))

@@ -5,8 +5,8 @@ Start ``make live`` in an empty state folder, wait until everything moves, and g
     .venv/bin/python -m docs.images.take http://127.0.0.1:8000/login/once/...
 
 It draws queries over the Gulf of Finland, waits until ships have entered and left them, imports a layer of sea areas,
-joins the ships with it, asks where buses were, and writes the pictures beside itself. It takes three minutes and leaves
-queries and layer there.
+joins the ships with it, asks where buses were and what is around a ship, and writes the pictures beside itself. It
+takes three minutes and leaves queries and layer there.
 """
 
 import json
@@ -104,6 +104,26 @@ def take(browser: Browser, link: str) -> None:
     page.locator("tr[data-row='40'] button").click()
     settle(page)
     shoot(page, "history")
+    look(page, base + GULF)
+    follow(page)
+    shoot(page, "around")
+
+
+def follow(page: Page) -> None:
+    """Ask what is around the ship of the newest event, and look at it."""
+    page.get_by_role("tab", name="Events").click()
+    page.locator("#event-list button").first.click()
+    for what in ("Watch 5 nm", "10 nearest", "Count"):
+        page.locator("#object-around").click()
+        page.get_by_role("menuitem", name=what).click()
+        expect(page.locator("#around-menu")).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.get_by_role("tab", name="Queries").click()
+    nearest = page.locator(".query", has_text="10 nearest")
+    expect(nearest.locator(".pill")).to_have_text("running", timeout=30_000)
+    nearest.locator(".query-main").click()
+    nearest.get_by_role("button", name="Zoom to").click()
+    settle(page)
 
 
 def look(page: Page, address: str) -> None:

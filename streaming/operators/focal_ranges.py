@@ -188,7 +188,7 @@ class PlacedRanges:
         space = self.ranges.space
         numbers, plane = with_turns(queries, in_plane(self.boxes[queries], space), space)
         n, y = space.n, min(1, space.n - 1)
-        if all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y)):
+        if len(numbers) >= MANY and all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y)):
             low, high = in_plane(bounds, space)[:, :2].min(axis=0), in_plane(bounds, space)[:, 2:].max(axis=0)
             near = (plane[:, :2] <= high).all(1) & (plane[:, 2:] >= low).all(1)
             numbers, plane = (numbers[near], plane[near]) if not self._crosses(bounds) else (numbers, plane)

@@ -32,7 +32,7 @@ export class MovingLayer {
     this.looks = new Map();
     this.dragging = false;
     map.on("moveend zoomend", () => this.refresh());
-    this.store.on("places objects selection", () => this.#later());
+    this.store.on("places objects", () => this.#later());
   }
 
   /** Show the ranges of the listed queries, but that of the edited one. */
@@ -69,7 +69,8 @@ export class MovingLayer {
   }
 
   #look(number) {
-    if (!this.looks.has(number)) this.looks.set(number, { number, at: null, draft: null, ends: [], parts: {}, handles: new Map(), labels: [] });
+    const fresh = { number, at: null, drawn: null, draft: null, ends: [], parts: {}, handles: new Map(), labels: [] };
+    if (!this.looks.has(number)) this.looks.set(number, fresh);
     return this.looks.get(number);
   }
 
@@ -84,7 +85,7 @@ export class MovingLayer {
     const markers = [...look.handles.values()].map(({ marker }) => marker);
     for (const layer of [...Object.values(look.parts), ...look.labels, ...markers]) layer.remove();
     look.abort?.abort();
-    Object.assign(look, { at: null, ends: [], parts: {}, handles: new Map(), labels: [] });
+    Object.assign(look, { at: null, drawn: null, ends: [], parts: {}, handles: new Map(), labels: [] });
   }
 
   #draw(look) {
@@ -93,16 +94,19 @@ export class MovingLayer {
     const target = around.at ?? this.#placeOf(look.query);
     if (!target) return this.#clear(look);
     look.at = this.#glided(look, this.#near(target));
-    const shape = shapeOf(around, look.at);
-    look.ring = shape?.ring;
     look.ends = this.#neighbours(look);
     const style = this.#style(look);
-    const rings = [shape, this.#searched(look)];
-    this.#path(look, "range", rings[0]?.ring, { ...style, fill: shape?.filled ?? false });
-    this.#path(look, "searched", rings[1]?.ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
+    const searched = this.#searched(look);
     this.#lines(look, style);
-    this.#focus(look, around, style);
     this.#label(look);
+    const wanted = JSON.stringify([look.at, around, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft)]);
+    if (look.drawn === wanted) return; // most queries rest while objects move
+    look.drawn = wanted;
+    const shape = shapeOf(around, look.at);
+    look.ring = shape?.ring;
+    this.#path(look, "range", look.ring, { ...style, fill: shape?.filled ?? false });
+    this.#path(look, "searched", searched && shapeOf({ radius: searched }, look.at).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
+    this.#focus(look, around, style);
     this.#handle(look, around);
   }
 
@@ -141,10 +145,10 @@ export class MovingLayer {
       .map((neighbour) => ({ ...neighbour, at: place(neighbour.slot) }));
   }
 
-  /** The region that is watched for neighbours, as soon as it is told. */
-  #searched({ query, at }) {
+  /** The radius of the region that is watched for neighbours; null before it is told. */
+  #searched({ query }) {
     const { reach, lost } = this.store.places.get(query.query) ?? {};
-    return query.plan.kind === "knn" && reach > 0 && !lost ? shapeOf({ radius: reach }, at) : null;
+    return query.plan.kind === "knn" && reach > 0 && !lost ? reach : null;
   }
 
   #style({ query, number }) {
@@ -195,9 +199,13 @@ export class MovingLayer {
     });
   }
 
+  /** Whether the query may be changed by handles. */
+  #mine({ number, query }) {
+    return number === PREVIEW || (query.mine !== false && ["running", "pending"].includes(query.status));
+  }
+
   #handle(look, around) {
-    const mine = look.number === PREVIEW || (look.query.mine !== false && ["running", "pending"].includes(look.query.status));
-    const places = mine ? handlesOf(around, look.at) : {};
+    const places = this.#mine(look) ? handlesOf(around, look.at) : {};
     for (const [name, { marker }] of look.handles) {
       if (name in places) continue;
       marker.remove();

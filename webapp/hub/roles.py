@@ -49,6 +49,8 @@ class Roles:
     def observe(self, batch: Batch) -> None:
         """Take note of a batch."""
         self._batch = batch.number
+        if not self._totals:
+            return
         for fragment in batch.fragments:
             if fragment.region < self.servers.regions:
                 self._count(fragment)

@@ -121,7 +121,6 @@ def follow(page: Page) -> None:
     page.get_by_role("tab", name="Queries").click()
     nearest = page.locator(".query", has_text="10 nearest")
     expect(nearest.locator(".pill")).to_have_text("running", timeout=30_000)
-    nearest.locator(".query-main").click()
     nearest.get_by_role("button", name="Zoom to").click()
     settle(page)
 

@@ -140,9 +140,12 @@ class _Scene:
         chosen = self.queries.nearest
         places = self.are.places
         plans = [self.queries.plans[query] for query in chosen.tolist()]
-        k = np.array([plan.k for plan in plans], dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            guess = np.sqrt(k / (np.pi * np.float64(self.book.density))) if len(chosen) else k
+
+        def guess():
+            k = np.array([plan.k for plan in plans], dtype=np.float64)
+            with np.errstate(divide="ignore"):
+                return np.sqrt(k / (np.pi * np.float64(self.book.density)))
+
         searches = Searches(
             self.ids[chosen],
             plans,

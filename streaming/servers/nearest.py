@@ -84,8 +84,8 @@ class Searches:
         Whether each is anywhere, and whether it is elsewhere than before, or new.
     reach : ndarray of float64
         The radius of each one's search region in this batch; NaN where it has none yet.
-    guess : ndarray of float64
-        A radius to begin with.
+    guess : callable
+        Returns radii to begin with, float64 of shape (Q,).
     farthest : ndarray of float64
         How far each may look.
     objects : int
@@ -99,7 +99,7 @@ class Searches:
     placed: np.ndarray
     shifted: np.ndarray
     reach: np.ndarray
-    guess: np.ndarray
+    guess: Callable[[], np.ndarray]
     farthest: np.ndarray
     objects: int
     search: Callable[[np.ndarray, np.ndarray], Candidates]
@@ -225,7 +225,8 @@ def _widening(searches, left) -> Iterable[Ranked]:
     """Yield the answers of queries, by positions, as soon as their circles are wide enough."""
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
-    reach[unknown] = searches.guess[unknown]
+    if unknown[left].any():
+        reach[unknown] = searches.guess()[unknown]
     for growths in itertools.count():
         if not len(left):
             return

@@ -112,8 +112,12 @@ def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
 
 
+# Histories that between them make every kind of tuple.
+TELLING = 0, 1, 13
+
+
 def test_the_histories_make_every_kind_of_tuple():
-    told = {(row["sign"], row["reason"]) for seed in range(25) for row in play_seed(seed).told}
+    told = {(row["sign"], row["reason"]) for seed in TELLING for row in play_seed(seed).told}
     reasons = {ENTERED: {MOVED, REGISTERED, EDITED}, STAYED: {MOVED}, LEFT: {MOVED, EDITED, EXPIRED, CANCELLED}}
     assert {(sign, reason) for sign, found in reasons.items() for reason in found} <= told
 

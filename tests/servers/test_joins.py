@@ -233,8 +233,12 @@ def test_answers_equal_the_oracle_when_every_batch_edits_a_layer(seed):
     play_seed(seed, edited=True)
 
 
+# Histories that between them make every kind of tuple.
+TELLING = 0, 1, 24
+
+
 def test_the_histories_tell_of_pairs_that_come_and_go_by_motion_and_by_edits():
-    told = [row for seed in range(50) for row in play_seed(seed)]
+    told = [row for seed in TELLING for row in play_seed(seed)]
     assert {(LEFT, MOVED), (LEFT, EDITED)} <= {(row["sign"], row["reason"]) for row in told}
     assert all(row["partner"] is not None and row["partner_properties"] for row in told)
     assert any(row["distance"] for row in told) and any(row["distance"] is None for row in told)

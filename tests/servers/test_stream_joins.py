@@ -217,14 +217,18 @@ def play_seed(seed, batches=8):
     return world.client.told
 
 
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
 
 
+# Histories that between them make every kind of tuple.
+TELLING = 13, 16, 29
+
+
 def test_the_histories_make_every_kind_of_tuple():
-    told = {(row["sign"], row["reason"]) for seed in range(40) for row in play_seed(seed)}
+    told = {(row["sign"], row["reason"]) for seed in TELLING for row in play_seed(seed)}
     reasons = {
         ENTERED: {MOVED, REGISTERED, EDITED},
         STAYED: {MOVED},

@@ -144,7 +144,8 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         results = results.plus(_stream_joins(layout, number, batch, tables, orders))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
-        results = results.plus(_participate(layout, number, batch, turnover, orders, tables["focals"]))
+        tracks = _tracks(layout, batch, orders, tables["focals"])
+        results = results.plus(_participate(layout, number, batch, turnover, orders, tracks))
     # The others take this for the end of the region's work.
     store.save_region(number, batch, state)
     if number == 0 and after is not before:
@@ -167,7 +168,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         results.shared,
     )
     if distributed and store.ended(batch, layout.regions):
-        return [fragment, _assemble(layout, batch, orders, tables["focals"])]
+        return [fragment, _assemble(layout, batch, orders, tracks)]
     return [fragment]
 
 
@@ -190,19 +191,17 @@ def _stream_joins(layout, number, batch, tables, orders):
     return results
 
 
-def _participate(layout, number, batch, turnover, orders, heard):
+def _participate(layout, number, batch, turnover, orders, tracks):
     """Run a region's part of distributed queries; return what it says by itself."""
     store = layout.store
-    tracks = _tracks(layout, batch, orders, heard)
     members, results, partial = participant.step(turnover, orders, tracks, store.members(number, batch))
     store.save_partial(number, batch, members, partial)
     return results
 
 
-def _assemble(layout, batch, orders, heard):
+def _assemble(layout, batch, orders, tracks):
     """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch."""
     store, regions = layout.store, layout.regions
-    tracks = _tracks(layout, batch, orders, heard)
     partials = [store.partial(number, batch) for number in range(regions)]
     book = Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
     state, results, sent = assembly.step(store.assembly(batch), partials, orders, tracks, book)

@@ -52,7 +52,7 @@ class Assembly:
     ----------
     focals : Focals
         As the regions saw them in the newest batch.
-    reach : Focals
+    following : Focals
         The same, with the search regions that hold from the next batch on.
     neighbourhoods : Neighbourhoods
     aggregation : Aggregation

@@ -10,6 +10,8 @@ WGS84_AXIS_M = 6_378_137.0
 WGS84_FLATTENING = 1 / 298.257223563
 # A tenth of a millimetre: more than the rounding of degrees.
 ROUNDING_DEG = 1e-9
+# A micrometre: more than the rounding of metres, which is that of a number as large as half the equator.
+ROUNDING_M = 1e-6
 # A latitude beyond this one has no local plane.
 POLE_DEG = 89.999
 # Of lines of so many vertices the distance is computed from all of them at once.
@@ -63,8 +65,8 @@ def distance_m(shapes, geometries) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (P,)
-        Metres; 0 where the two meet, as a point within a polygon; NaN where one is missing or empty. Of points 10 km
-        apart, within 0.1 % of the geodesic up to 70 degrees of latitude, within 0.2 % up to 80; less far, the error
+        Metres; 0 where the two meet, as a point within a polygon, or are less than a micrometre apart, which is less
+        than the plane's coordinates can tell; NaN where one is missing or empty. Of points 10 km apart, within 0.1 % of the geodesic up to 70 degrees of latitude, within 0.2 % up to 80; less far, the error
         shrinks with the distance.
 
     Examples
@@ -81,6 +83,7 @@ def distance_m(shapes, geometries) -> np.ndarray:
         gap = np.maximum(others[:, 0] - bounds[:, 2] - turn, bounds[:, 0] + turn - others[:, 2]) * factors[:, 0]
         near = np.flatnonzero(gap < distance)
         distance[near] = np.fmin(distance[near], _distance(shapes[near], geometries[near], factors[near], turn))
+    distance[distance < ROUNDING_M] = 0.0
     return distance
 
 
@@ -141,7 +144,7 @@ def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -
     Prepared geometries make it fast: it does not look at all vertices.
     """
     bounds, others = shapely.bounds(shapes), shapely.bounds(geometries)
-    reach = limit_m / _factors(bounds).min(1) + ROUNDING_DEG
+    reach = max(limit_m, ROUNDING_M) / _factors(bounds).min(1) + ROUNDING_DEG
     closer = np.zeros(len(shapes), dtype=bool)
     for turn in (0.0, -FULL_TURN_DEG, FULL_TURN_DEG):
         beside = (bounds[:, 0] + turn - reach <= others[:, 2]) & (others[:, 0] <= bounds[:, 2] + turn + reach)

@@ -66,8 +66,9 @@ def distance_m(shapes, geometries) -> np.ndarray:
     -------
     ndarray of float64, shape (P,)
         Metres; 0 where the two meet, as a point within a polygon, or are less than a micrometre apart, which is less
-        than the plane's coordinates can tell; NaN where one is missing or empty. Of points 10 km apart, within 0.1 % of the geodesic up to 70 degrees of latitude, within 0.2 % up to 80; less far, the error
-        shrinks with the distance.
+        than the plane's coordinates can tell; NaN where one is missing or empty. Of points 10 km apart, within 0.1 %
+        of the geodesic up to 70 degrees of latitude, within 0.2 % up to 80; less far, the error shrinks with the
+        distance.
 
     Examples
     --------

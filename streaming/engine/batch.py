@@ -99,15 +99,11 @@ def home_task(
         The batch's control entries, which partition 0 hands on to the regions.
     """
     store = layout.store
-    registry, applied = store.applied(batch, control)
+    before = store.registry(batch)
+    after, applied = store.applied(batch, control)
     elements = _tracked(blocks, store.space)
-    state, outbox = home.step(
-        store.home(partition, batch),
-        elements,
-        layout.partitioner,
-        home.Demand.of(store.registry(batch), registry),
-        applied.now_us,
-    )
+    orders = Orders(before, after, applied, applied.now_us)
+    state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, orders)
     store.save_home(partition, batch, state)
     heard = elements["heard_us"].to_numpy()
     head = {

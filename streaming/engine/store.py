@@ -291,7 +291,7 @@ def _head(table):
 
 def _read_home(path):
     (table,) = read_tables(path)
-    # Without a column of copies there are none.
+    # Without a column of copies there are none; without one of streams, objects are kept until they are heard.
     none = pa.chunked_array([pa.array(np.zeros(table.num_rows, dtype=np.int64))])
     columns = {name: table[name] if name in table.column_names else none for name in COLUMNS}
     return Home(*map(_array, columns.values()), **_head(table))

@@ -5,7 +5,7 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,12 @@ import pyarrow as pa
 from streaming.elements import bounds_of, element_schema
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import find, last_of_runs
-from streaming.operators.stream_join import Reach
-from streaming.servers.registry import MICROSECONDS, Registry
+from streaming.servers.orders import Orders
+from streaming.servers.registry import MICROSECONDS
 from streaming.spaces import Space
 
-# Versions of objects unheard of for so long are forgotten; looked for once in such a time's hundredth.
+# Objects that have expired are forgotten, and with them their versions, once they were unheard of for so long as well;
+# looked for once in such a time's hundredth.
 FORGET_AFTER_US = 24 * 3600 * MICROSECONDS
 FORGET_EVERY_US = FORGET_AFTER_US // 100
 # Bits of a number; regions beyond share them, so that a bit stands for all regions that have it.
@@ -40,10 +41,12 @@ def tracked_schema(space: Space) -> pa.Schema:
 class Home:
     """State of a home server: one entry per object, ordered by `key_hash`; all arrays int64 of shape (M,).
 
-    `copies` has the bit of each region that may know the object because its stream is joined with one.
+    `copies` has the bit of each region that may know the object because its stream is joined with one. What a region
+    keeps has an entry: without it, an object that appears in another region would stay in the old one as well.
     """
 
     key_hash: np.ndarray
+    stream: np.ndarray
     version: np.ndarray
     region: np.ndarray
     heard_us: np.ndarray
@@ -57,35 +60,7 @@ class Home:
         return cls(*np.empty((len(COLUMNS), 0), dtype=np.int64))
 
 
-COLUMNS = tuple(column.name for column in fields(Home))[:5]
-
-
-@dataclass(frozen=True)
-class Demand:
-    """What the queries ask of the home servers.
-
-    Parameters
-    ----------
-    streams_in_full : frozenset of int
-        Numbers of the streams whose superseded elements are wanted, too.
-    reach : Reach
-        To which regions the elements of joined streams must be sent.
-    grown : bool
-        It exceeds that of the batch before, so that regions fetch elements, of which the home servers do not know.
-    focal : ndarray of int64
-        The keys of objects that queries follow.
-    """
-
-    streams_in_full: frozenset[int]
-    reach: Reach
-    grown: bool = False
-    focal: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    @classmethod
-    def of(cls, before: Registry, after: Registry) -> "Demand":
-        """Return what is asked, by the registries without and with a batch's control entries."""
-        grown = after.reach.exceeds(before.reach)
-        return cls(after.streams_in_full, after.reach, grown, after.distributed.focal)
+COLUMNS = tuple(column.name for column in fields(Home))[:6]
 
 
 @dataclass(frozen=True)
@@ -110,7 +85,7 @@ class Outbox:
     stale: int
 
 
-def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Demand, now_us: int) -> tuple[Home, Outbox]:
+def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Orders) -> tuple[Home, Outbox]:
     """Take a micro-batch of elements.
 
     Parameters
@@ -119,17 +94,15 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Deman
     elements : pyarrow.Table
         With `tracked_schema`, in the order of arrival.
     partitioner : Partitioner
-    demand : Demand
-    now_us : int
-        The batch's latest tick; 0 without one.
+    orders : Orders
 
     Returns
     -------
     home : Home
     outbox : Outbox
     """
-    now_us = max(home.now_us, now_us)
-    if demand.grown:
+    after = orders.after
+    if after.reach.exceeds(orders.before.reach):  # so regions fetch elements, of which this server is not told
         home = replace(home, copies=np.full(len(home.copies), EVERYWHERE))
     order, accepted, newest = _accept(home, elements)
     rows = order[newest]
@@ -140,9 +113,9 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Deman
     before = np.full(len(rows), -1, dtype=np.int64)
     before[known] = home.region[position[known]]
     moved = np.flatnonzero(known & (before != region))
-    passing = _passing(elements, order, accepted & ~_mask(newest, len(order)), demand.streams_in_full)
+    passing = _passing(elements, order, accepted & ~_mask(newest, len(order)), after.streams_in_full)
     passing_region = partitioner.region_of(bounds_of(passing["bounds"]))
-    met = _met(arrivals, demand.reach, partitioner)
+    met = _met(arrivals, after.reach, partitioner)
     left = np.zeros_like(met)
     left[known] = _regions(home.copies[position[known]], partitioner.regions) & ~met[known]
     # Regions keep no elements of streams that are not joined.
@@ -153,12 +126,14 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, demand: Deman
         (passing, passing_region),
         _for_regions(arrivals, _without(met, region)),
         _for_regions(arrivals, _without(left, before)),
-        _for_regions(passing, _without(_met(passing, demand.reach, partitioner), passing_region)),
-        _for_regions(arrivals, np.isin(key_hash, demand.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)),
+        _for_regions(passing, _without(_met(passing, after.reach, partitioner), passing_region)),
+        _for_regions(
+            arrivals, np.isin(key_hash, after.distributed.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)
+        ),
         int((~accepted).sum()),
     )
     home = _put(home, arrivals, region, _bits(met), position, known)
-    return _forget(home, now_us), outbox
+    return _forget(home, orders), outbox
 
 
 def _accept(home, elements):
@@ -229,6 +204,7 @@ def _put(home, arrivals, region, copies, position, known):
     """Return the state with the arrived objects' new versions, regions and times."""
     new = {
         "key_hash": arrivals["key_hash"].to_numpy(),
+        "stream": arrivals["stream"].to_numpy(),
         "version": arrivals["version"].to_numpy(),
         "region": region,
         "heard_us": arrivals["heard_us"].to_numpy(),
@@ -242,10 +218,15 @@ def _put(home, arrivals, region, copies, position, known):
     return replace(home, **columns)
 
 
-def _forget(home, now_us):
-    """Advance the clock; now and then drop the objects that were silent for long."""
-    home = replace(home, now_us=now_us)
-    if now_us - home.forgotten_us < FORGET_EVERY_US:
-        return home
-    keep = home.heard_us >= now_us - FORGET_AFTER_US
-    return replace(home, **{name: getattr(home, name)[keep] for name in COLUMNS}, forgotten_us=now_us)
+def _forget(home, orders):
+    """Advance the clock; drop the objects of dropped streams, and now and then those that expired long ago."""
+    now_us = max(home.now_us, orders.now_us)
+    keep, forgotten_us = np.ones(len(home.key_hash), dtype=bool), home.forgotten_us
+    if orders.applied.dropped:
+        keep &= ~np.isin(home.stream, list(orders.applied.dropped))
+    if now_us - forgotten_us >= FORGET_EVERY_US:
+        keep &= home.heard_us >= now_us - np.maximum(orders.after.ttl_of(home.stream), FORGET_AFTER_US)
+        forgotten_us = now_us
+    if not keep.all():
+        home = replace(home, **{name: getattr(home, name)[keep] for name in COLUMNS})
+    return replace(home, now_us=now_us, forgotten_us=forgotten_us)

@@ -34,8 +34,6 @@ from streaming.servers.registry import Applied, Registry
 from streaming.servers.scope import Scope, worth_telling
 from streaming.spaces import Space
 
-FOREVER_US = np.iinfo(np.int64).max // 2
-
 
 @dataclass(frozen=True)
 class Region:
@@ -212,11 +210,7 @@ def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applie
     """Return, for each known object, why it leaves the region, or MOVED where it stays (int8, shape (M,))."""
     fate = np.full(len(known), MOVED, dtype=np.int8)
     if after.ttl_us:
-        streams = np.array(sorted(after.ttl_us), dtype=np.int64)
-        ttl_us = np.array([after.ttl_us[stream] for stream in streams.tolist()], dtype=np.int64)
-        position, limited = find(streams, known.stream)
-        ttl = np.where(limited, ttl_us[np.minimum(position, len(streams) - 1)], FOREVER_US)
-        fate[known.heard_us < now_us - ttl] = EXPIRED
+        fate[known.heard_us < now_us - after.ttl_of(known.stream)] = EXPIRED
     if applied.dropped:
         fate[np.isin(known.stream, list(applied.dropped))] = DROPPED
     position, present = find(known.key_hash, departed)

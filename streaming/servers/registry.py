@@ -14,6 +14,7 @@ from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
+from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
@@ -23,6 +24,7 @@ from streaming.spaces import Space
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
 MICROSECONDS = 1_000_000
+FOREVER_US = np.iinfo(np.int64).max // 2
 
 Catalogue = Callable[[str, int], Features]
 
@@ -213,6 +215,15 @@ class Registry:
         plans = (registration.plan for registration in self.registrations.values())
         asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
         return frozenset(asked | self.stored.keys())
+
+    def ttl_of(self, stream: np.ndarray) -> np.ndarray:
+        """Return the times-to-live of streams, given their numbers (M,), in microseconds; FOREVER_US without one."""
+        limited = np.array([(number, self.ttl_us[number]) for number in sorted(self.ttl_us)], dtype=np.int64)
+        number, ttl_us = limited.reshape(-1, 2).T
+        position, known = find(number, stream)
+        ttl = np.full(len(stream), FOREVER_US)
+        ttl[known] = ttl_us[position[known]]
+        return ttl
 
     def compiled(self, answers: np.ndarray, features_of: Callable[[str], Features] | None = None) -> ContinuousQueries:
         """Return the queries of some answers, ready to be matched, in the order of `answers`.

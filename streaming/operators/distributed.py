@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.operators.crossings import crossed
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan
+from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan, Rectangle
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
@@ -40,6 +41,9 @@ class DistributedQueries:
         The `key_hash` of each focal object; 0 where there is none.
     farthest : ndarray of float64, shape (Q,)
         How far each may look for neighbours; infinite without a limit.
+    bordered : ndarray of bool, shape (Q,)
+        Which are ranges that tell membership alone, and have nothing but a border in the plane: whatever does not
+        cross it changes nothing.
     """
 
     def __init__(self, plans: Sequence[DistributedPlan], space: Space) -> None:
@@ -56,7 +60,7 @@ class DistributedQueries:
         self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
         self.focal = np.zeros(len(plans), dtype=np.int64)
         self.focal[self.focused] = self.focal_ranges.focal
-        self.membership = np.array([plan.emit == "membership" for plan in plans], dtype=bool)
+        self.bordered = np.array([_is_bordered(plan, space) for plan in plans], dtype=bool)
 
     def __len__(self) -> int:
         return len(self.plans)
@@ -122,13 +126,38 @@ class PlacedQueries:
         self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
     ) -> Pairs:
         """Return the pairs of elements and queries in whose range they lie; see `PlacedRanges.match`."""
-        focused = self.queries.focused
-        asked = None if chosen is None else _within(focused, chosen)
+        asked = None if chosen is None else _within(self.queries.focused, chosen)
         failed = Failures()
         pairs = self.ranges.match(elements, keys, failed, asked)
-        failures.add(failed, focused)
-        moving = Pairs(pairs.row, focused[pairs.query], pairs.partner, pairs.distance)
-        return Pairs.together([moving, self.queries.in_ranges(elements, failures, chosen)])
+        failures.add(failed, self.queries.focused)
+        return Pairs.together([self._of_queries(pairs), self.queries.in_ranges(elements, failures, chosen)])
+
+    def crossed(
+        self,
+        were: "PlacedQueries",
+        ranges: tuple[np.ndarray, np.ndarray],
+        elements: tuple[Elements, Elements],
+        keys: np.ndarray,
+        chosen: np.ndarray,
+        failures: Failures,
+    ) -> tuple[Pairs, Pairs]:
+        """Return who was and who is in ranges, given their positions before and now; see `crossings.crossed`."""
+        positions = find(were.queries.focused, ranges[0])[0], find(self.queries.focused, ranges[1])[0]
+        failed = Failures()
+        old, new = crossed(were.ranges, self.ranges, positions, elements, keys, chosen, failed)
+        failures.add(failed, self.queries.focused)
+        return were._of_queries(old), self._of_queries(new)
+
+    def _of_queries(self, pairs):
+        """Return pairs of ranges as those of their queries."""
+        return Pairs(pairs.row, self.queries.focused[pairs.query], pairs.partner, pairs.distance)
+
+
+def _is_bordered(plan, space):
+    if not isinstance(plan, MovingRangePlan) or plan.emit != "membership" or plan.where or plan.filters:
+        return False
+    upright = isinstance(plan.shape, Rectangle) and np.isfinite(plan.shape.half_widths[2:]).any()
+    return not upright and np.isinf(plan.area).all()
 
 
 def _positions(plans, kind):

@@ -164,15 +164,17 @@ class PlacedRanges:
         Pairs
             With the distance from the place of a circle; no pair twice.
         """
-        found = [np.empty((2, 0), dtype=np.int64)]
+        space, found = self.ranges.space, [np.empty((2, 0), dtype=np.int64)]
         for stream, queries in self._of_streams(chosen):
             rows = np.flatnonzero(elements.stream == stream)
             if len(rows):
-                found.append(self._candidates(rows, queries, elements.bounds[rows]))
+                numbers, plane = with_turns(queries, in_plane(self.boxes[queries], space), space)
+                row, query = candidates(numbers, plane, elements.bounds[rows], space)
+                found.append(np.stack([rows[row], query]))
         row, query = np.hstack(found)
-        if any(dimension.wraps for dimension in self.ranges.space.dimensions[:2]):
+        if any(dimension.wraps for dimension in space.dimensions[:2]):
             row, query = np.divmod(distinct(row * len(self.ranges) + query), max(1, len(self.ranges)))
-        return self._exactly(row, query, elements, keys, failures)
+        return self.exactly(row, query, elements, keys, failures)
 
     def _of_streams(self, chosen):
         queries = np.arange(len(self.ranges)) if chosen is None else chosen
@@ -180,39 +182,13 @@ class PlacedRanges:
         streams = self.ranges.streams[queries]
         return [(stream, queries[streams == stream]) for stream in distinct(streams).tolist()]
 
-    def _candidates(self, rows, queries, bounds):
-        """Return pairs of elements and ranges whose boxes meet in the plane, and some more, (2, P).
-
-        Ranges move all the time, so whatever there is less of is indexed anew.
-        """
-        space = self.ranges.space
-        numbers, plane = with_turns(queries, in_plane(self.boxes[queries], space), space)
-        n, y = space.n, min(1, space.n - 1)
-        if len(numbers) >= MANY and all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y)):
-            low, high = in_plane(bounds, space)[:, :2].min(axis=0), in_plane(bounds, space)[:, 2:].max(axis=0)
-            near = (plane[:, :2] <= high).all(1) & (plane[:, 2:] >= low).all(1)
-            numbers, plane = (numbers[near], plane[near]) if not self._crosses(bounds) else (numbers, plane)
-        if len(numbers) < MANY or len(rows) > SEVERAL * len(numbers):
-            row, query = QueryIndex(plane, numbers).at(bounds, space, in_plane)
-        else:
-            turned, boxes = with_turns(np.arange(len(rows)), in_plane(bounds, space), space)
-            tree = shapely.STRtree(_shapes(np.clip(boxes, -FAR, FAR)))
-            which, place = tree.query(shapely.box(*np.clip(plane, -FAR, FAR).T))
-            row, query = turned[place], numbers[which]
-        return np.stack([rows[row], query])
-
-    def _crosses(self, bounds):
-        """Tell whether an element crosses the end of a dimension that wraps."""
-        space = self.ranges.space
-        return any(
-            dimension.wraps and (bounds[:, space.n + axis] >= dimension.hi).any()
-            for axis, dimension in enumerate(space.dimensions[:2])
-        )
-
-    def _exactly(self, row, query, elements, keys, failures):
-        """Return the candidates that are pairs."""
+    def exactly(
+        self, row: np.ndarray, query: np.ndarray, elements: Elements, keys: np.ndarray, failures: Failures
+    ) -> Pairs:
+        """Return the candidates, of elements and ranges, (P,) each, that are pairs; the rest is as in `match`."""
         ranges, bounds = self.ranges, elements.bounds
         keep = intersects(bounds, row, ranges.area, query, ranges.space) & (keys[row] != ranges.focal[query])
+        keep &= ~np.isnan(self.boxes[query, 0])
         row, query = row[keep], query[keep]
         keep, distance = np.ones(len(row), dtype=bool), np.full(len(row), np.nan)
         kind = ranges.kind[query]
@@ -229,6 +205,47 @@ class PlacedRanges:
         keep = ranges.conditions.passing(row, query, elements, failures)
         row, query = row[keep], query[keep]
         return Pairs(row, query, np.zeros(len(row), dtype=np.int64), distance[keep])
+
+
+def candidates(
+    numbers: np.ndarray, plane: np.ndarray, bounds: np.ndarray, space: Space
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return pairs of elements and numbered boxes that meet in the plane, and some more.
+
+    Boxes move all the time, so whatever there is less of is indexed anew.
+
+    Parameters
+    ----------
+    numbers, plane : ndarray, shapes (M,) and (M, 4)
+        As `with_turns` returns them.
+    bounds : ndarray of float64, shape (N, 2n)
+    space : Space
+
+    Returns
+    -------
+    row, number : ndarray of int64, shape (P,)
+        A pair may come repeatedly.
+    """
+    n, y = space.n, min(1, space.n - 1)
+    bounded = len(bounds) and all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y))
+    if len(numbers) >= MANY and bounded and not _crosses(bounds, space):
+        low, high = in_plane(bounds, space)[:, :2].min(axis=0), in_plane(bounds, space)[:, 2:].max(axis=0)
+        near = (plane[:, :2] <= high).all(1) & (plane[:, 2:] >= low).all(1)
+        numbers, plane = numbers[near], plane[near]
+    if len(numbers) < MANY or len(bounds) > SEVERAL * len(numbers):
+        return QueryIndex(plane, numbers).at(bounds, space, in_plane)
+    turned, boxes = with_turns(np.arange(len(bounds)), in_plane(bounds, space), space)
+    tree = shapely.STRtree(_shapes(np.clip(boxes, -FAR, FAR)))
+    which, place = tree.query(shapely.box(*np.clip(plane, -FAR, FAR).T))
+    return turned[place], numbers[which]
+
+
+def _crosses(bounds, space):
+    """Tell whether an element crosses the end of a dimension that wraps."""
+    return any(
+        dimension.wraps and (bounds[:, space.n + axis] >= dimension.hi).any()
+        for axis, dimension in enumerate(space.dimensions[:2])
+    )
 
 
 def focal_keys(plans: Sequence[MovingRangePlan | NearestPlan]) -> np.ndarray:

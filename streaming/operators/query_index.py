@@ -28,7 +28,7 @@ class QueryIndex:
     """An immutable index over boxes in the plane.
 
     The grid's lines are the boxes' own edges, thinned to quantiles when there are many, so it is fine where the queries
-    are dense. Boxes that overlap are listed in each cell that they touch.
+    are dense. A box is listed in each cell that it meets; cells hold their low ends, so those next to it above are not.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class QueryIndex:
         self._tree: shapely.STRtree | None = None
         lines = MAX_LINES
         while True:
-            self._x, self._y = _lines(self._boxes[:, [0, 2]], lines), _lines(self._boxes[:, [1, 3]], lines)
+            self._x, self._y = (_lines(self._boxes[:, axis], self._boxes[:, 2 + axis], lines) for axis in (0, 1))
             x_lo, x_hi = (np.searchsorted(self._x, self._boxes[:, side], "right") for side in (0, 2))
             y_lo, y_hi = (np.searchsorted(self._y, self._boxes[:, side], "right") for side in (1, 3))
             columns, rows = x_hi - x_lo + 1, y_hi - y_lo + 1
@@ -112,7 +112,7 @@ class QueryIndex:
         return row[order], self.query[entry[order]]
 
 
-def _lines(edges, most):
-    """Return at most `most` distinct edges, at even ranks."""
-    distinct = np.unique(edges)
+def _lines(low, high, most):
+    """Return at most `most` distinct ends of intervals, at even ranks: where they begin, and where they are over."""
+    distinct = np.unique(np.r_[low, np.nextafter(high, np.inf)])
     return distinct if len(distinct) <= most else distinct[np.linspace(0, len(distinct) - 1, most).astype(np.int64)]

@@ -1,7 +1,8 @@
 """The participating server: what a region contributes to the answers of distributed queries.
 
 What was in a range is not kept but computed again, from the objects and the focal objects as the batch before left
-them. So a range costs what its objects do, not what its answer holds.
+them; of what stays where it is as far as it is near the border of a range that moved. So a range costs what its objects
+do, not what its answer holds.
 
 References
 ----------
@@ -139,6 +140,10 @@ class _Found:
     def of(cls, pairs: Pairs, keys: np.ndarray) -> "_Found":
         return cls(pairs.row, keys[pairs.row], pairs.query, pairs.distance)
 
+    @classmethod
+    def together(cls, parts: Sequence["_Found"]) -> "_Found":
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+
     def of_queries(self, chosen: np.ndarray) -> "_Found":
         rows = np.isin(self.query, chosen)
         return _Found(self.row[rows], self.key[rows], self.query[rows], self.distance[rows])
@@ -178,26 +183,79 @@ class _Scene:
         return {int(ids[position]): error for position, error in self.failures.errors.items()}
 
     def old(self) -> _Found:
-        """Return who was in which ranges: what was touched in all, everything in those that shifted."""
+        """Return who was in which ranges: what was touched in all, everything in those that shifted.
+
+        Without what both was and is in a range, as far as nothing has to be told of it.
+        """
         queries, was = self.were.queries, self.turnover.was
         ids = self.orders.before.distributed_ids
         left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
-        return self._found(self.were, was.objects, was.cold, left, Failures())
+        found = self._found(self.were, was.objects, was.cold, left, self._lasting[0], Failures())
+        return _Found.together([found, *(old for old, _ in self._crossed)])
 
     def new(self) -> _Found:
         """Return who is in which ranges, likewise."""
-        return self._found(self.are, self.turnover.objects, self.turnover.cold, self.shifted, self.failures)
+        objects, cold = self.turnover.objects, self.turnover.cold
+        found = self._found(self.are, objects, cold, self.shifted, self._lasting[1], self.failures)
+        return _Found.together([found, *(new for _, new in self._crossed)])
 
-    def _found(self, placed, objects, cold, elsewhere, failures):
-        touched = np.zeros(len(objects), dtype=bool)
-        position, present = find(objects.key_hash, self.turnover.touched)
-        touched[position[present]] = True
-        pairs = [_matched(placed, objects, cold, np.flatnonzero(touched), None, failures)]
+    def _found(self, placed, objects, cold, elsewhere, lasting, failures):
+        touched = _mask(objects, self.turnover.touched)
+        bordered = lasting[placed.queries.bordered[lasting]]
+        lingering = touched & _mask(objects, self._lingering) if len(bordered) else np.zeros_like(touched)
+        others = np.delete(np.arange(len(placed.queries)), bordered)
+        pairs = [
+            _matched(placed, objects, cold, np.flatnonzero(touched & ~lingering), None, failures),
+            _matched(placed, objects, cold, np.flatnonzero(lingering), others, failures),
+        ]
+        elsewhere = np.setdiff1d(elsewhere, lasting)
         if len(elsewhere):
             # Most are untouched: to copy them would take longer than to leave out the others afterwards.
             found = _matched(placed, objects, cold, np.arange(len(objects)), elsewhere, failures)
             pairs.append(found.take(~touched[found.row]))
         return _Found.of(Pairs.together(pairs), objects.key_hash)
+
+    @functools.cached_property
+    def _lasting(self):
+        """The positions, before and now, of the ranges that are what they were, wherever they lie."""
+        now = self.are.queries.ranges
+        ids = self.orders.after.distributed_ids[now]
+        before, known = find(self.orders.before.distributed_ids, ids)
+        known &= ~np.isin(ids, self.orders.applied.changed)
+        return before[known], now[known]
+
+    @functools.cached_property
+    def _lingering(self):
+        """The keys of objects that moved within the region, ascending."""
+        objects, was = self.turnover.objects.key_hash, self.turnover.was.objects.key_hash
+        both = [find(keys, self.turnover.touched)[1] for keys in (objects, was)]
+        return self.turnover.touched[both[0] & both[1]]
+
+    @functools.cached_property
+    def _crossed(self):
+        """Who was and who is in lasting ranges, of those near a border that they or the range may have crossed.
+
+        These are, first, what was not touched, and the ranges that shifted; then what moved within the region, and the
+        ranges of which nothing else is told.
+        """
+        before, now = self._lasting
+        objects, cold, was = self.turnover.objects, self.turnover.cold, self.turnover.was
+        found = []
+        moved, bordered = np.isin(now, self.shifted), self.are.queries.bordered[now]
+        if moved.any():
+            here = elements_of(objects, cold)
+            rest = ~_mask(objects, self.turnover.touched)
+            found.append(self._crossing((before[moved], now[moved]), (here, here), objects.key_hash, rest))
+        if bordered.any() and len(self._lingering):
+            old, new = (part.take(_mask(part, self._lingering)) for part in (was.objects, objects))
+            both = elements_of(old, was.cold), elements_of(new, cold)
+            all_of_them = np.ones(len(new), dtype=bool)
+            found.append(self._crossing((before[bordered], now[bordered]), both, new.key_hash, all_of_them))
+        return found
+
+    def _crossing(self, ranges, elements, keys, chosen):
+        pairs = self.are.crossed(self.were, ranges, elements, keys, chosen, self.failures)
+        return tuple(_Found.of(part, keys) for part in pairs)
 
     def changes(self, old: _Found, new: _Found) -> Answers:
         """Compare who was and is in moving ranges; return the tuples to tell."""
@@ -254,6 +312,14 @@ class _Scene:
         rows = np.arange(len(objects)) if len(asked) else np.empty(0, dtype=np.int64)
         pairs = _matched(self.are, objects, cold, rows, asked, Failures())
         return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)
+
+
+def _mask(objects, keys):
+    """Tell which objects have one of some keys, bool of shape (M,)."""
+    mask = np.zeros(len(objects), dtype=bool)
+    position, present = find(objects.key_hash, keys)
+    mask[position[present]] = True
+    return mask
 
 
 def _matched(placed, objects, cold, rows, chosen, failures):

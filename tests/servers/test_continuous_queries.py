@@ -53,13 +53,13 @@ def random_box(rng):
 
 
 def random_event(rng, random_plan, random_box):
-    kind = rng.choice(["element"] * 12 + ["register"] * 4 + ["cancel"] * 2 + ["silence"] * 2 + ["drop"])
+    kind = rng.choice(["element"] * 30 + ["register"] * 10 + ["cancel", "silence"] * 5 + ["drop"])
     properties = {"kind": rng.choice(["cargo", "tanker"]), "speed_mps": rng.randint(0, 6)}
     details = {
         "element": lambda: (rng.choice(STREAMS), rng.choice(KEYS), rng.randint(0, 9), random_box(rng), properties),
         "register": lambda: (rng.randint(1, 3), random_plan(rng)),
         "cancel": lambda: (rng.randint(1, 3),),
-        "silence": lambda: (rng.choice([*range(1, 13), 2 * DAY_S]),),
+        "silence": lambda: (rng.choice([*range(1, 13), *range(1, 13), 2 * DAY_S]),),
         "drop": lambda: (rng.choice(STREAMS),),
     }
     return (kind, *details[kind]())
@@ -181,7 +181,7 @@ def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
 
 
 # Histories that between them make every kind of tuple.
-TELLING = 10, 11, 27, 44
+TELLING = 16, 104
 
 
 def test_the_histories_make_every_kind_of_tuple():

@@ -106,5 +106,9 @@ def test_answers_equal_the_oracle_in_spaces_of_any_dimension(space, seed):
     play_in(space, seed)
 
 
+# Histories that between them do so in every space.
+TELLING = 0, 1, 8
+
+
 def test_the_histories_have_objects_enter_stay_and_leave_in_every_space(space):
-    assert set().union(*(play_in(space, seed) for seed in range(8))) == {LEFT, STAYED, ENTERED}
+    assert set().union(*(play_in(space, seed) for seed in TELLING)) == {LEFT, STAYED, ENTERED}

@@ -29,7 +29,7 @@ from streaming.servers.aggregation import Aggregation
 from streaming.servers.assembly import Assembly
 from streaming.servers.focals import Focals
 from streaming.servers.home import COLUMNS, Home
-from streaming.servers.nearest import Neighbourhoods, Ranked
+from streaming.servers.nearest import Ranked
 from streaming.servers.objects import Cold, Objects, Segment
 from streaming.servers.participant import Candidates, Partial
 from streaming.servers.region import Region
@@ -373,15 +373,23 @@ def _read_partial(path):
 
 
 def _assembly_tables(state):
-    near, groups = state.neighbourhoods, state.aggregation
+    groups = state.aggregation
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
-    near_tables = [_arrays(near.candidates), _arrays(near.answers)]
-    return [state.focals.elements, *regions, *near_tables, *map(_of_frame, frames)]
+    return [state.focals.elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
 
 
 def _read_assembly(path):
     elements, *regions = (tables := read_tables(path))[:3]
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
-    near = Neighbourhoods(_of_arrays(Candidates, tables[3]), _of_arrays(Ranked, tables[4]))
-    return Assembly(seen, following, near, Aggregation(*map(_frame, tables[5:])))
+    *ranked, parts, told, crossed = tables[3:]
+    if len(ranked) > 1:  # written before candidates had ranks
+        ranked = [_with_ranks(*ranked)]
+    return Assembly(seen, following, _of_arrays(Ranked, *ranked), Aggregation(*map(_frame, (parts, told, crossed))))
+
+
+def _with_ranks(candidates, answers):
+    """Return candidates with their ranks in answers, of which some may be no candidates."""
+    both = _frame(candidates).join(_frame(answers), ["query", "key"], "full", coalesce=True).sort("query", "key")
+    distance = pl.coalesce("distance", "distance_right")
+    return both.select("query", "key", distance, pl.col("rank").fill_null(0).cast(pl.Int32)).to_arrow()

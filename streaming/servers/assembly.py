@@ -36,7 +36,7 @@ from streaming.servers.aggregation import Aggregation, Groups
 from streaming.servers.answers import Answers
 from streaming.servers.book import Book
 from streaming.servers.focals import Focals, shifted
-from streaming.servers.nearest import Neighbourhoods, Searches
+from streaming.servers.nearest import Ranked, Searches
 from streaming.servers.orders import Orders
 from streaming.servers.participant import Candidates, Partial, Tracks, elements_of
 from streaming.servers.region import Results
@@ -54,13 +54,14 @@ class Assembly:
         As the regions saw them in the newest batch.
     following : Focals
         The same, with the search regions that hold from the next batch on.
-    neighbourhoods : Neighbourhoods
+    ranked : Ranked
+        The candidates of kNN queries, and the answers among them.
     aggregation : Aggregation
     """
 
     focals: Focals
     following: Focals
-    neighbourhoods: Neighbourhoods = field(default_factory=Neighbourhoods.none)
+    ranked: Ranked = field(default_factory=Ranked.none)
     aggregation: Aggregation = field(default_factory=Aggregation.none)
 
     @classmethod
@@ -83,12 +84,12 @@ def step(
         As in `results.Fragment`.
     """
     scene = _Scene(state, partials, orders, tracks, book)
-    neighbourhoods, neighbours, reach = scene.neighbours()
+    ranked, neighbours, reach = scene.neighbours()
     groups, changes, crossings = scene.groups()
     ids = orders.after.distributed_ids
     known = np.flatnonzero(~np.isnan(reach))
     following = Focals(tracks.after.elements, ids[known], reach[known])
-    state = Assembly(tracks.after, following, neighbourhoods, groups)
+    state = Assembly(tracks.after, following, ranked, groups)
     rows = [neighbours, scene.told(changes, crossings), scene.places(following)]
     table = pa.concat_tables(rows)
     snapshots = scene.snapshots(state)
@@ -157,10 +158,10 @@ class _Scene:
             sum(len(region.objects) for region in self.book.after),
             lambda positions, radius: self._search(chosen[positions], radius),
         )
-        state, changes, nearby = nearest.step(self.state.neighbourhoods, self.partials, searches)
+        ranked, changes, nearby = nearest.step(self.state.ranked, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)
         reach[chosen] = nearby
-        return state, self._neighbour_rows(changes), reach
+        return ranked, self._neighbour_rows(changes), reach
 
     def _search(self, positions, radius):
         """Return all objects within radii of where queries are."""
@@ -253,8 +254,7 @@ class _Scene:
         if not len(asked):
             return result_schema(self.book.space).empty_table()
         wanted = pl.col("query").is_in(self.ids[asked].tolist())
-        answers = state.neighbourhoods.answers
-        found = answers.take(np.isin(answers.query, self.ids[asked]))
+        found = state.ranked.take(np.isin(state.ranked.query, self.ids[asked])).members
         none = np.zeros(len(found.key), dtype=np.int64)
         members = Answers(found.key, found.query, none, found.distance, reason=SNAPSHOT)
         groups = state.aggregation.told.filter(wanted)

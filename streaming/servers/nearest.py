@@ -8,7 +8,7 @@ holds fewer than k objects, and shrinks when it holds many more.
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -29,38 +29,30 @@ QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Ranked:
-    """Members of answers of kNN queries with their ranks, arrays of shape (P,), ordered by query and key."""
+    """Candidates of kNN queries with their ranks, arrays of shape (P,), ordered by query and key.
+
+    What is in a search region but not among the k nearest has rank 0.
+    """
 
     query: np.ndarray
     key: np.ndarray
     distance: np.ndarray
     rank: np.ndarray
 
+    @classmethod
+    def none(cls) -> "Ranked":
+        """Return no candidates."""
+        none = Candidates.none()
+        return cls(none.query, none.key, none.distance, np.empty(0, dtype=np.int32))
+
     def take(self, rows: np.ndarray) -> "Ranked":
-        """Return the members at positions or of a mask."""
+        """Return the candidates at positions or of a mask."""
         return Ranked(*(getattr(self, column.name)[rows] for column in fields(self)))
 
-
-@dataclass(frozen=True)
-class Neighbourhoods:
-    """What the assembler keeps of kNN queries.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        All objects in search regions, ordered by query and key.
-    answers : Ranked
-        As they were told.
-    """
-
-    candidates: Candidates
-    answers: Ranked
-
-    @classmethod
-    def none(cls) -> "Neighbourhoods":
-        """Return what is kept while there are no such queries."""
-        none = Candidates.none()
-        return cls(none, Ranked(none.query, none.key, none.distance, np.empty(0, dtype=np.int32)))
+    @property
+    def members(self) -> "Ranked":
+        """Those in the answers."""
+        return self.take(self.rank > 0)
 
 
 @dataclass(frozen=True)
@@ -115,49 +107,132 @@ class Searches:
         return np.array([plan.alpha for plan in self.plans], dtype=np.float64)
 
 
-def step(
-    state: Neighbourhoods, partials: Sequence[Partial], searches: Searches
-) -> tuple[Neighbourhoods, Changes, np.ndarray]:
+def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tuple[Ranked, Changes, np.ndarray]:
     """Rank the objects in search regions; look farther where there are fewer than k.
+
+    Parameters
+    ----------
+    ranked : Ranked
+        All objects in search regions, and the answers among them, as they were told.
+    partials : sequence of Partial
+    searches : Searches
 
     Returns
     -------
-    state : Neighbourhoods
+    ranked : Ranked
     changes : Changes
     reach : ndarray of float64, shape (Q,)
         The radii of search regions from the next batch on.
     """
     removed = Candidates.together([partial.removed for partial in partials])
     added = Candidates.together([partial.added for partial in partials])
-    moved = np.concatenate([np.ones(len(removed), dtype=bool), *(partial.moved for partial in partials)])
-    still = searches.ids[~searches.shifted]
-    candidates = _updated(state.candidates.take(np.isin(state.candidates.query, still)), removed, added)
-    concerned = np.unique(np.r_[removed.query, added.query, searches.ids[searches.shifted]])
-    ended = np.setdiff1d(state.answers.query, searches.ids)
-    found = _ranked(candidates.take(np.isin(candidates.query, concerned)), searches)
-    position = find(searches.ids, concerned)[0]
-    short = position[_short(found, searches, position)]
-    if len(short):
-        found = _together([found.take(~np.isin(found.query, searches.ids[short])), *_searched(searches, short)])
-        found = found.take(np.argsort(found.query, kind="stable"))
-    reach = _steered(found, searches, position, short)
-    altered = np.isin(state.answers.query, np.r_[concerned, ended])
-    touched = Candidates.together([removed, added]).take(moved)
-    changes = _changes(state.answers.take(altered), found, touched)
-    answers = _together([state.answers.take(~altered), found])
-    answers = answers.take(np.argsort(answers.query, kind="stable"))
-    # Each query's members come from one part, so their order by key holds.
-    return Neighbourhoods(candidates, answers), changes, reach
+    moved = np.concatenate([np.zeros(0, dtype=bool), *(partial.moved for partial in partials)])
+    concerned = np.isin(searches.ids, np.r_[removed.query, added.query]) | searches.shifted
+    still = _rows(ranked, searches.ids, ~searches.shifted)
+    found = _Table.of(ranked, still, removed, added, moved).ranked(concerned, searches)
+    count, last = found.reached(searches)
+    short = concerned & _short(count, searches)
+    if short.any():
+        farther = _together([Ranked.none(), *_searched(searches, np.flatnonzero(short))])
+        farther = farther.take(np.lexsort((farther.key, farther.query)))
+        touched = Candidates.together([removed, added.take(moved)])
+        touched = touched.take(np.lexsort((touched.key, touched.query)))
+        found = found.searched(ranked, short, farther, _located(touched, farther)[1], searches)
+        count, last = found.reached(searches)
+    reach = _steered(count, last, searches, concerned, short)
+    return found.now, found.changes(), reach
 
 
-def _updated(candidates, removed, added):
-    """Return candidates without those that were removed, and with those that were added."""
-    position, present = _located(candidates, removed)
-    keep = np.ones(len(candidates), dtype=bool)
-    keep[position[present]] = False
-    candidates = candidates.take(keep)
-    added = added.take(np.lexsort((added.key, added.query)))
-    return candidates.inserted(_located(candidates, added)[0], added)
+def _rows(ranked, ids, chosen):
+    """Tell which candidates are of chosen queries, given all queries (Q,) and whether each is chosen."""
+    start, stop = (np.searchsorted(ranked.query, ids[chosen], side) for side in ("left", "right"))
+    mask = np.zeros(len(ranked.query), dtype=bool)
+    mask[expand(start, stop - start)[1]] = True
+    return mask
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Candidates as they are, and what they were.
+
+    `now` has the old ranks until `ranked` gives new ones; `was` keeps them, `told` the distances; `news` tells what
+    moved, `seen` of which queries anything may have changed, and `gone` has the members that are none any more.
+    """
+
+    now: Ranked
+    was: np.ndarray
+    told: np.ndarray
+    news: np.ndarray
+    seen: np.ndarray
+    gone: Ranked
+
+    @classmethod
+    def of(cls, ranked, still, removed, added, moved):
+        """Return those candidates that are of queries still, without what was removed, with what was added."""
+        keep = still.copy()
+        position, present = _located(ranked, removed)
+        keep[position[present]] = False
+        order = np.lexsort((added.key, added.query))
+        return cls._inserted(ranked, keep, added.take(order), moved[order])
+
+    @classmethod
+    def _inserted(cls, ranked, keep, added, moved):
+        place, known = _located(ranked, added)
+        rank, told = np.zeros(len(added.key), dtype=np.int32), np.full(len(added.key), np.nan)
+        rank[known], told[known] = ranked.rank[place[known]], ranked.distance[place[known]]
+        again = np.zeros(len(keep), dtype=bool)
+        again[place[known]] = True
+        kept, at = ranked.take(keep), np.r_[0, np.cumsum(keep)][place]
+        columns = (added.query, added.key, added.distance, rank)
+        names = [column.name for column in fields(Ranked)]
+        now = Ranked(*(np.insert(getattr(kept, name), at, new) for name, new in zip(names, columns, strict=True)))
+        none = np.zeros(len(kept.key), dtype=bool)
+        gone = ranked.take(~keep & ~again & (ranked.rank > 0))
+        news = np.insert(none, at, moved)
+        return cls(now, now.rank, np.insert(kept.distance, at, told), news, np.zeros_like(news), gone)
+
+    def ranked(self, concerned, searches):
+        """Return the table with new ranks where queries are concerned."""
+        seen = _rows(self.now, searches.ids, concerned)
+        rank = self.was.copy()
+        rank[seen] = _ranks(self.now.take(seen), searches)
+        return replace(self, now=replace(self.now, rank=rank), seen=seen)
+
+    def searched(self, ranked, short, farther, moved, searches):
+        """Return the table with the answers of short queries as a search farther away has found them."""
+        mine = _rows(self.now, searches.ids, short)
+        before = _rows(ranked, searches.ids, short)
+        again = _Table._inserted(ranked.take(before), np.zeros(before.sum(), dtype=bool), farther, moved)
+        again = replace(again, now=replace(again.now, rank=farther.rank), seen=np.ones(len(farther.key), dtype=bool))
+        order = np.argsort(np.r_[self.now.query[~mine], farther.query], kind="stable")
+        columns = {
+            name: np.r_[getattr(self, name)[~mine], getattr(again, name)][order]
+            for name in ("was", "told", "news", "seen")
+        }
+        now = _together([self.now.take(~mine), again.now]).take(order)
+        gone = _together([self.gone.take(~_rows(self.gone, searches.ids, short)), again.gone])
+        return _Table(now, gone=gone, **columns)
+
+    def reached(self, searches):
+        """Return how many members each answer has, and the largest distance among them, (Q,) each."""
+        members = self.now.members
+        position = find(searches.ids, members.query)[0]
+        count = np.bincount(position, minlength=len(searches.ids))
+        last = np.full(len(searches.ids), np.nan)
+        np.fmax.at(last, position, members.distance)
+        return count, last
+
+    def changes(self):
+        """Return what changed; what stays is a change where the object moved, or its distance or rank is another."""
+        was, now = self.was[self.seen], self.now.take(self.seen)
+        same = (was == now.rank) & (now.distance == self.told[self.seen]) & ~self.news[self.seen]
+        differs = ((was > 0) | (now.rank > 0)) & ~same
+        was, now = was[differs], now.take(differs)
+        sign = np.where(now.rank == 0, LEFT, np.where(was > 0, STAYED, ENTERED)).astype(np.int8)
+        members = _together([now, replace(self.gone, rank=np.zeros_like(self.gone.rank))])
+        sign = np.r_[sign, np.full(len(self.gone.key), LEFT, dtype=np.int8)]
+        members = replace(members, distance=np.where(sign == LEFT, np.nan, members.distance))
+        return Changes(members, sign)
 
 
 def _located(members, wanted):
@@ -173,15 +248,13 @@ def _located(members, wanted):
     return low, present
 
 
-def _ranked(candidates, searches):
-    """Return the k nearest candidates, ordered by query and key, of each query; of equals that of the lower key."""
+def _ranks(candidates, searches):
+    """Return ranks of candidates, ordered by query and key, int32; 0 beyond k. Of equals the lower key is nearer."""
     query = find(searches.ids, candidates.query)[0]
     count = np.bincount(query, minlength=len(searches.ids))
     rank = np.empty(len(query), dtype=np.int32)
     rank[_by_distance(query, candidates, len(searches.ids))] = expand(np.zeros_like(count), count)[1] + 1
-    nearest = rank <= np.repeat(searches.k, count)
-    found = candidates.take(nearest)
-    return Ranked(found.query, found.key, found.distance, rank[nearest])
+    return np.where(rank <= np.repeat(searches.k, count), rank, np.int32(0))
 
 
 def _by_distance(query, candidates, queries):
@@ -198,20 +271,10 @@ def _by_distance(query, candidates, queries):
     return order
 
 
-def _counts(found, queries):
-    """Return how many members each of some queries (ascending) has, and the largest distance among them."""
-    position = find(queries, found.query)[0]
-    count, last = np.bincount(position, minlength=len(queries)), np.full(len(queries), np.nan)
-    np.fmax.at(last, position, found.distance)
-    return count, last
-
-
-def _short(found, searches, position):
-    """Tell which queries, by their positions, have fewer than k candidates although they may look farther."""
-    count = _counts(found, searches.ids[position])[0]
-    reach = searches.reach[position]
-    farther = np.isnan(reach) | (reach < searches.farthest[position])
-    return searches.placed[position] & (count < searches.k[position]) & farther
+def _short(count, searches):
+    """Tell which queries have fewer members than k although they may look farther, bool of shape (Q,)."""
+    farther = np.isnan(searches.reach) | (searches.reach < searches.farthest)
+    return searches.placed & (count < searches.k) & farther
 
 
 def _searched(searches, short):
@@ -233,40 +296,25 @@ def _widening(searches, left) -> Iterable[Ranked]:
         reach[left] = np.minimum(reach[left] if growths < MOST_GROWTHS else np.inf, farthest[left])
         found = searches.search(left, reach[left])
         found = found.take(np.lexsort((found.key, found.query)))
-        count = _counts(found, searches.ids[left])[0]
+        count = np.bincount(find(searches.ids[left], found.query)[0], minlength=len(left))
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])
-        yield _ranked(found.take(np.isin(found.query, searches.ids[left[enough]])), searches)
+        found = found.take(np.isin(found.query, searches.ids[left[enough]]))
+        yield Ranked(found.query, found.key, found.distance, _ranks(found, searches)).members
         left, count = left[~enough], count[~enough]
         expected = np.sqrt(searches.k[left] / np.maximum(count, 1))
         reach[left] *= (1 + searches.alpha[left]) * np.maximum(expected, LEAST_GROWTH)
 
 
-def _steered(found, searches, position, short):
+def _steered(count, last, searches, concerned, short):
     """Return the radii of search regions from the next batch on."""
-    ids, k = searches.ids[position], searches.k[position]
-    count, last = _counts(found, ids)
-    reach, full, alpha = searches.reach.copy(), count >= k, searches.alpha[position]
+    full, alpha, reach = count >= searches.k, searches.alpha, searches.reach
     wanted = np.where(full, (1 + alpha) * last, np.inf)
     with np.errstate(invalid="ignore"):
-        apt = (reach[position] >= (1 + alpha / 4) * last) & (reach[position] <= LARGER * wanted)
-    adapted = np.isin(position, short) | (full & ~apt)
-    reach[position] = np.where(adapted, np.minimum(wanted, searches.farthest[position]), reach[position])
-    reach[~searches.placed] = np.nan
-    return reach
+        apt = (reach >= (1 + alpha / 4) * last) & (reach <= LARGER * wanted)
+    adapted = concerned & (short | (full & ~apt))
+    reach = np.where(adapted, np.minimum(wanted, searches.farthest), reach)
+    return np.where(searches.placed, reach, np.nan)
 
 
 def _together(parts):
     return Ranked(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(Ranked)))
-
-
-def _changes(old, new, touched):
-    """Compare answers; what stays is a change where the object moved, or its distance or rank is another."""
-    touched = touched.take(np.lexsort((touched.key, touched.query)))
-    place, was = _located(old, new)
-    same = np.zeros(len(new.key), dtype=bool)
-    same[was] = (old.rank[place[was]] == new.rank[was]) & (old.distance[place[was]] == new.distance[was])
-    same &= ~_located(touched, new)[1]
-    gone = old.take(~_located(new, old)[1])
-    gone = Ranked(gone.query, gone.key, np.full(len(gone.key), np.nan), np.zeros(len(gone.key), dtype=np.int32))
-    sign = np.where(was, STAYED, ENTERED).astype(np.int8)[~same]
-    return Changes(_together([gone, new.take(~same)]), np.r_[np.full(len(gone.key), LEFT, dtype=np.int8), sign])

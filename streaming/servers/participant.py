@@ -59,11 +59,6 @@ class Candidates:
         """Return the candidates at positions or of a mask."""
         return Candidates(*(getattr(self, column.name)[rows] for column in fields(self)))
 
-    def inserted(self, position: np.ndarray, others: "Candidates") -> "Candidates":
-        """Return these candidates and others, put in at positions."""
-        columns = ((getattr(self, column.name), getattr(others, column.name)) for column in fields(self))
-        return Candidates(*(np.insert(mine, position, values) for mine, values in columns))
-
 
 @dataclass(frozen=True)
 class Partial:

@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.operators.failures import Failures
+from streaming.operators.places import distances
 from streaming.operators.runs import find
 from streaming.results import (
     CANCELLED,
@@ -35,7 +36,7 @@ from streaming.servers import aggregation, nearest
 from streaming.servers.aggregation import Aggregation, Groups
 from streaming.servers.answers import Answers
 from streaming.servers.book import Book
-from streaming.servers.focals import Focals, shifted
+from streaming.servers.focals import Focals, carried, shifted
 from streaming.servers.nearest import Ranked, Searches
 from streaming.servers.orders import Orders
 from streaming.servers.participant import Candidates, Partial, Tracks, elements_of
@@ -119,8 +120,13 @@ class _Scene:
         return self.tracks.after.placed(self.orders.after)
 
     @functools.cached_property
+    def were(self):
+        """The queries where they were."""
+        return self.tracks.before.placed(self.orders.before)
+
+    @functools.cached_property
     def shifted(self):
-        return shifted(self.tracks.before.placed(self.orders.before), self.are, self.orders)
+        return shifted(self.were, self.are, self.orders)
 
     @functools.cached_property
     def aggregates(self):
@@ -152,11 +158,15 @@ class _Scene:
             plans,
             ~np.isnan(places[chosen, 0]),
             self.shifted[chosen],
+            carried(self.were, self.are, self.orders)[chosen],
             self.are.radius[chosen],
             guess,
             self.queries.farthest[chosen],
             sum(len(region.objects) for region in self.book.after),
             lambda positions, radius: self._search(chosen[positions], radius),
+            lambda positions, keys: distances(
+                self.book.column(keys, "bounds"), places[chosen[positions]], self.book.space
+            ),
         )
         ranked, changes, nearby = nearest.step(self.state.ranked, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)

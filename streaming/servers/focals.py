@@ -97,12 +97,36 @@ def newly_followed(orders: Orders, regions: Iterable[Region]) -> pa.Table:
 
 
 def shifted(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.ndarray:
-    """Tell which queries ask for other places than in the batch before, or are new: bool of shape (Q,)."""
+    """Tell which queries ask for other places than in the batch before, or are new: bool of shape (Q,).
+
+    A search region that takes in everything does so wherever it is.
+    """
+    old, new, everywhere = _lasting(before, after, orders)
+    moved = np.ones(len(orders.after.distributed_ids), dtype=bool)
+    moved[new] = ~(_same(before.places[old], after.places[new]) | everywhere)
+    moved[new] |= ~_same(before.radius[old, None], after.radius[new, None])
+    return moved
+
+
+def carried(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.ndarray:
+    """Tell which queries have another place than in the batch before, but ask for the same: bool of shape (Q,)."""
+    old, new, everywhere = _lasting(before, after, orders)
+    moved = np.zeros(len(orders.after.distributed_ids), dtype=bool)
+    moved[new] = everywhere & ~_same(before.places[old], after.places[new])
+    return moved
+
+
+def _lasting(before, after, orders):
+    """Return the positions, before and after, of queries with the same plan, and which search everywhere in both."""
     ids = orders.after.distributed_ids
     position, known = find(orders.before.distributed_ids, ids)
-    moved = ~known | np.isin(ids, orders.applied.changed)
+    known &= ~np.isin(ids, orders.applied.changed)
     old, new = position[known], np.flatnonzero(known)
-    for was, now in ((before.places, after.places), (before.radius[:, None], after.radius[:, None])):
-        same = (was[old] == now[new]) | (np.isnan(was[old]) & np.isnan(now[new]))
-        moved[new] |= ~same.all(1)
-    return moved
+    everywhere = np.isinf(before.radius[old]) & np.isinf(after.radius[new])
+    placed = ~np.isnan(before.places[old]).any(1) & ~np.isnan(after.places[new]).any(1)
+    return old, new, everywhere & placed
+
+
+def _same(was, now):
+    """Tell which rows (K, m) are equal, NaN to NaN as well."""
+    return ((was == now) | (np.isnan(was) & np.isnan(now))).all(1)

@@ -72,8 +72,9 @@ class Searches:
     ids : ndarray of int64
         Ascending.
     plans : sequence of NearestPlan
-    placed, shifted : ndarray of bool
-        Whether each is anywhere, and whether it is elsewhere than before, or new.
+    placed, shifted, carried : ndarray of bool
+        Whether each is anywhere; whether its search region is elsewhere than before, or new; and whether it has another
+        place although that region is the same.
     reach : ndarray of float64
         The radius of each one's search region in this batch; NaN where it has none yet.
     guess : callable
@@ -84,17 +85,21 @@ class Searches:
         How many there are in the space.
     search : callable
         Given positions of queries and radii, returns all objects that are no farther away.
+    measure : callable
+        Given positions of queries and keys of objects, (P,) each, returns their distances.
     """
 
     ids: np.ndarray
     plans: Sequence[NearestPlan]
     placed: np.ndarray
     shifted: np.ndarray
+    carried: np.ndarray
     reach: np.ndarray
     guess: Callable[[], np.ndarray]
     farthest: np.ndarray
     objects: int
     search: Callable[[np.ndarray, np.ndarray], Candidates]
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
     @property
     def k(self) -> np.ndarray:
@@ -127,9 +132,10 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
     removed = Candidates.together([partial.removed for partial in partials])
     added = Candidates.together([partial.added for partial in partials])
     moved = np.concatenate([np.zeros(0, dtype=bool), *(partial.moved for partial in partials)])
-    concerned = np.isin(searches.ids, np.r_[removed.query, added.query]) | searches.shifted
+    concerned = np.isin(searches.ids, np.r_[removed.query, added.query])
+    concerned |= searches.shifted | searches.carried
     still = _rows(ranked, searches.ids, ~searches.shifted)
-    found = _Table.of(ranked, still, removed, added, moved).ranked(concerned, searches)
+    found = _Table.of(ranked, still, removed, added, moved).measured(searches).ranked(concerned, searches)
     count, last = found.reached(searches)
     short = concerned & _short(count, searches)
     if short.any():
@@ -190,6 +196,16 @@ class _Table:
         gone = ranked.take(~keep & ~again & (ranked.rank > 0))
         news = np.insert(none, at, moved)
         return cls(now, now.rank, np.insert(kept.distance, at, told), news, np.zeros_like(news), gone)
+
+    def measured(self, searches):
+        """Return the table with new distances from queries whose candidates are the same at another place."""
+        mine = np.flatnonzero(_rows(self.now, searches.ids, searches.carried))
+        if not len(mine):
+            return self
+        distance = self.now.distance.copy()
+        query = find(searches.ids, self.now.query[mine])[0]
+        distance[mine] = searches.measure(query, self.now.key[mine])
+        return replace(self, now=replace(self.now, distance=distance))
 
     def ranked(self, concerned, searches):
         """Return the table with new ranks where queries are concerned."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streaming.elements import key_hashes
 from streaming.engine.store import read_tables, write_tables
+from streaming.operators.distributed import PlacedQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
 from streaming.spaces import EARTH, parse_space
@@ -263,3 +264,32 @@ def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
     client.told.clear()
     client.receive(engine.run(ships(2, 0.5), []))
     assert {(row["sign"], row["key"]) for row in client.told} == {(LEFT, "2"), (ENTERED, "0.5"), (STAYED, "1")}
+
+
+def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_being_looked_for(tmp_path, monkeypatch):
+    """A search region without an end is the same wherever it is; distances and ranks are not."""
+    engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
+    plan = {"stream": "ships", "kind": "knn", "around": {"key": "focal"}, "k": 3}
+
+    def ships(version, **places):
+        return [("ships", 0, one("ships", key, version, [x, 0, x, 0], {}, PLANE)) for key, x in places.items()]
+
+    client.receive(engine.run(ships(1, focal=0, left=-2, right=3), [register(plan)]))
+    client.receive(engine.run([], []))
+    seen = []
+    match = PlacedQueries.match
+
+    def watched(placed, elements, *rest):
+        seen.append(len(elements))
+        return match(placed, elements, *rest)
+
+    monkeypatch.setattr(PlacedQueries, "match", watched)
+    client.told.clear()
+    client.receive(engine.run(ships(2, focal=1), []))
+    told = [(row["key"], row["sign"], row["rank"], row["distance"]) for row in client.told]
+    assert sorted(told) == [("left", STAYED, 2, 3.0), ("right", STAYED, 1, 2.0)]
+    assert max(seen) == 1  # the focal object alone, as it was and as it is
+
+
+def register(plan, query=1):
+    return {"op": "register", "query": query, "revision": 1, "plan": plan}

@@ -161,7 +161,11 @@ def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
 
 
+# Histories that between them make every kind of tuple.
+TELLING = 0, 9
+
+
 def test_the_histories_make_every_kind_of_tuple():
-    told = set().union(*(play_seed(seed) for seed in range(25)))
+    told = set().union(*(play_seed(seed) for seed in TELLING))
     reasons = {ENTERED: {MOVED, REGISTERED, EDITED}, STAYED: {MOVED}, LEFT: {MOVED, EDITED, EXPIRED, CANCELLED}}
     assert {(sign, reason) for sign, found in reasons.items() for reason in found} <= told

@@ -14,8 +14,10 @@ FLIGHTS := traffic==2.13
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
+# What starts Spark runs beside nothing else; of the other tests none is a browser's, which .ci/run insists on.
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not spark" -n 2 --dist worksteal -p no:tests.house.browser_required
+	$(BIN)/python -m pytest -m spark
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
 
 check: $(INSTALLED)

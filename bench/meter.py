@@ -1,7 +1,9 @@
 """What the engine did in a span of time, counted from the heads of its result log."""
 
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
 import orjson
 import redis
@@ -30,13 +32,36 @@ class Work:
     batches_per_s: float
 
 
-class Meter:
+class Follower(ABC):
     """Follows a result log in a thread of its own, as a context.
 
     Parameters
     ----------
     redis_url : str
     space : str
+    """
+
+    def __init__(self, redis_url: str, space: str = "earth") -> None:
+        self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._follow)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._client.close()
+
+    @abstractmethod
+    def _follow(self):
+        """Read the log until `_stop` is set."""
+
+
+class Meter(Follower):
+    """Counts what is published while it follows.
 
     Attributes
     ----------
@@ -45,22 +70,14 @@ class Meter:
     """
 
     def __init__(self, redis_url: str, space: str = "earth") -> None:
-        self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
+        super().__init__(redis_url, space)
         self._heads = self._client.register_script(HEADS)
         self.told: list[tuple[int, int, dict]] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow)
 
-    def __enter__(self) -> "Meter":
+    def __enter__(self) -> Self:
         newest = self._client.xrevrange(self._log, count=1)
         self._position = newest[0][0] if newest else FIRST
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._client.close()
+        return super().__enter__()
 
     def _follow(self):
         last = False

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import redis
 
+from bench.meter import Follower
 from bench.place.workload import REGIONS, SPACE, kind_of
 from streaming.elements import bounds_of
-from streaming.logs import LogNames, read_fragment
+from streaming.logs import read_fragment
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import ENTERED, HANDOFF, LEFT, PLACED, QUIET_HANDOFF, Fragment
 from streaming.servers.assembler import settled
@@ -130,12 +130,8 @@ class Reckoning:
             self.span.queries[name].append(age_us[fresh & (kind_of(query) == position)])
 
 
-class Meter:
-    """Follows a result log in a thread of its own, as a context.
-
-    Parameters
-    ----------
-    redis_url : str
+class Meter(Follower):
+    """Reckons with each batch that it follows.
 
     Attributes
     ----------
@@ -143,20 +139,10 @@ class Meter:
     """
 
     def __init__(self, redis_url: str) -> None:
-        self._client, self._log = redis.Redis.from_url(redis_url), LogNames(SPACE.name).results
+        super().__init__(redis_url, SPACE.name)
         self.reckoning = Reckoning()
         self._batches: dict[int, list[tuple[Fragment, int, int]]] = {}
-        self._lock, self._stop = threading.Lock(), threading.Event()
-        self._thread = threading.Thread(target=self._follow)
-
-    def __enter__(self) -> "Meter":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._stop.set()
-        self._thread.join()
-        self._client.close()
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
         """Begin a span."""

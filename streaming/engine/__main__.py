@@ -24,15 +24,16 @@ def main() -> int:
     """Evaluate continuous queries until told to stop; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = EngineSettings.from_environ()
-    stopping = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.append(True))
     space = settings.space
     log = Log(_redis(settings.redis_url), space.name, settings.partitions)
     forget(log)
     if claim(settings.state_dir, space, log):
         logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
     query = start_query(start_session(settings), settings)
+    # Before it evaluates, there is nothing to bring to an end: a signal ends it at once.
+    stopping = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
     epoch = Store(settings.state_dir, space).epoch()
     # It tells of every connection that ends, with the whole way to it.

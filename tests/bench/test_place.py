@@ -6,7 +6,6 @@ import pytest
 
 from bench.live import wait_for
 from bench.load import Generator
-from bench.meter import LogNames
 from bench.place.load import make_blocks
 from bench.place.measure import Row, between, fast_enough
 from bench.place.meter import Meter, Reckoning, Span
@@ -14,7 +13,7 @@ from bench.place.report import BEGIN, END, Report
 from bench.place.workload import AREAS, KS, PERIOD_S, REGIONS, SPACE, STEP, Workload, kind_of
 from bench.report import PAGE
 from streaming.elements import bounds_array, bounds_of, from_ipc
-from streaming.logs import Log
+from streaming.logs import Log, LogNames
 from streaming.operators.partitioners import GridPartitioner
 from streaming.plans import MovingRangePlan, NearestPlan, parse_plan
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, PLACED, QUIET_HANDOFF, Fragment, result_schema

@@ -64,8 +64,8 @@ def screen_of(chromium, live):
     def open_window(user: str, staff: bool = False, **options) -> Screen:
         live.token(user, staff)
         context = chromium.new_context(**(WINDOW | options))
+        assert context.request.get(live.login_link(user), max_redirects=0).status == 302
         screen = Screen(context.new_page(), live.base_url)
-        screen.page.goto(live.login_link(user))
         screens.append(screen)
         return screen
 

@@ -221,6 +221,7 @@ def test_a_page_of_a_thousand_queries_keeps_its_connection_and_gets_all_answers(
         screen.page.reload()
         screen.live()
         expect(screen.page.locator("#query-count")).to_have_text("1000")
+        live.run("reconcile")
         answered = screen.page.locator(".query-count").filter(has_text=re.compile("^1$"))
         expect(answered).to_have_count(1000, timeout=90_000)
         assert closed == []

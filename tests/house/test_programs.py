@@ -1,7 +1,14 @@
-"""When the supervisor takes a program for ready."""
+"""When the supervisor takes a program for ready, and how an engine ends that is not."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
 
 import pytest
 
+from bench.live import ROOT
 from streaming.engine.report import forget
 from streaming.logs import Log
 from webapp.live.programs import Place, engine_programs
@@ -32,3 +39,19 @@ async def test_the_gateway_is_ready_once_it_gives_signs_of_life(ready, redis_cli
     assert not await ready["gateway"]()
     redis_client.hset(names.gateway, "at_us", 2)
     assert await ready["gateway"]()
+
+
+def test_an_engine_that_still_starts_ends_as_soon_as_it_is_told(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as redis_that_loads:
+        redis_that_loads.settimeout(30)
+        url = f"redis://127.0.0.1:{redis_that_loads.getsockname()[1]}/0"
+        environment = os.environ | {"LOOKOUT_HOME": str(tmp_path), "LOOKOUT_REDIS_URL": url}
+        engine = subprocess.Popen([sys.executable, "-m", "streaming.engine"], cwd=ROOT, env=environment)
+        try:
+            connection, _ = redis_that_loads.accept()
+            engine.terminate()
+            assert engine.wait(5) == -signal.SIGTERM
+            connection.close()
+        finally:
+            engine.kill()
+            engine.wait()

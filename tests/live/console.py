@@ -9,6 +9,7 @@ from django.core.management import call_command
 
 from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
 from webapp.queries import checked_plan
+from webapp.tasks import reconcile as reconciliation
 
 
 def token(name: str, staff: bool) -> str:
@@ -86,12 +87,17 @@ def queries() -> list[dict]:
 
 
 def add_queries(owner: str, plan: dict, count: int) -> None:
-    """Save many queries of one plan at once; the engine is told of them as of all that it does not know."""
+    """Save many queries of one plan at once; a reconciliation tells the engine of them."""
     user = get_user_model().objects.get(username=owner)
     plan = checked_plan(plan)
     Query.objects.bulk_create(
         Query(owner=user, name=f"Query {i}", plan=plan, stream=plan["stream"]) for i in range(count)
     )
+
+
+def reconcile() -> None:
+    """Have the worker tell the engine what it does not know, as it does every 30 s."""
+    reconciliation.delay()
 
 
 def remove_queries(owner: str) -> None:
@@ -113,6 +119,7 @@ COMMANDS = {
     "events": events,
     "queries": queries,
     "add_queries": add_queries,
+    "reconcile": reconcile,
     "remove_queries": remove_queries,
 }
 

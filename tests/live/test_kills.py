@@ -12,7 +12,7 @@ import pytest
 from bench.live import wait_for
 from bench.ports import free_port
 from tests.live.swarm import DECODER, Swarm
-from tests.live.truth import answer, differences, moving_differences
+from tests.live.truth import AtRest, answer, differences, moving_differences
 
 pytestmark = pytest.mark.spark
 
@@ -80,6 +80,7 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
             running_s = time.monotonic() - killed_s
 
         objects = swarm.objects()
+        world = AtRest(stream, objects)
         expected = {query: answer(objects, plan) for query, plan in plans.items()}
         if program == "web":
             (new_view,) = (await tables.view([stream], BOX)).values()
@@ -90,7 +91,7 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
         def wrong():
             found = {query: differences(texts.answers.get(query), rows)[:5] for query, rows in expected.items()}
             found["view"] = differences(tables.answers.get(new_view), here)[:5]
-            found |= moving_differences(texts, moving, stream, objects)
+            found |= moving_differences(texts, moving, world)
             return {query: differences for query, differences in found.items() if differences}
 
         await texts.until(lambda: not wrong(), lambda: f"{wrong()}, {texts.engine}, {live.health(stream)}", PATIENCE_S)

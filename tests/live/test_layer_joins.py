@@ -55,6 +55,9 @@ PAIRINGS = [
     ),
 ]
 
+# How a feature stands to an element; asked in this direction, GeoPandas prepares each feature once.
+FROM_THE_FEATURE = {"intersects": "intersects", "within": "contains"}
+
 
 def pairs_of(objects, features, join):
     """Return the pairs (key, number of the feature) that GeoPandas finds."""
@@ -63,7 +66,7 @@ def pairs_of(objects, features, join):
     elements = geopandas.GeoDataFrame({"element": keys}, geometry=points, crs=WGS84)
     features = features[["geometry"]].assign(feature=range(len(features)))
     if join["predicate"] != "dwithin":
-        found = elements.sjoin(features, predicate=join["predicate"])
+        found = features.sjoin(elements, predicate=FROM_THE_FEATURE[join["predicate"]])
         return set(zip(found["element"], found["feature"], strict=True))
     pairs = set()
     for feature, port in zip(features["feature"], features.geometry, strict=True):

@@ -8,7 +8,7 @@ import pytest
 from tests.decoders.feeds import read_recording
 from tests.decoders.test_recordings import AIS_CSV
 from tests.live.test_recordings import FLIGHTS_DECODER, as_it_is, flights
-from tests.live.truth import decoded, moving_differences, newest
+from tests.live.truth import AtRest, decoded, moving_differences, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
@@ -61,6 +61,7 @@ async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, share
     path = feed.path(shared_data, tmp_path)
     elements = decoded(feed.decoder, feed.stream, read_recording(path))
     objects = newest(elements)
+    world = AtRest(feed.stream, objects)
     keys = sorted(objects)[:: len(objects) // QUERIES][:QUERIES]
     live.add_stream(feed.stream, {"kind": "file", "path": str(path), "speed": 0}, feed.decoder, enabled=False)
     async with live.monitor() as monitor:
@@ -69,7 +70,7 @@ async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, share
         live.enable_stream(feed.stream)
 
         def wrong():
-            return moving_differences(monitor, plans, feed.stream, objects)
+            return moving_differences(monitor, plans, world)
 
         def drained():
             return live.health(feed.stream)["state"] == "finished" and live.log.backlog() == 0

@@ -221,7 +221,8 @@ def _tracks(layout, batch, orders, heard):
     state = layout.store.assembly(batch)
     found = newly_followed(orders, layout.store.regions(batch, layout.regions))
     elements, lost = state.following.followed(found, heard, orders)
-    return Tracks(state.focals, replace(state.following, elements=elements), lost)
+    keys = heard["key_hash"].to_numpy()
+    return Tracks(state.focals, replace(state.following, elements=elements), lost, keys)
 
 
 def _tracked(blocks, space):

@@ -238,7 +238,7 @@ class _Scene:
     def places(self, following: Focals) -> pa.Table:
         """Return tuples that tell where queries are that moved, are new, or look farther or less far than before."""
         focused = self.queries.focused
-        heard = find(self._heard, self.queries.focal[focused])[1]
+        heard = np.isin(self.queries.focal[focused], self.tracks.heard)
         near, far = self.are.radius, following.placed(self.orders.after).radius
         steered = (near != far) & ~(np.isnan(near) & np.isnan(far))
         told = focused[heard | self.shifted[focused] | steered[focused]]
@@ -247,16 +247,6 @@ class _Scene:
         still, after = np.setdiff1d(told, lost), self.orders.after
         placed = place_rows(still, following, after, self._reasons(self.ids[still]))
         return pa.concat_tables([placed, place_rows(lost, self.tracks.before, after, np.array(why, dtype=np.int8))])
-
-    @functools.cached_property
-    def _heard(self):
-        """Keys of focal objects with another element than before, ascending."""
-        after, before = self.tracks.after.elements, self.tracks.before.elements
-        position, known = find(before["key_hash"].to_numpy(), after["key_hash"].to_numpy())
-        heard = ~known
-        for name in ("time_us", "heard_us", "version"):
-            heard[known] |= before[name].to_numpy()[position[known]] != after[name].to_numpy()[known]
-        return after["key_hash"].to_numpy()[heard]
 
     def snapshots(self, state: Assembly) -> pa.Table:
         """Return the whole answers that are asked for, and where these queries are."""

@@ -85,11 +85,12 @@ class Partial:
 
 @dataclass(frozen=True)
 class Tracks:
-    """The focal objects without and with a micro-batch, and why some are lost; see `Focals.followed`."""
+    """The focal objects without and with a micro-batch, why some are lost (see `Focals.followed`), which were heard."""
 
     before: Focals
     after: Focals
     lost: dict[int, int]
+    heard: np.ndarray
 
 
 def step(

@@ -115,6 +115,15 @@ def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
 
 
+def test_a_focal_object_that_says_something_else_in_the_same_version_is_told(tmp_path):
+    engine, client = Engine(tmp_path, 1, 1, PLANE), Client()
+    for speed_mps in (1, 5):
+        report = one("ships", "focal", 7, [0, 0, 0, 0], {"speed_mps": speed_mps}, PLANE)
+        control = [register(KINDS["range"] | {"stream": "ships"})] if speed_mps == 1 else []
+        client.receive(engine.run([("ships", 0, report)], control))
+        assert client.places[1]["properties"] == f'{{"speed_mps":{speed_mps}}}'
+
+
 # Histories that between them make every kind of tuple.
 TELLING = 3, 20
 

@@ -6,8 +6,7 @@ PLACE* (2007), section 5 and table 3: the search region is larger than the answe
 holds fewer than k objects, and shrinks when it holds many more.
 """
 
-import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -293,32 +292,48 @@ def _short(count, searches):
     return searches.placed & (count < searches.k) & farther
 
 
-def _searched(searches, short):
+def _searched(searches, short) -> Iterator[Ranked]:
     """Yield the answers of queries, by positions, that look farther than their search regions reach."""
-    step = min(QUERIES_AT_ONCE, 1 + PAIRS_AT_ONCE // max(1, searches.objects))
-    for start in range(0, len(short), step):
-        yield from _widening(searches, short[start : start + step])
+    few = 1 + PAIRS_AT_ONCE // max(1, searches.objects)
+    guessed = np.isnan(searches.reach[short]) | (searches.reach[short] <= 0)
+    left = []
+    # What a circle holds that is only guessed, nobody knows.
+    for some, at_once in ((short[~guessed], QUERIES_AT_ONCE), (short[guessed], few)):
+        for part in _parts(some, at_once):
+            left.append((yield from _widening(searches, part)))
+    for part in _parts(np.concatenate([short[:0], *left]), few):
+        yield _within(searches, part, searches.farthest[part])[0]
 
 
-def _widening(searches, left) -> Iterable[Ranked]:
-    """Yield the answers of queries, by positions, as soon as their circles are wide enough."""
+def _parts(queries, at_once):
+    return [queries[start : start + at_once] for start in range(0, len(queries), at_once)]
+
+
+def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
+    """Yield the answers of queries, by positions, as soon as their circles are wide enough; return those left over."""
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
     if unknown[left].any():
         reach[unknown] = searches.guess()[unknown]
-    for growths in itertools.count():
+    for _ in range(MOST_GROWTHS):
         if not len(left):
-            return
-        reach[left] = np.minimum(reach[left] if growths < MOST_GROWTHS else np.inf, farthest[left])
-        found = searches.search(left, reach[left])
-        found = found.take(np.lexsort((found.key, found.query)))
-        count = np.bincount(find(searches.ids[left], found.query)[0], minlength=len(left))
+            break
+        reach[left] = np.minimum(reach[left], farthest[left])
+        found, count = _within(searches, left, reach[left])
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])
-        found = found.take(np.isin(found.query, searches.ids[left[enough]]))
-        yield Ranked(found.query, found.key, found.distance, _ranks(found, searches)).members
+        yield found.take(_rows(found, searches.ids[left], enough))
         left, count = left[~enough], count[~enough]
         expected = np.sqrt(searches.k[left] / np.maximum(count, 1))
         reach[left] *= (1 + searches.alpha[left]) * np.maximum(expected, LEAST_GROWTH)
+    return left
+
+
+def _within(searches, queries, reach):
+    """Return the answers of queries, by positions, within radii, and how many objects these hold, (K,) each."""
+    found = searches.search(queries, reach)
+    found = found.take(np.lexsort((found.key, found.query)))
+    count = np.bincount(find(searches.ids[queries], found.query)[0], minlength=len(queries))
+    return Ranked(found.query, found.key, found.distance, _ranks(found, searches)).members, count
 
 
 def _steered(count, last, searches, concerned, short):

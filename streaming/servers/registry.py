@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -151,9 +152,18 @@ class Registry:
         return {registration.answer: registration.plan for registration in running}
 
     @functools.cached_property
+    def _joins(self):
+        """The answers of joins with each layer."""
+        joins = defaultdict(list)
+        for answer, plan in self._plans.items():
+            joins[_layer_of(plan)].append(answer)
+        joins.pop(None, None)
+        return joins
+
+    @property
     def layers_joined(self) -> frozenset[str]:
         """Names of the layers that queries are joined with."""
-        return frozenset(layer for layer in map(_layer_of, self._plans.values()) if layer is not None)
+        return frozenset(self._joins)
 
     @functools.cached_property
     def measuring(self) -> np.ndarray:
@@ -168,7 +178,7 @@ class Registry:
 
     def joins_with(self, layers: Container[str]) -> np.ndarray:
         """Return the numbers of the answers of joins with some layers, int64, ascending."""
-        joined = (answer for answer, plan in self._plans.items() if _layer_of(plan) in layers)
+        joined = (answer for layer, answers in self._joins.items() if layer in layers for answer in answers)
         return np.array(sorted(joined), dtype=np.int64)
 
     @functools.cached_property

@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number } from "./format.js";
+import { KINDS } from "./objects.js";
 
 const REFRESH_MS = 500;
 
@@ -37,7 +38,7 @@ export function createLayers(parts) {
 
 function createRow(stream, { store, now, shown, toggle }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
-  const dot = h("span", { class: `kind kind-${["ship", "aircraft", "bus", "other"][stream.kind]}`, "aria-hidden": "true" });
+  const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });
   const about = h("span", { class: "stream-about" });
   const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, name, about)));
@@ -46,6 +47,7 @@ function createRow(stream, { store, now, shown, toggle }) {
     input.checked = !off && shown(current.name);
     input.disabled = off;
     element.classList.toggle("off", off);
+    dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
     setText(about, off ? "switched off in the admin" : describe(current, store, now()));
   };

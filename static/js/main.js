@@ -330,8 +330,9 @@ function subscribeView() {
   const message = streams.length > 0
     ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
     : { type: "view.unsubscribe" };
-  const text = JSON.stringify(message);
-  if (!socket.open || store.streams.size === 0 || text === lastView) return;
+  const spaces = streams.map((name) => store.streams.get(name).space); // a stream may come back in another one
+  const text = JSON.stringify([message, spaces]);
+  if (!socket.open || text === lastView) return;
   lastView = text;
   socket.send(message);
   if (streams.length === 0) store.dropViews();
@@ -375,14 +376,19 @@ function openAroundMenuAt(event) {
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
   const target = slot === undefined ? aboutPlace(place) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
-  aroundMenu.show(target, { x: event.clientX, y: event.clientY });
+  showAroundMenu(target, { x: event.clientX, y: event.clientY });
 }
 
 function openAroundMenu() {
   const { selected } = store;
   const box = $("map").getBoundingClientRect();
   const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-  aroundMenu.show(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
+  showAroundMenu(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
+}
+
+function showAroundMenu(target, point) {
+  if (target.stream) aroundMenu.show(target, point);
+  else toast("No stream is switched on, so there is nothing to ask about here.");
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */

@@ -72,6 +72,11 @@ export class Objects {
     return slot;
   }
 
+  /** Draw the objects of a stream as those of a kind. */
+  draw(stream, kind) {
+    for (const slot of this.byStream.get(stream)?.values() ?? []) this.kind[slot] = kind;
+  }
+
   /** Take over a newer statement about an object; an older one changes nothing. */
   update(slot, rows, row) {
     if (rows.timeMs[row] < this.timeMs[slot]) return false;

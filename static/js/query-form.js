@@ -2,7 +2,7 @@
 
 import { AggregateFields } from "./aggregate-fields.js";
 import { AroundFields } from "./around-fields.js";
-import { $ } from "./dom.js";
+import { $, offer } from "./dom.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
@@ -36,6 +36,7 @@ export class QueryForm {
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
+    this.store.on("streams layers", () => this.open && this.#offer());
     for (const kind of ["input", "change"]) {
       this.form.addEventListener(kind, ({ target }) => !NOT_OF_PLAN.includes(target.name) && this.#changed());
     }
@@ -57,7 +58,7 @@ export class QueryForm {
     this.query = query;
     this.form.reset();
     this.#errors({});
-    this.#streams(query?.stream ?? begun?.stream);
+    this.#streams(query?.stream ?? begun?.stream ?? "");
     this.streamChosen = Boolean(query ?? begun?.stream);
     $("form-title").textContent = query ? "Edit query" : "New query";
     const { elements } = this.form;
@@ -236,11 +237,20 @@ export class QueryForm {
     return !$(`error-${field}`).parentElement.closest("[hidden]");
   }
 
+  /** Offer the streams and layers that there are now. */
+  #offer() {
+    const chosen = () => ["stream", "partner", "focusStream"].map((name) => this.form.elements[name].value).join();
+    const before = chosen();
+    this.#streams();
+    this.join.offer();
+    this.around.offer();
+    if (chosen() !== before && this.written === null) this.#changed();
+  }
+
   #streams(chosen) {
-    const select = this.form.elements.stream;
-    const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === chosen);
-    select.replaceChildren(...streams.map((s) => new Option(s.title ?? s.name, s.name, false, s.name === chosen)));
-    if (chosen && !this.store.streams.has(chosen)) select.append(new Option(chosen, chosen, false, true));
+    const { stream } = this.form.elements;
+    const running = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === (chosen ?? stream.value));
+    offer(stream, [["", running.map(({ name, title }) => [name, title ?? name])]], chosen);
   }
 
   /** Propose the stream with the most objects in a box, until the user has chosen one. */

@@ -56,8 +56,9 @@ export class AroundFields {
     offer(this.form.elements.focusStream, [["", [...this.store.streams.values()].map(({ name, title: text }) => [name, text ?? name])]], chosen);
   }
 
-  /** Take over a range that was dragged on the map. */
-  setAround({ at, radius, half_widths: widths }) {
+  /** Take over the range of a plan that was changed on the map. */
+  setRange({ around: { at, radius, half_widths: widths }, max_distance: farthest }) {
+    if (farthest) this.#setLength("maxDistance", farthest);
     if (at) this.#setPlace(at);
     if (radius) this.#setLength("radius", radius);
     if (widths) {

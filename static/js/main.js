@@ -61,7 +61,7 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: (name) => !shown(name),
   worldUrl: document.body.dataset.world,
-  onAround: (query, around) => ask({ type: "query.edit", query: query.query, plan: { ...query.plan, around } }),
+  onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
   start: opened,
 });
 const api = new LayersApi(page.csrf);

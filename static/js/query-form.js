@@ -157,8 +157,8 @@ export class QueryForm {
   /** Show on the map what a plan about a focus comes to, and take over what is dragged there. */
   #preview(plan) {
     const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
-    this.preview(this.query, whole ? plan : null, (around) => {
-      this.around.setAround(around);
+    this.preview(this.query, whole ? plan : null, (drafted) => {
+      this.around.setRange(drafted);
       this.#changed();
     });
   }

@@ -1,10 +1,11 @@
 // The menu of queries about an object or a place: a right click, a long press, a button or a key opens it.
 
 import { $, h, icon, setText } from "./dom.js";
-import { ABOUT } from "./plan.js";
+import { length } from "./format.js";
+import { ABOUT, STANDARD_RADIUS_M } from "./plan.js";
 
 const TEXTS = {
-  watch: (it) => `Watch 5 nm around ${it}`,
+  watch: (it) => `Watch ${length(STANDARD_RADIUS_M)} around ${it}`,
   nearest: (it) => `10 nearest${it === "here" ? " to here" : ""}`,
   count: (it) => `Count around ${it}`,
 };

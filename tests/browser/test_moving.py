@@ -43,7 +43,7 @@ def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, fe
     menu = seen.menu(HERE)
     expect(menu).to_contain_text("MS Anna")
     began_s = time.monotonic()
-    menu.get_by_role("menuitem", name="Watch 5 nm around it").click()
+    menu.get_by_role("menuitem", name="Watch 9.26 km (5 nm) around it").click()
     name = "5 nm around MS Anna"
     seen.expect_query(name, "running", "1")
     print(f"from the click to the answer: {time.monotonic() - began_s:.2f} s")

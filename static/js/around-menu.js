@@ -13,7 +13,7 @@ const TEXTS = {
 export class AroundMenu {
   /**
    * @param {object} parts `onPick(about, target)` of an entry of `ABOUT`; `onMore(target)`, to write such a query in the form;
-   *   a target is `{stream, focus, name, it}`
+   *   a target is `{stream, focus, name, it}`; `titleOf(stream)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -34,7 +34,7 @@ export class AroundMenu {
   show(target, { x, y }) {
     this.target = target;
     this.opener = document.activeElement;
-    setText($("around-title"), target.name);
+    setText($("around-title"), target.focus.at ? `${this.titleOf(target.stream)}, ${target.name}` : target.name);
     for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it) ?? "Another query\u2026");
     this.menu.hidden = false;
     const { offsetWidth, offsetHeight } = this.menu;

@@ -138,6 +138,7 @@ const panel = new ObjectPanel({
   onAround: (stream, key, point) => aroundMenu.show(aboutObject(stream, key), point),
 });
 const aroundMenu = new AroundMenu({
+  titleOf: (stream) => store.streams.get(stream)?.title ?? stream,
   onPick: async (about, target) => {
     const message = { type: "query.register", name: nameAbout(about, target.name), plan: about.plan(target.stream, target.focus) };
     const made = await ask(message);
@@ -357,10 +358,10 @@ function aboutObject(stream, key) {
   return { stream, focus: { stream, key }, name, it: "it" };
 }
 
-/** What a query about a place is about: the objects of the stream that has most of them there. */
+/** What a query about a place is about: the objects of the stream that has most of them there, or the nearest one. */
 function aboutPlace(at) {
   const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
-  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), ...store.objects.byStream.keys(), ...store.streams.keys()];
+  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };
 }

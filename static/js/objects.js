@@ -119,6 +119,18 @@ export class Objects {
     return new Map([...counts].sort(([, a], [, b]) => b - a));
   }
 
+  /** The stream of the object that is nearest to a place, by the map's measure; undefined where there is none. */
+  streamNear([lon, lat]) {
+    const [x, y] = [mercatorX(lon), mercatorY(lat)];
+    let [nearest, least] = [undefined, Infinity];
+    for (let slot = 0; slot < this.size; slot++) {
+      const across = Math.abs(this.x[slot] - x) % 1;
+      const far = Math.hypot(Math.min(across, 1 - across), this.y[slot] - y);
+      if (this.alive[slot] && far < least) [nearest, least] = [this.streams[slot], far];
+    }
+    return nearest;
+  }
+
   properties(slot) {
     return parsed(this.texts[slot]);
   }

@@ -108,8 +108,10 @@ function update(store, query, element, parts, nowMs) {
   const focus = focusNote(store, query, nowMs);
   parts.focus.hidden = !focus;
   setText(parts.focus, focus);
-  parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0 || Boolean(focus);
-  setText(parts.note, `Nothing of ${stream} matches now.`);
+  const waits = query.status === "pending" && store.connection(nowMs) === "down";
+  const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
+  parts.note.hidden = !waits && !empty;
+  setText(parts.note, waits ? "It begins once the engine answers again." : `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { columnsOf } from "../../static/js/frames.js";
 import { KINDS } from "../../static/js/objects.js";
 import { createStore, EVENTS_KEPT } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
@@ -203,4 +204,13 @@ test("a stream that comes back in another space begins anew, and one outside of 
   store.apply({ type: "stream.list", spaces, streams: [{ ...SHIPS, space: "moon" }, shares] }, NOW);
   assert.deepEqual([...store.streams.keys()], ["ships"]);
   assert.ok(Number.isNaN(store.streams.get("ships").newestMs));
+});
+
+test("the stream near a place is that of the nearest object, across the antimeridian too", () => {
+  const { objects } = createStore();
+  assert.equal(objects.streamNear([0, 0]), undefined);
+  const rows = columnsOf([row("+", "a", 179, 1), row("+", "b", 170, 1)]);
+  objects.update(objects.ensure("ships", 0, "a"), rows, 0);
+  objects.update(objects.ensure("buses", 2, "b"), rows, 1);
+  assert.deepEqual([[-179, 1], [172, 2], [171, 1], [176, 1]].map((at) => objects.streamNear(at)), ["ships", "buses", "buses", "ships"]);
 });

@@ -24,7 +24,9 @@ export function createLayers(parts) {
       }
       rows.get(stream.name).update(stream);
     }
-    $("streams-empty").hidden = store.streams.size > 0;
+    const greeted = store.user !== null;
+    const running = [...store.streams.values()].some(({ enabled }) => enabled !== false);
+    for (const note of document.querySelectorAll(".no-stream")) note.hidden = running || !greeted;
   };
   map.baseNames.forEach((name, i) => {
     const input = h("input", { type: "radio", name: "base", value: i, checked: i === 0, onchange: () => parts.onBase(i) });

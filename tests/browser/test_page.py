@@ -122,6 +122,19 @@ def test_a_stream_that_comes_changes_and_goes_does_so_on_the_open_page(screen, f
     assert screen.painted(HERE, "ship", present=False)
 
 
+def test_the_page_says_that_no_stream_is_switched_on_while_none_is(screen, live):
+    screen.look(9, *HERE)
+    note = screen.page.locator("#pane-queries .no-stream")
+    expect(note).to_contain_text("Ask an administrator to add one")
+    screen.page.mouse.click(*screen.pixel(*HERE), button="right")
+    expect(screen.page.locator("#toasts")).to_contain_text("No stream is switched on")
+    only = Feed(live, "only", free_port())
+    expect(note).to_be_hidden()
+    live.enable_stream("only", False)
+    expect(note).to_be_visible()
+    only.end()
+
+
 def test_the_address_brings_the_view_back(screen_of, user, feed):
     feed.put(anna=HERE)
     first, second = screen_of(user), screen_of(user)

@@ -236,7 +236,7 @@ def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
     seen.page.get_by_text("Nearest", exact=True).click()
     seen.field("maxDistance").fill("10")
     seen.save("Near there")
-    seen.expect_query("Near there", "running", "0")
+    seen.expect_query("Near there", "running", "1")
     handle = tabbed(seen.page, "Farthest of Near there")
     seen.expect_at(".handle-farthest", east_of(EMPTY, 18_520))
     seen.page.keyboard.press("ArrowLeft")

@@ -1,11 +1,9 @@
-"""Definitions: what the gateway, the supervisor and the engines are told of the spaces and streams in the database."""
+"""Definitions: what gateway, supervisor, engines and connections are told of the spaces and streams in the database."""
 
 import json
 import logging
 
 import redis
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -13,24 +11,24 @@ from django.dispatch import receiver
 from streaming.logs import SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
 from streaming.spaces import EARTH, space_text
 from webapp.models import EventCursor, Space, Stream
-from webapp.notify import SPACES_GROUP
+from webapp.notify import announce_definitions
 from webapp.redis import client, log
 
 logger = logging.getLogger(__name__)
 
 
 def publish_space(space: Space) -> None:
-    """Tell gateway and supervisor of a space, and the websocket connections, if they do not know it as it is."""
+    """Tell gateway and supervisor of a space, if they do not know it as it is."""
     text = space_text(space.parsed)
     if client().hget(SPACES_KEY, space.name) != text.encode():
         client().hset(SPACES_KEY, space.name, text)
-        _spaces_changed(space.name)
+        client().publish(STREAMS_CHANNEL, space.name)
 
 
 def withdraw_space(name: str) -> None:
-    """Tell gateway, supervisor and connections to forget a space."""
+    """Tell gateway and supervisor to forget a space."""
     client().hdel(SPACES_KEY, name)
-    _spaces_changed(name)
+    client().publish(STREAMS_CHANNEL, name)
 
 
 def publish(stream: Stream) -> None:
@@ -50,23 +48,25 @@ def withdraw(name: str, space: str) -> None:
 
 
 def republish() -> int:
-    """Make Redis say what the database says of spaces and streams, and return the number of streams."""
+    """Make Redis say what the database says of spaces and streams; return the number of streams."""
+    before = streams_before, spaces_before = _published()
     spaces, streams = list(Space.objects.all()), list(Stream.objects.all())
     for space in spaces:
         publish_space(space)
-    known = {name.decode(): json.loads(document) for name, document in client().hgetall(STREAMS_KEY).items()}
+    known = {name.decode(): json.loads(document) for name, document in streams_before.items()}
     for name in known.keys() - {stream.name for stream in streams}:
         withdraw(name, known[name].get("space", EARTH.name))
     for stream in streams:
         publish(stream)
-    for name in {name.decode() for name in client().hkeys(SPACES_KEY)} - {space.name for space in spaces}:
+    for name in {name.decode() for name in spaces_before} - {space.name for space in spaces}:
         withdraw_space(name)
+    if _published() != before:
+        announce_definitions()
     return len(streams)
 
 
-def _spaces_changed(name):
-    client().publish(STREAMS_CHANNEL, name)
-    async_to_sync(get_channel_layer().group_send)(SPACES_GROUP, {"type": "spaces.changed"})
+def _published():
+    return client().hgetall(STREAMS_KEY), client().hgetall(SPACES_KEY)
 
 
 @receiver(post_save, sender=Space)
@@ -97,5 +97,6 @@ def _tell(tell, *about):
     # The database is the truth: without Redis (a command run before the start) the next start republishes.
     try:
         tell(*about)
+        announce_definitions()
     except redis.ConnectionError as error:
         logger.warning("the change of %s is told at the next start: %s", about[0], error)

@@ -1,4 +1,4 @@
-"""What web processes are told of queries and layers, through the channel layer."""
+"""What web processes are told of queries, layers, spaces and streams, through the channel layer."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ from channels.layers import get_channel_layer
 from webapp.models import Query
 
 SHARED_GROUP = "queries.shared"
-# Every connection: there are other spaces than before.
-SPACES_GROUP = "spaces"
+# Every connection: the spaces or the streams are not what they were.
+DEFINITIONS_GROUP = "definitions"
 # A message tells of at most so many queries: a plan may be long, and Redis drops readers that 32 MB wait for.
 QUERIES_PER_MESSAGE = 250
 # Everybody may see every layer.
@@ -33,6 +33,11 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
             told[SHARED_GROUP].append(standing)
     if told:
         async_to_sync(_send)(told)
+
+
+def announce_definitions() -> None:
+    """Tell everybody that spaces or streams changed."""
+    async_to_sync(get_channel_layer().group_send)(DEFINITIONS_GROUP, {"type": "definitions.changed"})
 
 
 async def _send(told: dict[str, list[dict[str, Any]]]) -> None:

@@ -113,7 +113,7 @@ def follow(page: Page) -> None:
     """Ask what is around the ship of the newest event, and look at it."""
     page.get_by_role("tab", name="Events").click()
     page.locator("#event-list button").first.click()
-    for what in ("Watch 5 nm", "10 nearest", "Count"):
+    for what in ("Watch", "10 nearest", "Count"):
         page.locator("#object-around").click()
         page.get_by_role("menuitem", name=what).click()
         expect(page.locator("#around-menu")).to_be_hidden()

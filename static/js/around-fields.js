@@ -1,7 +1,7 @@
 // The part of the query form that says what a query is about: its focus, and the range about it or how many neighbours.
 
 import { METRES_PER_NM } from "./around.js";
-import { $ } from "./dom.js";
+import { $, offer } from "./dom.js";
 import { title } from "./format.js";
 import { STANDARD_RADIUS_M } from "./plan.js";
 
@@ -34,7 +34,7 @@ export class AroundFields {
     const around = plan.around ?? (selected ? { ...selected } : { at: this.center() });
     this.polygon = around.polygon ?? null;
     elements.focus.value = around.at ? "place" : "object";
-    this.#streams(around.stream ?? selected?.stream ?? plan.stream);
+    this.offer(around.stream ?? selected?.stream ?? plan.stream ?? "");
     elements.focusKey.value = around.key ?? "";
     if (around.at) this.#setPlace(around.at);
     else for (const name of ["focusLon", "focusLat"]) elements[name].value = "";
@@ -51,8 +51,14 @@ export class AroundFields {
     this.#arrange();
   }
 
-  /** Take over a range that was dragged on the map. */
-  setAround({ at, radius, half_widths: widths }) {
+  /** Offer the streams that there are now. */
+  offer(chosen) {
+    offer(this.form.elements.focusStream, [["", [...this.store.streams.values()].map(({ name, title: text }) => [name, text ?? name])]], chosen);
+  }
+
+  /** Take over the range of a plan that was changed on the map. */
+  setRange({ around: { at, radius, half_widths: widths }, max_distance: farthest }) {
+    if (farthest) this.#setLength("maxDistance", farthest);
     if (at) this.#setPlace(at);
     if (radius) this.#setLength("radius", radius);
     if (widths) {
@@ -128,16 +134,10 @@ export class AroundFields {
     const { selected } = this.store;
     if (!selected) return;
     this.form.elements.focus.value = "object";
-    this.#streams(selected.stream);
+    this.offer(selected.stream);
     this.form.elements.focusKey.value = selected.key;
     this.form.elements.focusKey.dispatchEvent(new Event("input", { bubbles: true }));
     this.#arrange();
-  }
-
-  #streams(chosen) {
-    const select = this.form.elements.focusStream;
-    select.replaceChildren(...[...this.store.streams.values()].map((s) => new Option(s.title ?? s.name, s.name, false, s.name === chosen)));
-    if (chosen && !this.store.streams.has(chosen)) select.append(new Option(chosen, chosen, false, true));
   }
 
   /** Propose the objects that are on the map. */

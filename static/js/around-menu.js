@@ -1,10 +1,11 @@
 // The menu of queries about an object or a place: a right click, a long press, a button or a key opens it.
 
 import { $, h, icon, setText } from "./dom.js";
-import { ABOUT } from "./plan.js";
+import { length } from "./format.js";
+import { ABOUT, STANDARD_RADIUS_M } from "./plan.js";
 
 const TEXTS = {
-  watch: (it) => `Watch 5 nm around ${it}`,
+  watch: (it) => `Watch ${length(STANDARD_RADIUS_M)} around ${it}`,
   nearest: (it) => `10 nearest${it === "here" ? " to here" : ""}`,
   count: (it) => `Count around ${it}`,
 };
@@ -12,7 +13,7 @@ const TEXTS = {
 export class AroundMenu {
   /**
    * @param {object} parts `onPick(about, target)` of an entry of `ABOUT`; `onMore(target)`, to write such a query in the form;
-   *   a target is `{stream, focus, name, it}`
+   *   a target is `{stream, focus, name, it}`; `titleOf(stream)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -33,7 +34,7 @@ export class AroundMenu {
   show(target, { x, y }) {
     this.target = target;
     this.opener = document.activeElement;
-    setText($("around-title"), target.name);
+    setText($("around-title"), target.focus.at ? `${this.titleOf(target.stream)}, ${target.name}` : target.name);
     for (const item of this.items) setText(item.lastChild, TEXTS[item.dataset.action]?.(target.it) ?? "Another query\u2026");
     this.menu.hidden = false;
     const { offsetWidth, offsetHeight } = this.menu;

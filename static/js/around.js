@@ -3,6 +3,7 @@
 import { MAX_LATITUDE_DEG, clamp, wrapLongitude } from "./geometry.js";
 
 export const METRES_PER_NM = 1852;
+export const LONGEST_M = 20_100_000; // a radius that reaches everywhere
 
 const DEG = Math.PI / 180;
 const EARTH_RADIUS_M = 6_371_008.8;
@@ -59,17 +60,20 @@ export function polygon([lon, lat], vertices) {
   return vertices.map(([east, north]) => [lon + east / perLon, clamp(lat + north / perLat, -90, 90)]);
 }
 
-/** The shape of a plan's `around` about a place, as `{ring, filled}`; null where it has none, as of nearest neighbours. */
-export function shapeOf(around, place) {
+/** The shape of a plan's range about a place, as `{ring, filled}`; of neighbours how far away they may be, null where that is not limited. */
+export function shapeOf({ around, max_distance: farthest }, place) {
   if (around.radius) return circle(place, around.radius);
+  if (farthest) return { ...circle(place, farthest), filled: false };
   if (around.half_widths) return { ring: rectangle(place, around.half_widths), filled: true };
   return around.polygon ? { ring: polygon(place, around.polygon), filled: true } : null;
 }
 
-/** Where the handles of a plan's `around` are, by name; none of polygons. */
-export function handlesOf(around, place) {
+/** Where the handles of a plan about a place are, by name; none of polygons. */
+export function handlesOf(plan, place) {
+  const { around, max_distance: farthest } = plan;
   const handles = around.at ? { place } : {};
   if (around.radius) return { ...handles, radius: destination(place, 90, around.radius) };
+  if (farthest) return { ...handles, farthest: destination(place, 90, farthest) };
   if (!around.half_widths) return handles;
   const [, [east], [, north]] = rectangle(place, around.half_widths);
   const [across, along] = around.half_widths;
@@ -79,15 +83,34 @@ export function handlesOf(around, place) {
   return handles;
 }
 
-/** A plan's `around` after a handle was dragged to a place; `place` is where it lay. */
-export function dragged(around, place, name, to) {
-  if (name === "place") return { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] };
-  if (name === "radius") return { ...around, radius: reach(distance(place, to)) };
+/** A plan after a handle was dragged to a place; `place` is where its range lay. */
+export function dragged(plan, place, name, to) {
+  const { around } = plan;
+  if (name === "place") return { ...plan, around: { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] } };
+  if (name === "radius" || name === "farthest") return withLength(plan, name, reach(distance(place, to)));
   const [perLon, perLat] = localMetres(place[1]);
-  const widths = [...around.half_widths];
-  if (name !== "along") widths[0] = reach(Math.abs(to[0] - place[0]) * perLon);
-  if (name !== "across") widths[1] = reach(Math.abs(to[1] - place[1]) * perLat);
-  return { ...around, half_widths: widths };
+  const wider = name === "along" ? plan : withLength(plan, "across", reach(Math.abs(to[0] - place[0]) * perLon));
+  return name === "across" ? wider : withLength(wider, "along", reach(Math.abs(to[1] - place[1]) * perLat));
+}
+
+/** The length that a handle of a plan changes. */
+export function lengthOf({ around, max_distance: farthest }, name) {
+  return { radius: around.radius, farthest, across: around.half_widths?.[0], along: around.half_widths?.[1] }[name];
+}
+
+/** A plan after a handle's length was changed by some steps, each a tenth of its first digit's unit: 100 m from 1 to 10 km. */
+export function stepped(plan, name, steps) {
+  const length = lengthOf(plan, name);
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(length)) - 1);
+  return withLength(plan, name, clamp(rounded(length + steps * unit, 2), 1, LONGEST_M));
+}
+
+function withLength(plan, name, length) {
+  if (name === "farthest") return { ...plan, max_distance: length };
+  if (name === "radius") return { ...plan, around: { ...plan.around, radius: length } };
+  const widths = [...plan.around.half_widths];
+  widths[name === "across" ? 0 : 1] = length;
+  return { ...plan, around: { ...plan.around, half_widths: widths } };
 }
 
 /** A length that a hand dragged: whole metres, three digits of it, at least one metre. */

@@ -21,6 +21,23 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/**
+ * Offer choices `[[group, [[value, text], ...]], ...]`, those of an unnamed group without a heading. Unless `chosen` is given, what was
+ * chosen stays, also where it is offered no more. A list that is the same is left alone: it may be open.
+ */
+export function offer(select, groups, chosen = select.value) {
+  const all = groups.flatMap(([, choices]) => choices);
+  const odd = chosen && !all.some(([value]) => value === chosen) ? [[chosen, chosen.slice(chosen.indexOf(":") + 1)]] : [];
+  const wanted = JSON.stringify([groups, odd]);
+  if (select.dataset.offered !== wanted) {
+    select.dataset.offered = wanted;
+    const options = (choices) => choices.map(([value, text]) => new Option(text, value));
+    const filled = groups.filter(([, choices]) => choices.length > 0);
+    select.replaceChildren(...filled.flatMap(([label, choices]) => (label ? [h("optgroup", { label }, ...options(choices))] : options(choices))), ...options(odd));
+  }
+  select.value = chosen || (select.options[0]?.value ?? "");
+}
+
 /** An icon from the page's SVG symbols. */
 export function icon(name) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");

@@ -288,7 +288,7 @@ export function focusText(around, name) {
 function membersText(plan, titleOf, focus) {
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
-  if (plan?.kind !== "join") return plan?.report ?? "inside";
+  if (plan?.kind !== "join") return `${plan?.report ?? "inside"} a rectangle`;
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);

@@ -1,6 +1,6 @@
 // The form that asks stored tables, and the table of what they answer.
 
-import { $, h, setText } from "./dom.js";
+import { $, h, offer, setText } from "./dom.js";
 import { count, label, localTime, number, PREDICATES, title, utcTime, value } from "./format.js";
 import { normalisedBox, roundedBox } from "./geometry.js";
 import {
@@ -202,19 +202,16 @@ export class HistoryPanel {
   #tables() {
     const stored = [...this.store.streams.values()].filter((stream) => stream.stored).map(({ name, title: text }) => [`stored:${name}`, text ?? name]);
     const layers = [...this.store.layers.values()].filter(({ version }) => version !== null).map(({ name, title: text }) => [`layer:${name}`, text ?? name]);
-    const wanted = JSON.stringify([stored, layers]);
     $("history-none").hidden = stored.length > 0;
     setText($("history-span"), this.#spanText());
+    const wanted = JSON.stringify([stored, layers]);
     if (this.offered === wanted) return;
     this.offered = wanted;
-    for (const name of ["table", "partner"]) {
+    const first = { table: "", partner: layers[0]?.[0] ?? "" }; // streams are mostly paired with layers
+    for (const [name, standard] of Object.entries(first)) {
       const select = this.form.elements[name];
-      const before = select.value;
-      const group = (text, options) => (options.length > 0 ? [h("optgroup", { label: text }, ...options.map(([key, words]) => new Option(words, key)))] : []);
-      select.replaceChildren(...group("Stored streams", stored), ...group("Layers", layers));
-      const kept = this.picked.has(name) && [...select.options].some((option) => option.value === before);
-      if (kept) select.value = before;
-      else if (name === "partner" && layers.length > 0) select.value = layers[0][0]; // streams are mostly paired with layers
+      const kept = this.picked.has(name) && [...stored, ...layers].some(([value]) => value === select.value);
+      offer(select, [["Stored streams", stored], ["Layers", layers]], kept ? select.value : standard);
     }
     this.#changed();
   }

@@ -1,7 +1,7 @@
 // The part of the query form that joins a stream with a layer, with the last known objects of a stream, or with what is
 // stored of one.
 
-import { $, h } from "./dom.js";
+import { $, offer } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
 
 const STANDARD_M = 50;
@@ -18,11 +18,24 @@ export class JoinFields {
   start(join) {
     const { elements } = this.form;
     const source = SOURCES.find((one) => join?.[one]);
-    this.#options(source && `${source}:${join[source]}`);
+    this.offer(source ? `${source}:${join[source]}` : "");
     elements.predicate.value = join?.predicate ?? "intersects";
     elements.distance.value = join?.distance ?? STANDARD_M;
     elements.partnerWhere.value = join?.where ?? "";
     this.#show();
+  }
+
+  /** Offer the layers and streams that there are now. */
+  offer(chosen) {
+    const { layers, streams } = this.store;
+    const choices = (source, of) => of.map(({ name, title }) => [`${source}:${name}`, title ?? name]);
+    const all = [...streams.values()];
+    const groups = [
+      ["Layers", choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
+      ["Last positions of a stream", choices("stream", all.filter((stream) => stream.enabled !== false))],
+      ["Where they have been, of", choices("stored", all.filter(({ stored }) => stored))],
+    ];
+    offer(this.form.elements.partner, groups, chosen);
   }
 
   /** `{source, name, predicate, distance, where}` as the fields say. */
@@ -40,24 +53,6 @@ export class JoinFields {
     if (!name) errors.partner = "Choose a layer or a stream. New layers are added under Layers.";
     if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Give a distance in metres.";
     return errors;
-  }
-
-  #options(chosen) {
-    const { layers, streams } = this.store;
-    const option = (source) => ({ name, title }) => new Option(title ?? name, `${source}:${name}`);
-    const group = (label, options) => (options.length > 0 ? [h("optgroup", { label }, ...options)] : []);
-    const ready = [...layers.values()].filter((layer) => layer.version !== null);
-    const running = [...streams.values()].filter((stream) => stream.enabled !== false);
-    const select = this.form.elements.partner;
-    select.replaceChildren(
-      ...group("Layers", ready.map(option("layer"))),
-      ...group("Last positions of a stream", running.map(option("stream"))),
-      ...group("Where they have been, of", [...streams.values()].filter(({ stored }) => stored).map(option("stored"))),
-    );
-    if (chosen && ![...select.options].some(({ value }) => value === chosen)) {
-      select.append(new Option(chosen.slice(chosen.indexOf(":") + 1), chosen));
-    }
-    select.value = chosen ?? select.options[0]?.value ?? "";
   }
 
   #show() {

@@ -188,6 +188,7 @@ export class LayerForm {
   #error(text) {
     setText($("layer-error"), text);
     $("layer-error").hidden = !text;
+    if (text) this.form.scrollIntoView({ block: "end" });
   }
 
   #acceptDrops(area) {

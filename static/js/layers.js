@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number } from "./format.js";
+import { KINDS } from "./objects.js";
 
 const REFRESH_MS = 500;
 
@@ -23,7 +24,9 @@ export function createLayers(parts) {
       }
       rows.get(stream.name).update(stream);
     }
-    $("streams-empty").hidden = store.streams.size > 0;
+    const greeted = store.user !== null;
+    const running = [...store.streams.values()].some(({ enabled }) => enabled !== false);
+    for (const note of document.querySelectorAll(".no-stream")) note.hidden = running || !greeted;
   };
   map.baseNames.forEach((name, i) => {
     const input = h("input", { type: "radio", name: "base", value: i, checked: i === 0, onchange: () => parts.onBase(i) });
@@ -37,7 +40,7 @@ export function createLayers(parts) {
 
 function createRow(stream, { store, now, shown, toggle }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
-  const dot = h("span", { class: `kind kind-${["ship", "aircraft", "bus", "other"][stream.kind]}`, "aria-hidden": "true" });
+  const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });
   const about = h("span", { class: "stream-about" });
   const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, name, about)));
@@ -46,6 +49,7 @@ function createRow(stream, { store, now, shown, toggle }) {
     input.checked = !off && shown(current.name);
     input.disabled = off;
     element.classList.toggle("off", off);
+    dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
     setText(about, off ? "switched off in the admin" : describe(current, store, now()));
   };
@@ -58,9 +62,10 @@ function describe({ name, health, stored, retention_s: retention }, store, nowMs
   if (health) {
     if (health.state && health.state !== "running") parts.push(health.state);
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
-    if (health.last_us) parts.push(`${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    if (health.last_us) parts.push(`heard ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
     if (health.error) parts.push(health.error);
   }
   if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");
-  return parts.join(" \u00b7 ");
+  // Lines break between parts, but an error may be long.
+  return parts.map((part) => (part === health?.error ? part : part.replaceAll(" ", "\u00a0"))).join(" \u00b7 ");
 }

@@ -61,7 +61,7 @@ const map = new MonitorMap($("map"), {
   palette: palette.read,
   hidden: (name) => !shown(name),
   worldUrl: document.body.dataset.world,
-  onAround: (query, around) => ask({ type: "query.edit", query: query.query, plan: { ...query.plan, around } }),
+  onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
   start: opened,
 });
 const api = new LayersApi(page.csrf);
@@ -138,6 +138,7 @@ const panel = new ObjectPanel({
   onAround: (stream, key, point) => aroundMenu.show(aboutObject(stream, key), point),
 });
 const aroundMenu = new AroundMenu({
+  titleOf: (stream) => store.streams.get(stream)?.title ?? stream,
   onPick: async (about, target) => {
     const message = { type: "query.register", name: nameAbout(about, target.name), plan: about.plan(target.stream, target.focus) };
     const made = await ask(message);
@@ -330,8 +331,9 @@ function subscribeView() {
   const message = streams.length > 0
     ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
     : { type: "view.unsubscribe" };
-  const text = JSON.stringify(message);
-  if (!socket.open || store.streams.size === 0 || text === lastView) return;
+  const spaces = streams.map((name) => store.streams.get(name).space); // a stream may come back in another one
+  const text = JSON.stringify([message, spaces]);
+  if (!socket.open || text === lastView) return;
   lastView = text;
   socket.send(message);
   if (streams.length === 0) store.dropViews();
@@ -356,10 +358,10 @@ function aboutObject(stream, key) {
   return { stream, focus: { stream, key }, name, it: "it" };
 }
 
-/** What a query about a place is about: the objects of the stream that has most of them there. */
+/** What a query about a place is about: the objects of the stream that has most of them there, or the nearest one. */
 function aboutPlace(at) {
   const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
-  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), ...store.objects.byStream.keys(), ...store.streams.keys()];
+  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };
 }
@@ -375,14 +377,19 @@ function openAroundMenuAt(event) {
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
   const target = slot === undefined ? aboutPlace(place) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
-  aroundMenu.show(target, { x: event.clientX, y: event.clientY });
+  showAroundMenu(target, { x: event.clientX, y: event.clientY });
 }
 
 function openAroundMenu() {
   const { selected } = store;
   const box = $("map").getBoundingClientRect();
   const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-  aroundMenu.show(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
+  showAroundMenu(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
+}
+
+function showAroundMenu(target, point) {
+  if (target.stream) aroundMenu.show(target, point);
+  else toast("No stream is switched on, so there is nothing to ask about here.");
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */

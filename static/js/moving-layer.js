@@ -1,8 +1,8 @@
-// Queries that have a focus, on the map: their range gliding with it, lines to neighbours, and handles to drag.
+// Queries that have a focus, on the map: their range gliding with it, lines to neighbours, and handles.
 
-import { dragged, handlesOf, shapeOf } from "./around.js";
+import { AroundHandles } from "./around-handles.js";
+import { circle, handlesOf, shapeOf } from "./around.js";
 import { lessMotion } from "./dom.js";
-import { focusText, length } from "./format.js";
 import { turnTowards } from "./geometry.js";
 
 const GLIDE_MS = 300;
@@ -24,7 +24,7 @@ export class MovingLayer {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, around)`, a promise of the saved edit
+   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
@@ -43,7 +43,7 @@ export class MovingLayer {
     this.refresh();
   }
 
-  /** Show a plan that is being written, with handles; null to show none. `onDraft(around)` is told of what they do. */
+  /** Show a plan that is being written, with handles; null to show none. `onDraft(plan)` is told of what they do. */
   preview(query, plan, onDraft) {
     if (!plan?.around) return this.#drop(PREVIEW);
     Object.assign(this.#look(PREVIEW), { query: { query, plan, status: "running" }, onDraft });
@@ -69,9 +69,21 @@ export class MovingLayer {
   }
 
   #look(number) {
-    const fresh = { number, at: null, drawn: null, draft: null, ends: [], parts: {}, handles: new Map(), labels: [] };
-    if (!this.looks.has(number)) this.looks.set(number, fresh);
-    return this.looks.get(number);
+    if (this.looks.has(number)) return this.looks.get(number);
+    const look = { number, at: null, drawn: null, draft: null, ends: [], parts: {}, labels: [] };
+    look.handles = new AroundHandles(this.L, this.map, {
+      plan: () => planOf(look),
+      at: () => look.at,
+      changed: () => look.draft !== null,
+      draft: (plan) => {
+        look.draft = plan;
+        this.#draw(look);
+      },
+      save: () => this.#save(look),
+      onDrag: (on) => (this.dragging = on),
+    });
+    this.looks.set(number, look);
+    return look;
   }
 
   #drop(number) {
@@ -82,16 +94,14 @@ export class MovingLayer {
 
   /** Take a query off the map, until it is known where it is. */
   #clear(look) {
-    const markers = [...look.handles.values()].map(({ marker }) => marker);
-    for (const layer of [...Object.values(look.parts), ...look.labels, ...markers]) layer.remove();
-    look.abort?.abort();
-    Object.assign(look, { at: null, drawn: null, ends: [], parts: {}, handles: new Map(), labels: [] });
+    for (const layer of [...Object.values(look.parts), ...look.labels, look.handles]) layer.remove();
+    Object.assign(look, { at: null, drawn: null, draft: null, ends: [], parts: {}, labels: [] });
   }
 
   #draw(look) {
     if (!this.looks.has(look.number)) return;
-    const around = look.draft ?? look.query.plan.around;
-    const target = around.at ?? this.#placeOf(look.query);
+    const plan = planOf(look);
+    const target = plan.around.at ?? this.#placeOf(look.query);
     if (!target) return this.#clear(look);
     look.at = this.#glided(look, this.#near(target));
     look.ends = this.#neighbours(look);
@@ -99,15 +109,16 @@ export class MovingLayer {
     const searched = this.#searched(look);
     this.#lines(look, style);
     this.#label(look);
-    const wanted = JSON.stringify([look.at, around, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft)]);
+    const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft)]);
     if (look.drawn === wanted) return; // most queries rest while objects move
     look.drawn = wanted;
-    const shape = shapeOf(around, look.at);
+    const shape = shapeOf(plan, look.at);
     look.ring = shape?.ring;
     this.#path(look, "range", look.ring, { ...style, fill: shape?.filled ?? false });
-    this.#path(look, "searched", searched && shapeOf({ radius: searched }, look.at).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
-    this.#focus(look, around, style);
-    this.#handle(look, around);
+    this.#path(look, "searched", searched && circle(look.at, searched).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
+    this.#focus(look, style);
+    const visible = (name, place) => name === "place" || look.draft !== null || this.#apart(look.at, place);
+    look.handles.show(this.#mine(look) ? handlesOf(plan, look.at) : {}, { title: look.query.name, colour: style.color, visible });
   }
 
   #placeOf({ query, plan }) {
@@ -181,8 +192,8 @@ export class MovingLayer {
     parts.lines.setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false }).setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
   }
 
-  #focus({ parts, at }, around, style) {
-    if (around.at) return;
+  #focus({ parts, at, query }, style) {
+    if (query.plan.around.at) return;
     parts.focus ??= this.L.circleMarker(latLng(at), { radius: 12, className: "around-focus" }).addTo(this.map);
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
@@ -204,77 +215,24 @@ export class MovingLayer {
     return number === PREVIEW || (query.mine !== false && ["running", "pending"].includes(query.status));
   }
 
-  #handle(look, around) {
-    const places = this.#mine(look) ? handlesOf(around, look.at) : {};
-    for (const [name, { marker }] of look.handles) {
-      if (name in places) continue;
-      marker.remove();
-      look.handles.delete(name);
-    }
-    for (const [name, place] of Object.entries(places)) {
-      const handle = look.handles.get(name) ?? this.#newHandle(look, name, place);
-      handle.marker.setLatLng(latLng(place)).setOpacity(name === "place" || this.#apart(look.at, place) || look.draft ? 1 : 0);
-      handle.marker.getElement().style.setProperty("--accent", this.#style(look).color);
-    }
-  }
-
-  #newHandle(look, name, place) {
-    const icon = this.L.divIcon({ className: `handle around-handle handle-${name}`, iconSize: name === "place" ? [18, 18] : [13, 13] });
-    const marker = this.L.marker(latLng(place), { icon, keyboard: false }).addTo(this.map);
-    marker.bindTooltip("", { direction: "top", offset: [0, -8], className: "reach" });
-    marker.on("tooltipopen", () => marker.setTooltipContent(this.#word(look, name)));
-    marker.getElement().addEventListener("pointerdown", (event) => this.#drag(event, look, name));
-    look.handles.set(name, { marker });
-    return look.handles.get(name);
-  }
-
   #apart(a, b) {
     return this.map.latLngToLayerPoint(latLng(a)).distanceTo(this.map.latLngToLayerPoint(latLng(b))) >= SMALLEST_PX;
   }
 
-  #word(look, name) {
-    const around = look.draft ?? look.query.plan.around;
-    if (name === "place") return focusText(around);
-    if (name === "radius") return length(around.radius);
-    return around.half_widths.slice(0, 2).filter(Boolean).map((half) => length(2 * half)).join(" \u00d7 ");
-  }
-
-  #drag(event, look, name) {
-    if (event.button !== 0) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.map.dragging.disable();
-    const before = look.query.plan.around;
-    const { marker } = look.handles.get(name);
-    look.abort?.abort();
-    const { signal } = (look.abort = new AbortController());
-    marker.openTooltip();
-    const move = (pointer) => {
-      const { lng, lat } = this.map.mouseEventToLatLng(pointer);
-      look.draft = dragged(before, look.at, name, [lng, lat]);
-      this.#draw(look);
-      marker.setTooltipContent(this.#word(look, name));
-    };
-    this.dragging = true;
-    const end = (kept) => {
-      look.abort.abort();
-      setTimeout(() => (this.dragging = false)); // after the click that the pointer's lifting makes
-      this.map.dragging.enable();
-      marker.closeTooltip();
-      this.#release(look, kept ? look.draft : null);
-    };
-    window.addEventListener("pointermove", move, { signal });
-    window.addEventListener("pointerup", () => end(true), { signal });
-    window.addEventListener("pointercancel", () => end(false), { signal });
-  }
-
-  /** Save what was dragged; until that is known, the map shows it. */
-  async #release(look, around) {
-    if (around && look.onDraft) look.onDraft(around);
-    else if (around) await this.onChange(look.query, around);
-    look.draft = null;
+  /** Save what is drawn; until that is known, the map shows it. */
+  async #save(look) {
+    const plan = look.draft;
+    const { onDraft, query } = look;
+    if (plan && onDraft) onDraft(plan);
+    else if (plan && JSON.stringify(plan) !== JSON.stringify(query.plan)) await this.onChange(query, plan);
+    if (look.draft === plan) look.draft = null;
     this.#draw(look);
   }
+}
+
+/** A query's plan, as it is drawn. */
+function planOf({ draft, query }) {
+  return draft ?? query.plan;
 }
 
 function latLng([lon, lat]) {

@@ -72,6 +72,11 @@ export class Objects {
     return slot;
   }
 
+  /** Draw the objects of a stream as those of a kind. */
+  draw(stream, kind) {
+    for (const slot of this.byStream.get(stream)?.values() ?? []) this.kind[slot] = kind;
+  }
+
   /** Take over a newer statement about an object; an older one changes nothing. */
   update(slot, rows, row) {
     if (rows.timeMs[row] < this.timeMs[slot]) return false;
@@ -112,6 +117,18 @@ export class Objects {
       counts.set(this.streams[slot], (counts.get(this.streams[slot]) ?? 0) + 1);
     }
     return new Map([...counts].sort(([, a], [, b]) => b - a));
+  }
+
+  /** The stream of the object that is nearest to a place, by the map's measure; undefined where there is none. */
+  streamNear([lon, lat]) {
+    const [x, y] = [mercatorX(lon), mercatorY(lat)];
+    let [nearest, least] = [undefined, Infinity];
+    for (let slot = 0; slot < this.size; slot++) {
+      const across = Math.abs(this.x[slot] - x) % 1;
+      const far = Math.hypot(Math.min(across, 1 - across), this.y[slot] - y);
+      if (this.alive[slot] && far < least) [nearest, least] = [this.streams[slot], far];
+    }
+    return nearest;
   }
 
   properties(slot) {

@@ -2,7 +2,7 @@
 
 import { AggregateFields } from "./aggregate-fields.js";
 import { AroundFields } from "./around-fields.js";
-import { $ } from "./dom.js";
+import { $, offer } from "./dom.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
@@ -12,6 +12,7 @@ const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "focus"
 // The field that gets the focus where an error is not about one of its own name.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the last is read, not written
+const NO_STREAM = "No stream is switched on. An administrator can add one, or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
@@ -36,6 +37,7 @@ export class QueryForm {
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
+    this.store.on("streams layers", () => this.open && this.#offer());
     for (const kind of ["input", "change"]) {
       this.form.addEventListener(kind, ({ target }) => !NOT_OF_PLAN.includes(target.name) && this.#changed());
     }
@@ -57,7 +59,7 @@ export class QueryForm {
     this.query = query;
     this.form.reset();
     this.#errors({});
-    this.#streams(query?.stream ?? begun?.stream);
+    this.#streams(query?.stream ?? begun?.stream ?? "");
     this.streamChosen = Boolean(query ?? begun?.stream);
     $("form-title").textContent = query ? "Edit query" : "New query";
     const { elements } = this.form;
@@ -156,8 +158,8 @@ export class QueryForm {
   /** Show on the map what a plan about a focus comes to, and take over what is dragged there. */
   #preview(plan) {
     const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
-    this.preview(this.query, whole ? plan : null, (around) => {
-      this.around.setAround(around);
+    this.preview(this.query, whole ? plan : null, (drafted) => {
+      this.around.setRange(drafted);
       this.#changed();
     });
   }
@@ -208,7 +210,7 @@ export class QueryForm {
     const name = elements.name.value.trim();
     const errors = {};
     if (!name) errors.name = "Give the query a name.";
-    if (!this.written && !elements.stream.value) errors.stream = "Choose a stream.";
+    if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
       if (this.bounded && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
@@ -236,11 +238,20 @@ export class QueryForm {
     return !$(`error-${field}`).parentElement.closest("[hidden]");
   }
 
+  /** Offer the streams and layers that there are now. */
+  #offer() {
+    const chosen = () => ["stream", "partner", "focusStream"].map((name) => this.form.elements[name].value).join();
+    const before = chosen();
+    this.#streams();
+    this.join.offer();
+    this.around.offer();
+    if (chosen() !== before && this.written === null) this.#changed();
+  }
+
   #streams(chosen) {
-    const select = this.form.elements.stream;
-    const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === chosen);
-    select.replaceChildren(...streams.map((s) => new Option(s.title ?? s.name, s.name, false, s.name === chosen)));
-    if (chosen && !this.store.streams.has(chosen)) select.append(new Option(chosen, chosen, false, true));
+    const { stream } = this.form.elements;
+    const running = [...this.store.streams.values()].filter((s) => s.enabled !== false || s.name === (chosen ?? stream.value));
+    offer(stream, [["", running.map(({ name, title }) => [name, title ?? name])]], chosen);
   }
 
   /** Propose the stream with the most objects in a box, until the user has chosen one. */

@@ -7,6 +7,7 @@ import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
+const MOST_OF_FILTER = 80; // characters
 
 /**
  * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
@@ -96,7 +97,7 @@ function update(store, query, element, parts, nowMs) {
   parts.swatch.setAttribute("aria-label", `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
-  const where = query.plan?.where ? " \u00b7 filtered" : "";
+  const where = filterText(query.plan);
   const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
@@ -107,8 +108,10 @@ function update(store, query, element, parts, nowMs) {
   const focus = focusNote(store, query, nowMs);
   parts.focus.hidden = !focus;
   setText(parts.focus, focus);
-  parts.note.hidden = query.status !== "running" || !store.answers.has(query.query) || store.count(query.query) > 0 || Boolean(focus);
-  setText(parts.note, `Nothing of ${stream} matches now.`);
+  const waits = query.status === "pending" && store.connection(nowMs) === "down";
+  const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
+  parts.note.hidden = !waits && !empty;
+  setText(parts.note, waits ? "It begins once the engine answers again." : `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -119,6 +122,13 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.share.lastChild, query.shared ? "Unshare" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused"].includes(query.status);
+}
+
+/** The filter of a plan, shortened. */
+function filterText(plan) {
+  const text = plan?.where ?? "";
+  const shown = text.length > MOST_OF_FILTER ? `${text.slice(0, MOST_OF_FILTER)}\u2026` : text;
+  return shown && `, where ${shown}`;
 }
 
 /** How many objects are in the answer; of an aggregate without groups its figure, with them how many there are. */

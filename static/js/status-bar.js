@@ -20,7 +20,7 @@ export function createStatusBar(store, now) {
     $("connection").dataset.state = resync && state === "live" ? "slow" : state;
     setText($("connection-text"), resync && state === "live" ? "Caught up" : TEXT[state]);
     const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
-    setText($("connection-lag"), state === "live" || state === "slow" ? lag(lagMs) : "");
+    setText($("connection-lag"), Number.isFinite(lagMs) && (state === "live" || state === "slow") ? lag(lagMs) : "");
     setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : "no data");
     setText($("utc"), utcClock(nowMs + store.clockOffsetMs));
     setText($("local"), localClock(nowMs + store.clockOffsetMs));

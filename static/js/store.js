@@ -254,20 +254,18 @@ const REDUCERS = {
     store.user = message.user;
     store.space = message.space;
     store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
-    store.mapped = message.spaces ? new Set(message.spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
-    const known = store.streams;
     store.restated = new Set();
     store.going.clear();
     for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
-    store.streams = new Map(
-      message.streams.filter((s) => store.maps(s.space)).map((s) => [
-        s.name,
-        { newestMs: NaN, heardMs: NaN, health: null, ...known.get(s.name), ...s, kind: kindOf(s.icon) },
-      ]),
-    );
-    return ["streams", "status"];
+    keepStreams(store, message);
+    return ["streams", "objects", "status"];
+  },
+
+  "stream.list"(store, message) {
+    keepStreams(store, message);
+    return ["streams", "objects"];
   },
 
   "query.status"(store, message) {
@@ -606,6 +604,19 @@ function dropUnlike(store, { query, plan }, after) {
   if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate)) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
   if (after?.kind !== "knn") store.answers.get(query)?.order.clear();
+}
+
+/** Keep the streams that the map can show, what is known of them, and how their objects are drawn. */
+function keepStreams(store, { spaces, streams }) {
+  store.mapped = spaces ? new Set(spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
+  const known = store.streams;
+  store.streams = new Map();
+  for (const stream of streams.filter((s) => store.maps(s.space))) {
+    const before = known.get(stream.name);
+    const heard = before?.space === stream.space ? before : {};
+    store.streams.set(stream.name, { newestMs: NaN, heardMs: NaN, health: null, ...heard, ...stream, kind: kindOf(stream.icon) });
+    store.objects.draw(stream.name, kindOf(stream.icon));
+  }
 }
 
 function freeColour(store, query) {

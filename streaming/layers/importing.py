@@ -83,8 +83,8 @@ def _gather(source, job, tell):
     if source.suffix == SEQUENCE:
         check_sequence(source, gathered.rows)
     if not gathered.tables:
-        reasons = f", the first because {gathered.problems[0][1]}" if gathered.problems else ""
-        raise InvalidLayer(f"a layer needs a feature with a geometry; got none of {gathered.rows:,}{reasons}")
+        reason = "; row {:,} was {}".format(*gathered.problems[0]) if gathered.problems else ""
+        raise InvalidLayer(f"a layer needs a feature with a geometry; got none in {gathered.rows:,} rows{reason}")
     return gathered
 
 

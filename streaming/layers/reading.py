@@ -1,5 +1,6 @@
 """What GDAL reads: a file's features in Arrow batches, with their keys and properties."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -87,7 +88,7 @@ def said_clearly(path: Path):
     try:
         yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-        words = str(error).replace(str(path), "the file").split("; It might help")[0]
+        words = re.sub(f"'?{re.escape(str(path))}'?", "the file", str(error)).split("; It might help")[0]
         raise InvalidLayer(f"a layer's file must be whole and of a known kind; got: {words}") from None
     except (pyogrio.errors.FeatureError, pyogrio.errors.GeometryError, pyogrio.errors.FieldError) as error:
         raise InvalidLayer(f"a layer's file must be whole; got: {error}") from None

@@ -43,7 +43,7 @@ def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, fe
     menu = seen.menu(HERE)
     expect(menu).to_contain_text("MS Anna")
     began_s = time.monotonic()
-    menu.get_by_role("menuitem", name="Watch 5 nm around it").click()
+    menu.get_by_role("menuitem", name="Watch 9.26 km (5 nm) around it").click()
     name = "5 nm around MS Anna"
     seen.expect_query(name, "running", "1")
     print(f"from the click to the answer: {time.monotonic() - began_s:.2f} s")
@@ -183,6 +183,74 @@ def test_a_fixed_place_is_moved_by_its_handle(seen, feed, live):
     seen.expect_query(name, "running", "2")
     assert plan_of(live, name)["around"]["at"] == pytest.approx(NEAR, abs=0.003)
     seen.expect_at(".around-range", NEAR)
+
+
+def tabbed(page, name):
+    """Press Tab until what has a name has the focus, and return it."""
+    wanted = page.get_by_role("slider", name=name).or_(page.get_by_role("button", name=name))
+    expect(wanted).to_have_count(1)
+    for _ in range(100):
+        if wanted.evaluate("(element) => element === document.activeElement"):
+            return wanted
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {name}")
+
+
+def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
+    keys, name = seen.page.keyboard, "5 nm around MS Anna"
+    keys.press("/")
+    keys.type("anna")
+    expect(seen.page.locator("#search-results button")).to_have_count(1)
+    keys.press("Enter")
+    expect(seen.page.locator("#object-title")).to_have_text("MS Anna")
+    tabbed(seen.page, "Around it")
+    keys.press("Enter")
+    keys.press("Enter")
+    seen.expect_query(name, "running", "1")
+    handle = tabbed(seen.page, f"Radius of {name}")
+    expect(handle).to_have_attribute("aria-valuetext", "9.26 km (5 nm)")
+    view = seen.page.url
+    keys.press("ArrowRight")
+    expect(handle).to_have_attribute("aria-valuenow", "9360")
+    expect(seen.page.locator(".reach")).to_have_text("9.36 km (5.05 nm)")
+    keys.press("Shift+ArrowUp")
+    expect(handle).to_have_attribute("aria-valuenow", "10360")
+    keys.press("Escape")
+    expect(handle).to_have_attribute("aria-valuenow", "9260")
+    expect(handle).to_be_focused()
+    for _ in range(2):
+        keys.press("Shift+ArrowRight")
+    keys.press("Enter")
+    seen.expect_query(name, "running", "1")
+    wait_for(lambda: plan_of(live, name)["around"]["radius"] == 20_260, "the radius that Enter saved")
+    expect(handle).to_be_focused()
+    keys.press("Shift+ArrowRight")
+    keys.press("Tab")
+    wait_for(lambda: plan_of(live, name)["around"]["radius"] == 30_260, "the radius that was saved on leaving")
+    seen.expect_query(name, "running", "2")
+    assert seen.page.url == view
+
+
+def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
+    seen.menu(EMPTY).get_by_role("menuitem", name="Another query").click()
+    seen.page.get_by_text("Nearest", exact=True).click()
+    seen.field("maxDistance").fill("10")
+    seen.save("Near there")
+    seen.expect_query("Near there", "running", "1")
+    handle = tabbed(seen.page, "Farthest of Near there")
+    seen.expect_at(".handle-farthest", east_of(EMPTY, 18_520))
+    seen.page.keyboard.press("ArrowLeft")
+    expect(handle).to_have_attribute("aria-valuenow", "17520")
+    seen.page.keyboard.press("Enter")
+    wait_for(lambda: plan_of(live, "Near there")["max_distance"] == 17_520, "the distance that Enter saved")
+    x, y = seen.pixel(*plan_of(live, "Near there")["around"]["at"])
+    tabbed(seen.page, "Place of Near there")
+    seen.page.keyboard.press("Shift+ArrowRight")
+    seen.page.keyboard.press("Shift+ArrowRight")
+    seen.page.keyboard.press("Shift+ArrowUp")
+    seen.page.keyboard.press("Enter")
+    seen.expect_query("Near there", "running", "2")
+    assert seen.pixel(*plan_of(live, "Near there")["around"]["at"]) == pytest.approx((x + 100, y - 50), abs=1)
 
 
 def test_the_menu_opens_by_keyboard_and_gives_the_focus_back(seen):

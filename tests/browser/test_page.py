@@ -6,11 +6,14 @@ import pytest
 from playwright.sync_api import expect
 
 from bench.live import wait_for
+from bench.ports import free_port
+from tests.browser.feed import Feed
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 HERE = (24.5, 59.7)
+PLACES_OF_STREAMS = ("#field-stream", "#field-partner", "#field-focus-stream", "#history-form [name=table]")
 # Of what has to fit: a phone's browser would widen the window itself rather than scroll.
 WIDTH = """Math.max(innerWidth, document.documentElement.scrollWidth,
   ...[...document.querySelectorAll("header, aside, main, button")].map((part) => part.getBoundingClientRect().right))"""
@@ -89,6 +92,47 @@ def test_a_phone_reaches_the_list_and_never_scrolls_sideways(screen_of, user, fe
     expect(screen.query("Here")).to_be_in_viewport()
     screen.expect_query("Here", "running", "1")
     assert page.evaluate(WIDTH) == 390
+
+
+def test_a_stream_that_comes_changes_and_goes_does_so_on_the_open_page(screen, feed, live):
+    screen.look(9, *HERE)
+    page = screen.page
+    page.get_by_role("button", name="New query").click()
+    page.get_by_text("Joined", exact=True).click()
+    screen.field("name").fill("Kept")
+    screen.field("stream").select_option(feed.name)
+    came = "came"
+    choices = [page.locator(f"{select} option[value$='{came}']") for select in PLACES_OF_STREAMS]
+    listed = page.locator("#stream-list li", has_text="Boats that came")
+    for choice in (*choices, listed):
+        expect(choice).to_have_count(0)
+    late = Feed(live, came, free_port(), title="Boats that came", stored=True)
+    for choice in (*choices, listed):
+        expect(choice).not_to_have_count(0)
+    late.put(dora=HERE)
+    assert screen.painted(HERE, "ship")
+    live.enable_stream(came, False)
+    expect(page.locator(f"#field-stream option[value='{came}']")).to_have_count(0)
+    expect(listed).to_contain_text("switched off in the admin")
+    late.end()
+    for choice in (*choices, listed):
+        expect(choice).to_have_count(0)
+    expect(screen.field("stream")).to_have_value(feed.name)
+    expect(screen.field("name")).to_have_value("Kept")
+    assert screen.painted(HERE, "ship", present=False)
+
+
+def test_the_page_says_that_no_stream_is_switched_on_while_none_is(screen, live):
+    screen.look(9, *HERE)
+    note = screen.page.locator("#pane-queries .no-stream")
+    expect(note).to_contain_text("Ask an administrator to add one")
+    screen.page.mouse.click(*screen.pixel(*HERE), button="right")
+    expect(screen.page.locator("#toasts")).to_contain_text("No stream is switched on")
+    only = Feed(live, "only", free_port())
+    expect(note).to_be_hidden()
+    live.enable_stream("only", False)
+    expect(note).to_be_visible()
+    only.end()
 
 
 def test_the_address_brings_the_view_back(screen_of, user, feed):

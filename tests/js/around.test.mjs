@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { circle, destination, distance, dragged, handlesOf, localMetres, polygon, rectangle, shapeOf } from "../../static/js/around.js";
+import { circle, destination, distance, dragged, handlesOf, localMetres, LONGEST_M, polygon, rectangle, shapeOf, stepped } from "../../static/js/around.js";
 
 const HERE = [24.5, 59.7];
 const near = (a, b, slack) => assert.ok(Math.abs(a - b) <= slack, `${a} is not within ${slack} of ${b}`);
@@ -49,30 +49,46 @@ test("a polygon is carried along, east first", () => {
   near((north[1] - HERE[1]) * perLat, 1000, 1e-6);
 });
 
-test("neighbours have no shape", () => {
-  assert.equal(shapeOf({ key: "a" }, HERE), null);
-  assert.equal(shapeOf({ radius: 5, key: "a" }, HERE).filled, true);
+test("neighbours have a shape where they may be only so far away", () => {
+  assert.equal(shapeOf({ around: { key: "a" }, kind: "knn" }, HERE), null);
+  assert.deepEqual(shapeOf({ around: { key: "a" }, max_distance: 500 }, HERE), { ...circle(HERE, 500), filled: false });
+  assert.equal(shapeOf({ around: { radius: 5, key: "a" } }, HERE).filled, true);
 });
 
 test("handles are where the range ends, and a fixed place has one of its own", () => {
-  assert.deepEqual(Object.keys(handlesOf({ key: "a", radius: 500 }, HERE)), ["radius"]);
-  assert.deepEqual(Object.keys(handlesOf({ at: HERE, radius: 500 }, HERE)), ["place", "radius"]);
-  assert.deepEqual(Object.keys(handlesOf({ key: "a", half_widths: [5, 6] }, HERE)), ["across", "along", "both"]);
-  assert.deepEqual(Object.keys(handlesOf({ key: "a", half_widths: [null, 6] }, HERE)), ["along"]);
-  assert.deepEqual(Object.keys(handlesOf({ key: "a", polygon: [] }, HERE)), []);
-  assert.deepEqual(Object.keys(handlesOf({ at: HERE }, HERE)), ["place"]);
+  const names = (around, more = {}) => Object.keys(handlesOf({ around, ...more }, HERE));
+  assert.deepEqual(names({ key: "a", radius: 500 }), ["radius"]);
+  assert.deepEqual(names({ at: HERE, radius: 500 }), ["place", "radius"]);
+  assert.deepEqual(names({ key: "a", half_widths: [5, 6] }), ["across", "along", "both"]);
+  assert.deepEqual(names({ key: "a", half_widths: [null, 6] }), ["along"]);
+  assert.deepEqual(names({ key: "a", polygon: [] }), []);
+  assert.deepEqual(names({ at: HERE }), ["place"]);
+  assert.deepEqual(names({ at: HERE }, { max_distance: 500 }), ["place", "farthest"]);
 });
 
 test("a handle that is put where it was changes next to nothing, and moves what it is for", () => {
-  const around = { key: "a", radius: 9260 };
-  assert.equal(dragged(around, HERE, "radius", handlesOf(around, HERE).radius).radius, 9260);
-  assert.deepEqual(dragged(around, HERE, "radius", destination(HERE, 200, 12_345)), { key: "a", radius: 12_300 });
-  const box = { key: "a", half_widths: [5000, 6000, 100] };
+  const plan = { k: 3, around: { key: "a", radius: 9260 } };
+  assert.deepEqual(dragged(plan, HERE, "radius", handlesOf(plan, HERE).radius), plan);
+  assert.deepEqual(dragged(plan, HERE, "radius", destination(HERE, 200, 12_345)), { k: 3, around: { key: "a", radius: 12_300 } });
+  const box = { around: { key: "a", half_widths: [5000, 6000, 100] } };
   const handles = handlesOf(box, HERE);
   for (const name of ["across", "along", "both"]) assert.deepEqual(dragged(box, HERE, name, handles[name]), box);
-  const wider = dragged(box, HERE, "across", destination(HERE, 270, 8000)).half_widths;
+  const wider = dragged(box, HERE, "across", destination(HERE, 270, 8000)).around.half_widths;
   assert.deepEqual(wider.slice(1), [6000, 100]);
   near(wider[0], 8000, 40);
-  assert.deepEqual(dragged({ at: HERE, radius: 5 }, HERE, "place", [190, 10]), { at: [-170, 10], radius: 5 });
-  assert.equal(dragged(around, HERE, "radius", HERE).radius, 1);
+  assert.deepEqual(dragged({ around: { at: HERE, radius: 5 } }, HERE, "place", [190, 10]), { around: { at: [-170, 10], radius: 5 } });
+  assert.equal(dragged(plan, HERE, "radius", HERE).around.radius, 1);
+  const nearest = { kind: "knn", around: { key: "a" }, max_distance: 9260 };
+  assert.deepEqual(dragged(nearest, HERE, "farthest", destination(HERE, 200, 12_345)), { ...nearest, max_distance: 12_300 });
+});
+
+test("a step is a tenth of the length's first digit's unit, there and back, from a metre to the whole earth", () => {
+  const radius = (metres, steps) => stepped({ around: { key: "a", radius: metres } }, "radius", steps).around.radius;
+  assert.deepEqual([radius(9260, 1), radius(9360, -1), radius(9260, -10)], [9360, 9260, 8260]);
+  assert.deepEqual([radius(52_000, 1), radius(5, 1), radius(47, 10)], [53_000, 6, 57]);
+  assert.deepEqual([radius(3, -10), radius(20_000_000, 1)], [1, LONGEST_M]);
+  const plan = { around: { key: "a", half_widths: [5000, 600, 100] }, max_distance: 70 };
+  assert.deepEqual(stepped(plan, "across", 1).around.half_widths, [5100, 600, 100]);
+  assert.deepEqual(stepped(plan, "along", -1).around.half_widths, [5000, 590, 100]);
+  assert.equal(stepped(plan, "farthest", 1).max_distance, 71);
 });

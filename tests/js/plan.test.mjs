@@ -45,7 +45,7 @@ test("a plan is told in words", () => {
   assert.equal(told({ layer: "roads", predicate: "dwithin", distance: 5 }), "within 5 m of layer roads");
   assert.equal(told({ stream: "ships", predicate: "touches" }), "touching stream ships");
   assert.equal(told({ stored: "ships", predicate: "dwithin", distance: 5 }), "within 5 m of where stored ships have been");
-  assert.equal(planText({ report: "outside" }, title), "outside");
+  assert.equal(planText({ report: "outside" }, title), "outside a rectangle");
 });
 
 test("an error of a join is shown at its field", () => {
@@ -101,9 +101,9 @@ test("plans about a focus and aggregates are told in words", () => {
   assert.equal(told({ kind: "range", around: { key: "anna", polygon: [] } }), "in a polygon around anna");
   assert.equal(told({ kind: "knn", k: 10, around: { key: "anna" }, max_distance: 850 }), "10 nearest to anna, at most 850 m away");
   const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
-  assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside, by ship type");
+  assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside a rectangle, by ship type");
   assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km (5 nm) of anna");
-  assert.equal(told({ kind: "range", aggregate: { function: "max", dimension: "latitude" } }), "largest latitude inside");
+  assert.equal(told({ kind: "range", aggregate: { function: "max", dimension: "latitude" } }), "largest latitude inside a rectangle");
 });
 
 test("one click makes plans about an object or a place", () => {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { columnsOf } from "../../static/js/frames.js";
+import { KINDS } from "../../static/js/objects.js";
 import { createStore, EVENTS_KEPT } from "../../static/js/store.js";
 import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
 
@@ -180,4 +182,35 @@ test("the map shows the streams, queries and engine of geographic spaces only", 
   assert.deepEqual([...store.queries.keys()], [7]);
   assert.equal(store.engine.alive, true);
   assert.deepEqual([store.maps("earth"), store.maps("prices")], [true, false]);
+});
+
+test("a stream that comes, changes or goes while the page is connected is listed as it is now", () => {
+  const store = opened(VIEW, snapshot(90, row("+", "anna", 24.5, 59.7)));
+  store.apply({ type: "stream.status", streams: { ships: { state: "running" } } }, NOW);
+  const buses = { ...SHIPS, name: "buses", title: "Buses", icon: "bus" };
+  store.apply({ type: "stream.list", streams: [{ ...SHIPS, title: "Boats", icon: "aircraft" }, buses] }, NOW);
+  assert.deepEqual([...store.streams.values()].map(({ name, title }) => [name, title]), [["ships", "Boats"], ["buses", "Buses"]]);
+  assert.equal(store.streams.get("ships").health.state, "running");
+  assert.equal(store.streams.get("ships").newestMs, NOW);
+  assert.equal(KINDS[store.objects.kind[store.objects.slot("ships", "anna")]], "aircraft");
+  store.apply({ type: "stream.list", streams: [buses] }, NOW);
+  assert.deepEqual([...store.streams.keys()], ["buses"]);
+});
+
+test("a stream that comes back in another space begins anew, and one outside of the map's spaces is not listed", () => {
+  const store = opened(VIEW, snapshot(90, row("+", "anna", 24.5, 59.7)));
+  const spaces = [{ name: "moon", geographic: true }, { name: "prices", geographic: false }];
+  const shares = { ...SHIPS, name: "shares", space: "prices" };
+  store.apply({ type: "stream.list", spaces, streams: [{ ...SHIPS, space: "moon" }, shares] }, NOW);
+  assert.deepEqual([...store.streams.keys()], ["ships"]);
+  assert.ok(Number.isNaN(store.streams.get("ships").newestMs));
+});
+
+test("the stream near a place is that of the nearest object, across the antimeridian too", () => {
+  const { objects } = createStore();
+  assert.equal(objects.streamNear([0, 0]), undefined);
+  const rows = columnsOf([row("+", "a", 179, 1), row("+", "b", 170, 1)]);
+  objects.update(objects.ensure("ships", 0, "a"), rows, 0);
+  objects.update(objects.ensure("buses", 2, "b"), rows, 1);
+  assert.deepEqual([[-179, 1], [172, 2], [171, 1], [176, 1]].map((at) => objects.streamNear(at)), ["ships", "buses", "buses", "ships"]);
 });

@@ -296,7 +296,15 @@ BAD = {
     "a large file": (lambda f: _text(f / "a.json", bytes(3_000_000)), "at most 2,000,000 bytes"),
     "many files": (lambda f: zipped(f / "a.zip", {f"{n}.txt": b"" for n in range(11)}), "at most 10 files; got 11"),
     "many features": (lambda f: write(f, frame(x=1), "gpkg"), None),
+    "another text": (lambda f: _text(f / "a.json", b'{"a": 1}'), "got: the file not recognized as"),
+    "no feature": (lambda f: _collection(f), "a layer needs a feature with a geometry; got none in 0 rows$"),
+    "no geometry": (lambda f: _collection(f, None, None), "got none in 2 rows; row 1 was left out: it has no geometry"),
 }
+
+
+def _collection(folder, *geometries):
+    features = [{"type": "Feature", "properties": {"a": 1}, "geometry": geometry} for geometry in geometries]
+    return _text(folder / "a.geojson", json.dumps({"type": "FeatureCollection", "features": features}).encode())
 
 
 def _text(path, content):

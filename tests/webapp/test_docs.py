@@ -68,6 +68,8 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["error"] = await socket.hear("error")
         heard["engine.status"] = await socket.hear("engine.status")
         heard["stream.status"] = await socket.hear("stream.status")
+        await streams[0].asave()
+        heard["stream.list"] = await socket.hear("stream.list")
         await database_sync_to_async(announce)(Layer(name="squares", space_id="earth"))
         heard["layer.status"] = await socket.hear("layer.status")
         await database_sync_to_async(Stream.objects.filter(name="ships").update)(stored=True)
@@ -81,4 +83,7 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
     (region,) = heard["query.roles"]["regions"]
     assert set(region) == set(REPLIES["query.roles"]["regions"][0])
     assert set(heard["layer.status"]["layer"]) == set(REPLIES["layer.status"]["layer"])
+    for kind in ("hello", "stream.list"):
+        assert set(heard[kind]["streams"][0]) == set(REPLIES[kind]["streams"][0])
+        assert set(heard[kind]["spaces"][0]) == set(REPLIES[kind]["spaces"][0])
     assert heard["hello"]["dimensions"] == REPLIES["hello"]["dimensions"]

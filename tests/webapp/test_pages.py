@@ -144,6 +144,14 @@ def test_a_wrong_stream_gets_a_clear_error(change, words, site):
     assert not Stream.objects.exists()
 
 
+def test_the_form_of_a_stream_offers_the_kinds_there_are_and_keeps_one_that_is_gone(site):
+    form = site.get(reverse("admin:webapp_stream_add")).content.decode()
+    assert all(f'<option value="{kind}">' in form for kind in ("ais", "geojson", "tcp_client", "file"))
+    stream = Stream.objects.create(name="feed", title="Feed", transport="pigeon", decoder="ais")
+    form = site.get(reverse("admin:webapp_stream_change", args=[stream.pk])).content.decode()
+    assert '<option value="pigeon" selected>' in form and '<option value="ais" selected>' in form
+
+
 def test_streams_are_started_and_stopped_in_the_admin(site, streams, redis_client):
     body = {"action": "stop", "_selected_action": [streams[0].pk]}
     site.post(reverse("admin:webapp_stream_changelist"), body)

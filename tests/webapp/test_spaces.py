@@ -131,6 +131,36 @@ async def test_a_space_that_comes_while_a_client_listens_is_told_of_and_one_that
         assert heard == {"earth"}
 
 
+async def test_spaces_and_streams_that_come_change_and_go_while_a_client_listens_are_told_of(user, connect):
+    async with connect(user) as socket, connect(user) as other:
+        assert (await socket.hear("hello"))["streams"] == []
+        space = await Space.objects.acreate(name="prices", title="Prices", definition=DEFINITION)
+        told = await socket.hear("stream.list")
+        assert told["spaces"][1] == {"title": "Prices", "geographic": False, **space_document(PRICES)}
+        stream = await Stream.objects.acreate(name="shares", title="Shares", space=space, transport="stdin")
+        for listener in (socket, other):
+            while not (told := await listener.hear("stream.list"))["streams"]:
+                pass
+            assert told["streams"] == [stream.summary()]
+        stream.title, stream.enabled = "Dear shares", False
+        await stream.asave()
+        assert (await socket.hear("stream.list"))["streams"] == [stream.summary()]
+        await stream.adelete()
+        assert (await socket.hear("stream.list"))["streams"] == []
+        await space.adelete()
+        assert [known["name"] for known in (await socket.hear("stream.list"))["spaces"]] == ["earth"]
+
+
+async def test_what_changed_while_redis_was_away_is_told_once_it_is_back(streams, user, connect, redis_client):
+    async with connect(user) as socket:
+        await socket.hear("hello")
+        await database_sync_to_async(republish)()
+        await socket.silence("stream.list")
+        redis_client.hdel("lookout:streams", "ships")
+        await database_sync_to_async(republish)()
+        assert [told["name"] for told in (await socket.hear("stream.list"))["streams"]] == ["buses", "ships"]
+
+
 async def test_a_query_of_another_space_is_settled_by_its_own_engine(prices, engine, exchange, streams, user):
     def register():
         return queries.register(user, "dear", ABOVE), queries.register(user, "harbour", PLAN)

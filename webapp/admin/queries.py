@@ -29,18 +29,7 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        "id",
-        "name",
-        "owner",
-        "stream",
-        "asks",
-        "space",
-        "status",
-        "error",
-        "warning",
-        "shared",
-        "revision",
-        "updated",
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "space", "updated"),
     )
     list_display_links = ("id", "name")
     list_filter = ("status", "space", "stream", "shared", "owner")

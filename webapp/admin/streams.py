@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import redis
+from django import forms
 from django.contrib import admin, messages
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
@@ -11,6 +12,7 @@ from django.utils.safestring import mark_safe
 from streaming.logs import HEALTH_KEY
 from webapp.history import extent_in_words
 from webapp.models import Stream
+from webapp.models.streams import kinds_of
 from webapp.redis import client
 
 UNKNOWN = "—"
@@ -31,12 +33,26 @@ def _time(microseconds):
     return f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+class KindSelect(forms.Select):
+    """A choice among the kinds of transports or decoders; a kind that is there no more can still be seen."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__()
+        self.field = field
+
+    def optgroups(self, name, value, attrs=None):
+        """Return the kinds, and what is chosen."""
+        kinds = dict.fromkeys([*kinds_of(self.field), *filter(None, value)])
+        self.choices = [("", "---------"), *((kind, kind) for kind in kinds)]
+        return super().optgroups(name, value, attrs)
+
+
 @admin.register(Stream)
 class StreamAdmin(admin.ModelAdmin):
     """Streams with their health."""
 
     list_display = (
-        *("name", "title", "space", "enabled", "stored", "transport", "decoder", "state", "rate", "malformed"),
+        *("name", "title", "enabled", "state", "rate", "malformed", "stored", "space", "transport", "decoder"),
     )
     list_filter = ("enabled", "stored", "space", "transport", "decoder")
     search_fields = ("name", "title")
@@ -52,6 +68,13 @@ class StreamAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request, obj=None):
         """Fix the name and the space once they are saved."""
         return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
+
+    def formfield_for_dbfield(self, db_field, request, **kwargs):
+        """Offer the transports and decoders that there are."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name in ("transport", "decoder"):
+            field.widget = KindSelect(db_field.name)
+        return field
 
     @admin.action(description="Start selected streams")
     def start(self, request, queryset):

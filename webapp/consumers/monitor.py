@@ -24,7 +24,7 @@ from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
 from webapp.hub import Held, Subscription
 from webapp.models import Query, Space, Stream
-from webapp.notify import LAYERS_GROUP, SHARED_GROUP, SPACES_GROUP, user_group
+from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
 from webapp.refusals import Refused
 
@@ -122,9 +122,11 @@ class Monitor(AsyncWebsocketConsumer):
             self.hubs.edited(document["query"], document["plan"])
             self.outbox.status(document["query"], status_frame(document, mine))
 
-    async def spaces_changed(self, _) -> None:
-        """Listen to the spaces that there are now."""
+    async def definitions_changed(self, _) -> None:
+        """Listen to the spaces that there are now, and say which spaces and streams there are."""
         await self.hubs.follow()
+        message = {"type": "stream.list", **await database_sync_to_async(definitions)()}
+        self.broadcast("stream.list", orjson.dumps(message).decode())
 
     async def layer_status(self, event: dict[str, Any]) -> None:
         """Pass on how a layer stands; of several that wait, the last."""
@@ -234,7 +236,7 @@ class Monitor(AsyncWebsocketConsumer):
             self.say({"id": reference, **said})
 
     def _groups(self):
-        return user_group(self.user.pk), SHARED_GROUP, SPACES_GROUP, LAYERS_GROUP
+        return user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP
 
     def _say_status(self, reference, query):
         mine = query.owner_id == self.user.pk
@@ -255,11 +257,9 @@ class Monitor(AsyncWebsocketConsumer):
         return False
 
     def _greeting(self):
-        streams = [stream.summary() for stream in Stream.objects.all()]
-        spaces = [{"title": str(space), **space_document(space.parsed)} for space in Space.objects.all()]
-        hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name, "spaces": spaces}
-        hello |= {"dimensions": space_document(EARTH)["dimensions"]}
-        hello |= {"streams": streams, "server_time_us": time.time_ns() // 1000}
+        hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
+        hello |= {"dimensions": space_document(EARTH)["dimensions"], **definitions()}
+        hello |= {"server_time_us": time.time_ns() // 1000}
         return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
 
     async def _look_up(self, numbers):
@@ -301,6 +301,12 @@ def status_frame(document: dict[str, Any], mine: bool) -> str:
     if not (mine or document["shared"]):
         document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
     return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
+
+
+def definitions() -> dict[str, Any]:
+    """Return what a client is told of the spaces and streams that there are."""
+    spaces = [{"title": str(space), **space_document(space.parsed)} for space in Space.objects.all()]
+    return {"spaces": spaces, "streams": [stream.summary() for stream in Stream.objects.all()]}
 
 
 def view_plans(streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:

@@ -9,19 +9,17 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import redis
-import redis.asyncio
 from django.conf import settings
 
-from streaming.logs import LogNames, control_entry, read_fragment
+from streaming.logs import control_entry, read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
+from webapp.hub.line import Line
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import Held, assembly_of, missed
 from webapp.hub.subscriptions import SNAPSHOT, FrameOf, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
-from webapp.liveness import web_id
-from webapp.redis import async_client
 
 logger = logging.getLogger(__name__)
 
@@ -50,12 +48,11 @@ class Hub:
     """
 
     def __init__(self, space: Space) -> None:
-        self.id = web_id(space.name)
         self.space = space
+        self.line = Line(space)
         self.told: Held | None = None
-        self.roles = Roles(self)
-        self.names = LogNames(space.name)
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
+        self.roles = Roles(self.line, self.subscriptions)
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
         self._ready: asyncio.Task | None = None
@@ -97,7 +94,7 @@ class Hub:
     async def _resume(self, subscriptions, held):
         """Let answers go on from what a client holds; tell whether they can."""
         async with self._turn:
-            batches = await missed(self.redis, self.names.results, self.space, held, self.told)
+            batches = await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
             if batches is None:
                 return False
             going_on = [s for s in subscriptions if not s.closed]
@@ -126,15 +123,7 @@ class Hub:
         for subscription in wanted:
             subscription.waiting, subscription.asked = True, time.monotonic()
             subscription.resync = subscription.resync or resync
-        await self.send([control_entry("snapshot", query=query) for query in sorted({s.query for s in wanted})])
-
-    async def send(self, entries: list[dict[str, str]]) -> None:
-        """Append entries to the control log."""
-        if entries:
-            async with self.redis.pipeline(transaction=False) as pipeline:
-                for entry in entries:
-                    pipeline.xadd(self.names.control, entry)
-                await pipeline.execute()
+        await self.line.send([control_entry("snapshot", query=query) for query in sorted({s.query for s in wanted})])
 
     def broadcast(self, slot: str, text: str) -> None:
         """Tell every connection something of which only the newest counts."""
@@ -142,16 +131,17 @@ class Hub:
             subscriber.broadcast(slot, text)
 
     async def _start(self):
-        self.redis = async_client()
-        self._assembly, self._position, self.told = await assembly_of(self.redis, self.names.results, self.space)
+        self.line.open()
+        log = self.line.names.results
+        self._assembly, self._position, self.told = await assembly_of(self.line.redis, log, self.space)
         self._marked = None
-        self.views = Views(self)
-        self.reports = Reports(self)
+        self.views = Views(self.line)
+        self.reports = Reports(self.line, self.broadcast)
         await self.views.heartbeat()
         rounds = (
             (0.0, self._read),
             (HOUSEKEEPING_S, self._remind),
-            (1.0, self.reports.publish),
+            (1.0, self._report),
             (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
@@ -166,12 +156,12 @@ class Hub:
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(redis.RedisError):
             await self.views.leave()
-        await self.redis.aclose()
+        await self.line.close()
 
     async def _read(self):
         """Read on in the result log, and distribute the batches that become complete."""
-        assembly, log, position = self._assembly, self.names.results, self._position
-        reply = await self.redis.xread({log: position}, READ_COUNT, READ_BLOCK_MS)
+        assembly, log, position = self._assembly, self.line.names.results, self._position
+        reply = await self.line.redis.xread({log: position}, READ_COUNT, READ_BLOCK_MS)
         if not reply:
             return
         ((_, entries),) = reply
@@ -211,6 +201,10 @@ class Hub:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
                 subscription.patience_s = Subscription.patience_s
             subscription.subscriber.deliver(subscription, frames[wanted])
+
+    async def _report(self):
+        await self.reports.publish()
+        await self.mark()
 
     async def mark(self) -> None:
         """Tell every connection how far it holds the answers that it has subscribed, if that is news."""

@@ -1,16 +1,14 @@
 """What all connections are told now and then: how the engines and the streams are."""
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import orjson
 
 from streaming.logs import HEALTH_KEY
 from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch
-
-if TYPE_CHECKING:
-    from webapp.hub.hub import Hub
+from webapp.hub.line import Line
 
 STREAMS_EVERY = 3
 # An engine whose report is older than this is taken for dead.
@@ -21,6 +19,12 @@ HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "last_us", 
 class Reports:
     """Reads what engine and gateway say of themselves, and tells it to the connections.
 
+    Parameters
+    ----------
+    line : Line
+    broadcast : function of a slot and a text
+        Tells every connection something of which only the newest of a slot counts.
+
     Attributes
     ----------
     lag_ms : int or None
@@ -29,8 +33,8 @@ class Reports:
         Elements that the engine took since the last report.
     """
 
-    def __init__(self, hub: "Hub") -> None:
-        self.hub = hub
+    def __init__(self, line: Line, broadcast: Callable[[str, str], None]) -> None:
+        self.line, self.broadcast = line, broadcast
         self.lag_ms: int | None = None
         self.elements = 0
         self._told = 0
@@ -43,22 +47,21 @@ class Reports:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
-        """Tell how the engine is and what clients hold; every third time how all streams are, on earth alone: once."""
-        report = await self.hub.redis.hgetall(self.hub.names.engine)
+        """Tell how the engine is; every third time how all streams are, on earth alone: once."""
+        report = await self.line.redis.hgetall(self.line.names.engine)
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0
         rate = round(elements / seconds, 1) if seconds else 0.0
-        space = self.hub.space.name
+        space = self.line.space.name
         status = {"space": space, **engine_status(report, now_us), "lag_ms": self.lag_ms, "elements_per_s": rate}
         self._tell("engine.status", status, slot=f"engine.status {space}")
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
-            self._tell("stream.status", stream_status(await self.hub.redis.hgetall(HEALTH_KEY)))
-        await self.hub.mark()
+            self._tell("stream.status", stream_status(await self.line.redis.hgetall(HEALTH_KEY)))
         self._told += 1
 
     def _tell(self, kind, message, slot=None):
-        self.hub.broadcast(slot or kind, orjson.dumps({"type": kind, **message}).decode())
+        self.broadcast(slot or kind, orjson.dumps({"type": kind, **message}).decode())
 
 
 def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:

@@ -5,7 +5,8 @@ References
 PLACE* (2007), section 3.3: the Query-Track-Participate model.
 """
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 import orjson
@@ -15,11 +16,9 @@ from django.conf import settings
 from streaming.logs import control_entry
 from streaming.plans import Plan, parse_plan
 from webapp.hub.assembly import Batch
+from webapp.hub.line import Line
 from webapp.hub.servers import Place, Servers, places_in
-
-if TYPE_CHECKING:
-    from webapp.hub.hub import Hub
-    from webapp.hub.subscriptions import Subscriber
+from webapp.hub.subscriptions import Subscriber, Subscription
 
 ROLES = "query.roles"
 
@@ -29,12 +28,14 @@ class Roles:
 
     Parameters
     ----------
-    hub : Hub
+    line : Line
+    subscriptions : dict of int to list of Subscription
+        Of the hub, by query.
     """
 
-    def __init__(self, hub: "Hub") -> None:
-        self.hub = hub
-        self.servers = Servers(hub.space, settings.PARTITIONS, settings.REGIONS)
+    def __init__(self, line: Line, subscriptions: Mapping[int, Collection[Subscription]]) -> None:
+        self.line, self.subscriptions = line, subscriptions
+        self.servers = Servers(line.space, settings.PARTITIONS, settings.REGIONS)
         self._totals: dict[int, np.ndarray] = {}
         self._before: dict[int, np.ndarray] = {}  # the totals a second ago
         self._places: dict[int, Place | None] = {}
@@ -68,26 +69,26 @@ class Roles:
                 if query in self._totals:
                     self._totals[query][fragment.region] += count
 
-    async def follow(self, subscriber: "Subscriber", query: int, plan: Plan) -> None:
+    async def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
         """Tell a subscriber how a query is answered, now and whenever that changes, at most once a second."""
         self._plans[query] = plan
         if self.servers.home_of(plan) is not None and query not in self._places:
-            await self.hub.send([control_entry("snapshot", query=query)])
+            await self.line.send([control_entry("snapshot", query=query)])
         self._told[subscriber, query] = ""
         self._tell(subscriber, query)
 
-    def leave(self, subscriber: "Subscriber", query: int) -> None:
+    def leave(self, subscriber: Subscriber, query: int) -> None:
         """Tell a subscriber no more."""
         self._told.pop((subscriber, query), None)
 
     def edited(self, query: int, document: dict) -> None:
         """Take over the new plan of a query that is followed."""
         if query in self._plans:
-            self._plans[query] = parse_plan(document, self.hub.space)
+            self._plans[query] = parse_plan(document, self.line.space)
 
     async def publish(self) -> None:
         """Tell everybody who follows a query what has changed since the last time; to be called every second."""
-        for query in self._totals.keys() - self.hub.subscriptions.keys():
+        for query in self._totals.keys() - self.subscriptions.keys():
             for kept in (self._totals, self._before, self._places, self._plans):
                 kept.pop(query, None)
         for subscriber, query in list(self._told):
@@ -104,10 +105,10 @@ class Roles:
             self._told[subscriber, query] = text
             subscriber.broadcast(f"{ROLES} {query}", orjson.dumps({**said, "batch": self._batch}).decode())
 
-    def roles(self, subscriber: "Subscriber", query: int) -> dict[str, Any]:
+    def roles(self, subscriber: Subscriber, query: int) -> dict[str, Any]:
         """Return how a query is answered, as a subscriber is told."""
         plan, place, totals = self._plans[query], self._places.get(query), self._totals[query]
-        (mine,) = [s for s in self.hub.subscriptions[query] if s.subscriber is subscriber]
+        (mine,) = [s for s in self.subscriptions[query] if s.subscriber is subscriber]
         last = totals - self._before.get(query, totals)
         participating = self.servers.participating(plan, place)
         since = totals - mine.sent_before
@@ -117,7 +118,7 @@ class Roles:
             "home": self.servers.home_of(plan),
             "homes": self.servers.partitions,
             "tracking": self.servers.tracking(plan, place),
-            "assembler": self.hub.id,
+            "assembler": self.line.id,
             "regions": [
                 self.servers.describe(region)
                 | {"participates": bool(participating[region]), "last_s": int(last[region]), "sent": int(since[region])}

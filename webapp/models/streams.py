@@ -101,9 +101,9 @@ class Stream(models.Model):
             return {f"{field}_options": f"options must be a JSON object; got {options!r}"}
         if "kind" in options:
             return {f"{field}_options": f"the kind has its own field; got {options['kind']!r} among the options"}
-        kinds, make = _makers(field)
-        if kind not in kinds():
-            return {field: f"{field} must be one of {', '.join(sorted(kinds()))}; got {kind!r}"}
+        _, make = _makers(field)
+        if kind not in kinds_of(field):
+            return {field: f"{field} must be one of {', '.join(kinds_of(field))}; got {kind!r}"}
         space = Space.objects.filter(pk=self.space_id).first()
         if space is None:
             return {}  # its own field tells that
@@ -112,6 +112,12 @@ class Stream(models.Model):
         except InvalidOptions as error:
             return {f"{field}_options": str(error)}
         return {}
+
+
+def kinds_of(field: str) -> list[str]:
+    """Return the kinds of transports or decoders that there are, in their order."""
+    kinds, _ = _makers(field)
+    return sorted(kinds())
 
 
 def _makers(field: str):

@@ -1,0 +1,133 @@
+// The handles of a range that has a focus: dragged, or focused and changed by the arrow keys.
+
+import { dragged, LONGEST_M, lengthOf, stepped } from "./around.js";
+import { focusText, length } from "./format.js";
+
+const LABELS = { radius: "Radius", farthest: "Farthest", across: "To east and west", along: "To north and south" };
+const ARROWS = { ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowLeft: [-1, 0], ArrowDown: [0, -1] };
+const LARGE = 10; // steps, with Shift
+const STEP_PX = 5; // of a place
+
+export class AroundHandles {
+  /**
+   * @param {object} L Leaflet
+   * @param {object} map Leaflet's map
+   * @param {object} parts `plan()`, as it is drawn, and `at()`, where; `changed()`, whether it is not saved yet; `draft(plan)`, to draw another
+   *   one, null for the saved one; `save()`, what is drawn; `onDrag(on)`
+   */
+  constructor(L, map, parts) {
+    Object.assign(this, { L, map, ...parts });
+    this.markers = new Map();
+  }
+
+  /** Show handles at places, by name, of the query with a title, if there is one; those that are not `visible(name, place)` while focused only. */
+  show(places, { title, colour, visible }) {
+    for (const name of this.markers.keys()) if (!(name in places)) this.#remove(name);
+    for (const [name, place] of Object.entries(places)) {
+      if (!this.markers.has(name)) this.#make(name, place);
+      const marker = this.markers.get(name).setLatLng(latLng(place)).setOpacity(visible(name, place) ? 1 : 0);
+      const element = marker.getElement();
+      element.style.setProperty("--accent", colour);
+      this.#describe(element, name, title ? ` of ${title}` : "");
+      if (marker.isTooltipOpen()) marker.setTooltipContent(this.#words(name));
+    }
+  }
+
+  remove() {
+    this.abort?.abort();
+    for (const name of this.markers.keys()) this.#remove(name);
+  }
+
+  #remove(name) {
+    const marker = this.markers.get(name);
+    this.markers.delete(name);
+    marker.remove();
+  }
+
+  #make(name, place) {
+    const icon = this.L.divIcon({ className: `handle around-handle handle-${name}`, iconSize: name === "place" ? [18, 18] : [13, 13] });
+    const marker = this.L.marker(latLng(place), { icon, keyboard: false }).addTo(this.map);
+    this.markers.set(name, marker);
+    marker.bindTooltip("", { direction: "top", offset: [0, -8], className: "reach" });
+    marker.on("tooltipopen", () => marker.setTooltipContent(this.#words(name)));
+    const element = marker.getElement();
+    element.addEventListener("pointerdown", (event) => this.#drag(event, name));
+    if (name === "both") return; // its neighbours do the same by keyboard
+    element.tabIndex = 0;
+    element.addEventListener("keydown", (event) => this.#key(event, name));
+    element.addEventListener("focus", () => marker.openTooltip());
+    element.addEventListener("blur", () => {
+      marker.closeTooltip();
+      if (this.markers.get(name) === marker && this.changed()) this.save();
+    });
+  }
+
+  /** Tell assistive technology what a handle is, and how it stands. */
+  #describe(element, name, of) {
+    const metres = lengthOf(this.plan(), name);
+    const about = metres
+      ? { role: "slider", "aria-label": LABELS[name] + of, "aria-valuemin": 1, "aria-valuemax": LONGEST_M, "aria-valuenow": metres, "aria-valuetext": length(metres) }
+      : { role: "button", "aria-label": `Place${of}, ${this.#words(name)}`, "aria-roledescription": "place that the arrow keys move" };
+    if (name === "both") return element.setAttribute("aria-hidden", "true");
+    for (const [attribute, value] of Object.entries(about)) element.setAttribute(attribute, value);
+  }
+
+  #words(name) {
+    const { around, max_distance: farthest } = this.plan();
+    if (name === "place") return focusText(around);
+    if (name === "radius" || name === "farthest") return length(around.radius ?? farthest);
+    return around.half_widths.slice(0, 2).filter(Boolean).map((half) => length(2 * half)).join(" \u00d7 ");
+  }
+
+  #key(event, name) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const arrow = ARROWS[event.key];
+    if (arrow) this.draft(this.#nudged(name, arrow, event.shiftKey ? LARGE : 1));
+    else if (event.key === "Enter") this.save();
+    else if (event.key === "Escape" && this.changed()) this.draft(null);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  #nudged(name, [right, up], steps) {
+    const plan = this.plan();
+    if (name !== "place") return stepped(plan, name, steps * (right + up));
+    const from = this.map.latLngToContainerPoint(latLng(this.at()));
+    const { lng, lat } = this.map.containerPointToLatLng(from.add([right * steps * STEP_PX, -up * steps * STEP_PX]));
+    return dragged(plan, this.at(), name, [lng, lat]);
+  }
+
+  #drag(event, name) {
+    if (event.button !== 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.map.dragging.disable();
+    const before = this.plan();
+    const marker = this.markers.get(name);
+    this.abort?.abort();
+    const abort = (this.abort = new AbortController());
+    const { signal } = abort;
+    marker.openTooltip();
+    this.onDrag(true);
+    const end = (kept) => {
+      abort.abort();
+      setTimeout(() => this.onDrag(false)); // after the click that the pointer's lifting makes
+      this.map.dragging.enable();
+      marker.closeTooltip();
+      if (!kept) this.draft(null);
+      else if (this.changed()) this.save();
+    };
+    const move = (pointer) => {
+      const { lng, lat } = this.map.mouseEventToLatLng(pointer);
+      this.draft(dragged(before, this.at(), name, [lng, lat]));
+    };
+    window.addEventListener("pointermove", move, { signal });
+    window.addEventListener("pointerup", () => end(true), { signal });
+    window.addEventListener("pointercancel", () => end(false), { signal });
+  }
+}
+
+function latLng([lon, lat]) {
+  return [lat, lon];
+}

@@ -207,7 +207,10 @@ const queryList = createQueryList(store, {
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
   share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
-  cancel: (query) => ask({ type: "query.cancel", query: query.query }, `Cancelled \u201c${query.name}\u201d.`),
+  cancel: async (query) => {
+    const question = `Cancel \u201c${query.name}\u201d? It ends for everybody and is drawn no more; to stop it for a while, pause it.`;
+    if (await confirmed(question, "Cancel it")) ask({ type: "query.cancel", query: query.query }, `Cancelled \u201c${query.name}\u201d.`);
+  },
   events: (query) => {
     tabs.show("events");
     events.filterBy(query.query);

@@ -268,12 +268,43 @@ async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_i
     for _ in range(3):
         wire.open.release()
     async with asyncio.timeout(5):
-        lost = await wire.recovered.get()
-    assert set(lost) == {one, two}
-    assert wire.sent == ["reply"]
-    outbox.answer(one, "the snapshot")
-    while "the snapshot" not in wire.sent:
-        await asyncio.sleep(0)
+        assert await wire.recovered.get() == [one]
+        assert wire.sent == ["reply"]
+        outbox.answer(one, "the snapshot")
+        assert await wire.recovered.get() == [two]
+    assert wire.sent == ["reply", "the snapshot"]
+    sender.cancel()
+
+
+async def test_large_answers_that_come_together_are_asked_for_until_all_have_come():
+    wire = Wire(room=99)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=100)
+    sender = asyncio.create_task(outbox.run())
+    wanted = [Subscription(None, query, "json") for query in range(9)]
+    for subscription in wanted:
+        outbox.answer(subscription, f"{subscription.query}" + "." * 40)
+    async with asyncio.timeout(5):
+        while len(set(wire.sent)) < len(wanted):
+            for subscription in await wire.recovered.get():  # the engine answers all that it is asked for at once
+                outbox.answer(subscription, f"{subscription.query}" + "." * 40)
+            while outbox._items:
+                await asyncio.sleep(0)
+    assert len(wire.sent) == len(wanted)
+    sender.cancel()
+
+
+async def test_an_answer_that_is_closed_keeps_no_other_from_being_asked_for():
+    wire = Wire(room=99)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    sender = asyncio.create_task(outbox.run())
+    one, two = (Subscription(None, query, "json") for query in (1, 2))
+    outbox.answer(one, "x" * 10)
+    outbox.answer(two, "x" * 10)
+    async with asyncio.timeout(5):
+        assert await wire.recovered.get() == [one]
+        one.closed = True
+        outbox.broadcast("engine.status", "a second later")
+        assert await wire.recovered.get() == [two]
     sender.cancel()
 
 

@@ -39,7 +39,8 @@ class Outbox:
     look_up : async function of a list of int
         Returns the frames that tell how these queries stand.
     recover : async function of a list of Subscription
-        Asks for snapshots in place of lost answers; called once all that waited has been sent.
+        Asks for snapshots in place of lost answers; called once all that waited has been sent. For half of them at the
+        most, and for twice as many once these have come, since large answers that come together may be lost together.
     max_bytes : int
         Of answers that wait. A single larger answer still goes through.
     """
@@ -55,7 +56,10 @@ class Outbox:
         # What waits, in its order, under a name by which it can be replaced: a reply and an answer are their own.
         self._items: OrderedDict[Hashable, Item] = OrderedDict()
         self._due: dict[int, None] = {}
+        # Answers that were lost; of which snapshots have been asked for; for how many that is done at once.
         self._lost: dict[Subscription, None] = {}
+        self._asked: set[Subscription] = set()
+        self._at_once = 1
         self._bytes = self._replies = self._statuses = 0
         self._filled = asyncio.Event()
 
@@ -110,6 +114,7 @@ class Outbox:
             self._overflow(subscription)
             return
         self._bytes += len(frame)
+        self._asked.discard(subscription)
         self._append(Item(frame, subscription))
 
     async def run(self) -> None:
@@ -119,9 +124,18 @@ class Outbox:
             while self._items:
                 await self._send_next()
             self._filled.clear()
-            if self._lost:
-                lost, self._lost = list(self._lost), {}
-                await self._recover(lost)
+            await self._ask_again()
+
+    async def _ask_again(self):
+        """Ask for snapshots of answers that were lost, once those have come that were asked for."""
+        self._asked = {subscription for subscription in self._asked if not subscription.closed}
+        if not self._lost or self._asked:
+            return
+        some = list(islice(self._lost, self._at_once))
+        for subscription in some:
+            del self._lost[subscription]
+        self._asked, self._at_once = set(some), 2 * self._at_once
+        await self._recover(some)
 
     async def _send_next(self):
         name, item = self._items.popitem(last=False)
@@ -152,9 +166,12 @@ class Outbox:
 
     def _overflow(self, subscription):
         answers = [item.subscription for item in self._items.values() if item.subscription is not None]
-        for lost in [*answers, subscription]:
-            lost.lose()
-            self._lost[lost] = None
+        lost = dict.fromkeys([*answers, subscription])
+        for subscription in lost:
+            subscription.lose()
+        self._lost |= lost
+        self._asked -= lost.keys()
+        self._at_once = max(1, len(lost) // 2)
         kept = [(name, item) for name, item in self._items.items() if item.subscription is None and not item.mark]
         self._items = OrderedDict(kept)
         self._bytes = 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.operators.boxes import in_plane
 from streaming.operators.crossings import crossed
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -131,6 +132,14 @@ class PlacedQueries:
         pairs = self.ranges.match(elements, keys, failed, asked)
         failures.add(failed, self.queries.focused)
         return Pairs.together([self._of_queries(pairs), self.queries.in_ranges(elements, failures, chosen)])
+
+    def crowding(self, chosen: np.ndarray, bounds: np.ndarray) -> float:
+        """Return in the boxes of how many ranges, given their positions, each of some boxes (N, 2n) lies, about."""
+        space = self.queries.space
+        ranges = in_plane(self.ranges.boxes[find(self.queries.focused, chosen)[0]], space)[:, None]
+        plane = in_plane(bounds, space)
+        meet = (ranges[..., :2] <= plane[:, 2:]).all(2) & (plane[:, :2] <= ranges[..., 2:]).all(2)
+        return meet.sum() / max(1, len(bounds))
 
     def crossed(
         self,

@@ -14,12 +14,14 @@ import numpy as np
 import shapely
 
 from streaming.operators.boxes import with_turns
-from streaming.operators.runs import expand
+from streaming.operators.runs import distinct, expand
 from streaming.spaces import Space
 
 # Lines of the grid in one axis at the most, and the entries that all cells may have together.
 MAX_LINES = 512
 MAX_ENTRIES = 1_000_000
+# Boxes that meet so many cells on the average are looked up in a tree.
+FEW_CELLS = 32
 # GEOS needs finite coordinates.
 FAR = 1e18
 
@@ -45,17 +47,13 @@ class QueryIndex:
         lines = MAX_LINES
         while True:
             self._x, self._y = (_lines(self._boxes[:, axis], self._boxes[:, 2 + axis], lines) for axis in (0, 1))
-            x_lo, x_hi = (np.searchsorted(self._x, self._boxes[:, side], "right") for side in (0, 2))
-            y_lo, y_hi = (np.searchsorted(self._y, self._boxes[:, side], "right") for side in (1, 3))
-            columns, rows = x_hi - x_lo + 1, y_hi - y_lo + 1
-            if (columns * rows).sum() <= MAX_ENTRIES or lines <= 2:
+            cells = self._met(self._boxes)
+            if _sizes(cells).sum() <= MAX_ENTRIES or lines <= 2:
                 break
             lines //= 2
-        box, offset = expand(np.zeros(len(query), dtype=np.int64), columns * rows)
-        self._columns = len(self._y) + 1
-        cell = (x_lo[box] + offset // rows[box]) * self._columns + y_lo[box] + offset % rows[box]
+        box, cell = self._numbered(cells)
         self._entry = box[np.argsort(cell, kind="stable")]
-        self._count = np.bincount(cell, minlength=(len(self._x) + 1) * self._columns)
+        self._count = np.bincount(cell, minlength=(len(self._x) + 1) * (len(self._y) + 1))
         self._start = np.cumsum(self._count) - self._count
 
     def at(
@@ -94,7 +92,7 @@ class QueryIndex:
         row, query : ndarray of int64, shape (P,)
             Ordered by row. A query may come twice if two of its boxes meet.
         """
-        cell = np.searchsorted(self._x, x, "right") * self._columns + np.searchsorted(self._y, y, "right")
+        cell = np.searchsorted(self._x, x, "right") * (len(self._y) + 1) + np.searchsorted(self._y, y, "right")
         row, entry = expand(self._start[cell], self._count[cell])
         return row, self.query[self._entry[entry]]
 
@@ -105,14 +103,45 @@ class QueryIndex:
         ----------
         boxes : ndarray of float64, shape (N, 4)
         """
+        boxes = np.clip(boxes, -FAR, FAR)
+        cells = self._met(boxes)
+        if _sizes(cells).sum() > FEW_CELLS * len(boxes):
+            row, entry = self._by_tree(boxes)
+        else:
+            box, cell = self._numbered(cells)
+            listed, position = expand(self._start[cell], self._count[cell])
+            row, entry = box[listed], self._entry[position]
+            meet = (boxes[row, :2] <= self._boxes[entry, 2:]).all(1) & (self._boxes[entry, :2] <= boxes[row, 2:]).all(1)
+            row, entry = np.divmod(distinct(row[meet] * len(self.query) + entry[meet]), max(1, len(self.query)))
+        return row, self.query[entry]
+
+    def _by_tree(self, boxes):
+        """Return pairs (row, entry) of boxes that meet, ordered by row; GEOS looks them up."""
         if self._tree is None:
             self._tree = shapely.STRtree(shapely.box(*self._boxes.T))
-        row, entry = self._tree.query(shapely.box(*np.clip(boxes, -FAR, FAR).T))
+        row, entry = self._tree.query(shapely.box(*boxes.T))
         order = np.argsort(row, kind="stable")
-        return row[order], self.query[entry[order]]
+        return row[order], entry[order]
+
+    def _met(self, boxes):
+        """Return the cells that boxes meet: the first column and row, and how many of each."""
+        x_lo, x_hi = (np.searchsorted(self._x, boxes[:, side], "right") for side in (0, 2))
+        y_lo, y_hi = (np.searchsorted(self._y, boxes[:, side], "right") for side in (1, 3))
+        return x_lo, y_lo, x_hi - x_lo + 1, y_hi - y_lo + 1
+
+    def _numbered(self, cells):
+        """Return boxes, given the cells that they meet, and the numbers of these, a pair for each."""
+        x, y, _, rows = cells
+        box, offset = expand(np.zeros(len(x), dtype=np.int64), _sizes(cells))
+        return box, (x[box] + offset // rows[box]) * (len(self._y) + 1) + y[box] + offset % rows[box]
+
+
+def _sizes(cells):
+    """Return how many cells each box meets."""
+    return cells[2] * cells[3]
 
 
 def _lines(low, high, most):
     """Return at most `most` distinct ends of intervals, at even ranks: where they begin, and where they are over."""
-    distinct = np.unique(np.r_[low, np.nextafter(high, np.inf)])
-    return distinct if len(distinct) <= most else distinct[np.linspace(0, len(distinct) - 1, most).astype(np.int64)]
+    ends = np.unique(np.r_[low, np.nextafter(high, np.inf)])
+    return ends if len(ends) <= most else ends[np.linspace(0, len(ends) - 1, most).astype(np.int64)]

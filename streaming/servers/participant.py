@@ -33,6 +33,10 @@ from streaming.servers.orders import Orders
 from streaming.servers.region import Results, Turnover, Writer
 from streaming.servers.scope import reasons, worth_telling
 
+# An object that lies in so many ranges, as far as so many objects tell, is matched with their borders.
+CROWDED = 4
+SAMPLE = 64
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -197,7 +201,7 @@ class _Scene:
 
     def _found(self, placed, objects, cold, elsewhere, lasting, failures):
         touched = _mask(objects, self.turnover.touched)
-        bordered = lasting[placed.queries.bordered[lasting]]
+        bordered = lasting[self._bordered]
         lingering = touched & _mask(objects, self._lingering) if len(bordered) else np.zeros_like(touched)
         others = np.delete(np.arange(len(placed.queries)), bordered)
         pairs = [
@@ -228,6 +232,17 @@ class _Scene:
         return self.turnover.touched[both[0] & both[1]]
 
     @functools.cached_property
+    def _bordered(self):
+        """Which lasting ranges what moved is matched with by their borders: all that can be, or none, bool.
+
+        It takes longer than to list all ranges in which an object lies, unless these are many.
+        """
+        now = self._lasting[1]
+        bordered = self.are.queries.bordered[now]
+        some = self.turnover.objects.bounds[_mask(self.turnover.objects, self._lingering[:SAMPLE])]
+        return bordered & (self.are.crowding(now[bordered], some) >= CROWDED)
+
+    @functools.cached_property
     def _crossed(self):
         """Who was and who is in lasting ranges, of those near a border that they or the range may have crossed.
 
@@ -237,7 +252,7 @@ class _Scene:
         before, now = self._lasting
         objects, cold, was = self.turnover.objects, self.turnover.cold, self.turnover.was
         found = []
-        moved, bordered = np.isin(now, self.shifted), self.are.queries.bordered[now]
+        moved, bordered = np.isin(now, self.shifted), self._bordered
         if moved.any():
             here = elements_of(objects, cold)
             rest = ~_mask(objects, self.turnover.touched)

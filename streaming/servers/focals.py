@@ -116,12 +116,17 @@ def carried(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.n
     return moved
 
 
-def _lasting(before, after, orders):
-    """Return the positions, before and after, of queries with the same plan, and which search everywhere in both."""
+def lasting(orders: Orders) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions, before and after, of the distributed queries whose plan is what it was, int64 each."""
     ids = orders.after.distributed_ids
     position, known = find(orders.before.distributed_ids, ids)
     known &= ~np.isin(ids, orders.applied.changed)
-    old, new = position[known], np.flatnonzero(known)
+    return position[known], np.flatnonzero(known)
+
+
+def _lasting(before, after, orders):
+    """Return the positions of lasting queries, and which of them search everywhere, before and after."""
+    old, new = lasting(orders)
     everywhere = np.isinf(before.radius[old]) & np.isinf(after.radius[new])
     placed = ~np.isnan(before.places[old]).any(1) & ~np.isnan(after.places[new]).any(1)
     return old, new, everywhere & placed

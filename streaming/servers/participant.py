@@ -27,7 +27,7 @@ from streaming.operators.spatial_join import Pairs
 from streaming.results import MOVED
 from streaming.servers.answers import Answers
 from streaming.servers.changes import compared
-from streaming.servers.focals import Focals, shifted
+from streaming.servers.focals import Focals, lasting, shifted
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.orders import Orders
 from streaming.servers.region import Results, Turnover, Writer
@@ -218,11 +218,9 @@ class _Scene:
     @functools.cached_property
     def _lasting(self):
         """The positions, before and now, of the ranges that are what they were, wherever they lie."""
-        now = self.are.queries.ranges
-        ids = self.orders.after.distributed_ids[now]
-        before, known = find(self.orders.before.distributed_ids, ids)
-        known &= ~np.isin(ids, self.orders.applied.changed)
-        return before[known], now[known]
+        before, now = lasting(self.orders)
+        ranges = np.isin(now, self.are.queries.ranges)
+        return before[ranges], now[ranges]
 
     @functools.cached_property
     def _lingering(self):

@@ -328,7 +328,8 @@ class _Change:
             tuple(self._acks),
             np.array(sorted(running), dtype=np.int64),
             np.array(sorted(ended), dtype=np.int64),
-            tuple(self._snapshots),
+            # A query that is not known yet has no answer; an empty one would be told wrongly.
+            tuple(query for query in self._snapshots if query in self.registrations),
             dict(self._dropped),
             self._now_us,
             frozenset(self._edited),

@@ -48,3 +48,13 @@ def test_a_registry_is_read_as_it_was_written():
 def test_an_aggregate_has_another_answer_than_its_range():
     registry = registered()
     assert registry.registrations[1].answer != registry.registrations[7].answer
+
+
+def test_a_snapshot_is_due_only_of_a_query_that_is_known():
+    asked = {"op": "snapshot", "query": 1}
+    registry, applied = Registry(EARTH).apply([asked])
+    assert applied.snapshots == ()
+    plan = {"stream": "ships"} | PLANS[1]
+    registry, applied = registry.apply([asked, {"op": "register", "query": 1, "revision": 1, "plan": plan}])
+    assert applied.snapshots == (1,)
+    assert registry.apply([asked])[1].snapshots == (1,)

@@ -130,6 +130,21 @@ async def test_a_client_that_roams_between_hubs_is_told_what_one_that_stays_is_t
     assert "answer.resumed" in roaming.kinds
 
 
+async def test_an_answer_that_is_subscribed_before_the_engine_knows_its_query_begins_with_what_is_in_it(engine, hubs):
+    engine.move({"ship": INSIDE})
+    client = Client()
+    await hubs[0].attach(client)
+    await hubs[0].subscribe(client, QUERIES, "json")
+    await batches(engine, 2)
+    assert not client.kinds
+    for query, plan in QUERIES.items():
+        engine.log.send("register", query=query, revision=1, plan=plan)
+    await client.until(lambda: len(client.kinds) == len(QUERIES))
+    assert client.kinds == ["answer.snapshot"] * len(QUERIES)
+    ((_, *rows),) = client.told[1]
+    assert rows == [("+", "ship")]
+
+
 async def gone_on(hub, held, query=1):
     """Return the kinds of messages that a client gets who comes with what it holds, until its answer goes on."""
     client = Client()

@@ -44,6 +44,11 @@ class Batch:
         return frozenset(query for fragment in self.fragments for query in fragment.snapshot_queries)
 
     @property
+    def acknowledged(self) -> frozenset[int]:
+        """Queries whose registration, edit or end takes effect with this batch."""
+        return frozenset(ack["query"] for fragment in self.fragments for ack in fragment.acks)
+
+    @property
     def elements(self) -> int:
         """Number of elements that the engine took in this batch; each fragment counts what came from its homes."""
         return sum(fragment.counters.get("elements", 0) for fragment in self.fragments)

@@ -181,6 +181,7 @@ class Hub:
                 await self._recover(batch, everyone)
             await self._tell(batch, everyone)
             self.told = Held(batch.epoch, batch.number)
+            await self._ask_of_known(batch.acknowledged)
 
     async def _tell(self, batch, subscriptions):
         """Hand subscriptions what a batch means for them."""
@@ -201,6 +202,12 @@ class Hub:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
                 subscription.patience_s = Subscription.patience_s
             subscription.subscriber.deliver(subscription, frames[wanted])
+
+    async def _ask_of_known(self, queries):
+        """Ask again for snapshots of queries that the engine has just come to know: it left the first question out."""
+        waiting = [s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting]
+        if waiting:
+            await self.ask(waiting)
 
     async def _report(self):
         await self.reports.publish()
@@ -227,7 +234,7 @@ class Hub:
         await self.ask(everyone, resync=True)
 
     async def _remind(self):
-        """Ask again for snapshots that do not come: the engine may not have known the query yet."""
+        """Ask again for snapshots that do not come."""
         now = time.monotonic()
         late = [s for group in self.subscriptions.values() for s in group if s.waiting and now - s.asked > s.patience_s]
         for subscription in late:

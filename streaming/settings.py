@@ -35,7 +35,7 @@ class EngineSettings:
     history_dir : Path
         The stored elements of streams (``LOOKOUT_HISTORY_DIR``, ``history`` in `home`).
     master : str
-        Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2]``).
+        Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2,4]``).
     max_blocks : int
         Most blocks that one micro-batch reads from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
     driver_memory : str
@@ -54,7 +54,7 @@ class EngineSettings:
     state_dir: Path = Path("var/engine/earth")
     layers_dir: Path = Path("var/layers")
     history_dir: Path = Path("var/history")
-    master: str = "local[2]"
+    master: str = "local[2,4]"
     max_blocks: int = 64
     driver_memory: str = "1g"
     shuffle_partitions: int = 2

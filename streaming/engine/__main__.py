@@ -9,10 +9,11 @@ import redis
 from py4j.protocol import Py4JNetworkError
 
 from streaming.engine.claim import claim
-from streaming.engine.pipeline import start_query, start_session
+from streaming.engine.pipeline import start_query, start_session, warm_up
 from streaming.engine.report import forget, report
 from streaming.engine.store import Store
 from streaming.logs import Log
+from streaming.redis_client import patient_client
 from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
@@ -29,7 +30,9 @@ def main() -> int:
     forget(log)
     if claim(settings.state_dir, space, log):
         logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
-    query = start_query(start_session(settings), settings)
+    spark = start_session(settings)
+    warm_up(spark)
+    query = start_query(spark, settings)
     # Before it evaluates, there is nothing to bring to an end: a signal ends it at once.
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -58,7 +61,7 @@ def _follow(query, log, epoch, stopping):
 
 def _redis(url):
     """Return a connection to Redis, waiting until it answers."""
-    client = redis.Redis.from_url(url)
+    client = patient_client(url)
     while True:
         try:
             client.ping()

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -76,6 +77,26 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     checkpoint = Path(settings.state_dir) / "checkpoint"
     writer = published.writeStream.format("noop").queryName(settings.space.name)
     return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def warm_up(spark: SparkSession) -> threading.Thread:
+    """Start Spark's Python workers, which take a second to import the servers, while the driver plans the query.
+
+    Returns
+    -------
+    threading.Thread
+        Ends with the warm-up; a failure only means that the first micro-batch waits for its workers.
+    """
+    tasks = spark.sparkContext.defaultParallelism
+    job = spark.range(0, tasks, 1, tasks).mapInArrow(_same, "id long")
+    thread = threading.Thread(target=job.count, name="warm up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _same(batches):
+    """Return the batches as they are; to know this function, a worker imports this module."""
+    yield from batches
 
 
 def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -21,6 +21,7 @@ from streaming.engine.batch import TABLES, Block, Layout, home_task
 from streaming.engine.store import Store
 from streaming.history.writer import Writer
 from streaming.logs import FIRST, LogNames
+from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
 LETTER = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
@@ -52,7 +53,7 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
 @lru_cache(maxsize=8)
 def client_of(url: str) -> redis.Redis:
     """Return this process's connection to Redis."""
-    return redis.Redis.from_url(url)
+    return patient_client(url)
 
 
 def batch_number() -> int:

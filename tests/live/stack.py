@@ -124,6 +124,12 @@ class Stack(Live):
                 found |= {name: process.pid for name, word in PROGRAMS.items() if word in words}
         return found
 
+    def kill_spark_worker(self) -> None:
+        """Kill a Python process in which Spark runs the engine's tasks."""
+        workers = [process for process in self.processes() if "pyspark.daemon" in process.cmdline()]
+        forked = [worker for worker in workers if worker.ppid() in {other.pid for other in workers}]
+        forked[0].kill()
+
     def kill(self, program: str) -> int:
         """Kill a program as ``kill -9`` does and return the number of its process."""
         pid = self.pids()[program]

@@ -47,10 +47,20 @@ class Swarm:
         return newest(decoded(DECODER, self.stream, b"".join(self.lines.values())))
 
     async def _run(self, ended):
+        """Send until told to end; each step says everything, so the next connection makes up for a lost one."""
+        while True:
+            with contextlib.suppress(ConnectionError):
+                return await self._send(ended)
+            await asyncio.sleep(STEP_S)
+
+    async def _send(self, ended):
+        """Send on one connection, until told to end, and at least once."""
         _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        while not ended.is_set():
+        while True:
             writer.write(b"".join(self.step()))
             await writer.drain()
+            if ended.is_set():
+                break
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), STEP_S)
         writer.close()

@@ -20,7 +20,15 @@ EXACT_AGAIN_S, PATIENCE_S = 30, 120
 # A machine on which everything together starts in this time has nothing else to do; a busier one gets more time.
 CALM_START_S = 25
 # What starts anew when one of them is killed: the JVM lives and dies with the engine.
-FALLS = {"web": {"web"}, "worker": {"worker"}, "engine": {"engine", "java"}, "java": {"engine", "java"}}
+FALLS = {
+    "web": {"web"},
+    "worker": {"worker"},
+    "gateway": {"gateway"},
+    "redis": {"redis"},
+    "spark worker": set(),
+    "engine": {"engine", "java"},
+    "java": {"engine", "java"},
+}
 BOX = {"lo": [-1, -1], "hi": [1, 1]}
 
 
@@ -70,10 +78,10 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
             await texts.until(lambda: all(texts.answers.get(query) for query in before), "the first answers")
 
             pids, killed_s = live.pids(), time.monotonic()
-            live.kill(program)
+            live.kill(program) if program in pids else live.kill_spark_worker()
             if program == "web":
                 await texts.until(lambda: texts.connections == 2, "a new connection", PATIENCE_S)
-            else:
+            elif program in pids:
                 await asyncio.to_thread(wait_for, lambda: live.pids().get(program) != pids[program], "the end")
             after = await register("registered after the kill")
             await texts.running(after, timeout_s=PATIENCE_S)

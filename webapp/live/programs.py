@@ -23,9 +23,10 @@ bind 127.0.0.1
 port {port}
 requirepass {password}
 dir {folder}
-save 60 1
-appendonly no
-stop-writes-on-bgsave-error no
+save ""
+appendonly {append}
+appendfsync everysec
+auto-aof-rewrite-min-size 256mb
 maxmemory 1gb
 maxmemory-policy noeviction
 daemonize no
@@ -80,8 +81,11 @@ def redis_program(place: Place) -> Program:
     url = urlsplit(place.redis_url)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
-    configuration.write_text(REDIS_CONFIGURATION.format(port=url.port, password=url.password, folder=f'"{folder}"'))
-    return Program("redis", (REDIS_SERVER, configuration), ready=_answers(place.redis_url), stop_s=8.0, end_turn=4)
+    # A release before kept a snapshot, which Redis reads only while it has no log of its commands.
+    snapshot_alone = (folder / "dump.rdb").exists() and not (folder / "appendonly.aof").exists()
+    words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
+    configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
+    return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
 
 
 def engine_programs(place: Place) -> list[Program]:
@@ -126,9 +130,9 @@ def web_programs(place: Place) -> list[Program]:
     ]
 
 
-def _answers(url):
-    """Return whether Redis answers."""
-    return _asks(url, lambda client: client.ping())
+def _keeps(url):
+    """Return whether Redis answers, and writes each command down before it replies."""
+    return _asks(url, lambda client: client.config_set("appendonly", "yes"))
 
 
 def _tells(url, key, field):

@@ -12,7 +12,7 @@ from pathlib import Path
 from webapp.live import sessions
 from webapp.live.rotation import rotate
 
-FIRST_PAUSE_S = 0.5
+FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
 # A program that lived this long was well: its next death starts the pauses anew.
 STEADY_S = 20.0
@@ -52,7 +52,7 @@ def next_pause_s(pause_s: float, lived_s: float) -> float:
     Examples
     --------
     >>> next_pause_s(0.5, lived_s=1), next_pause_s(30, lived_s=1), next_pause_s(30, lived_s=60)
-    (1.0, 30.0, 0.5)
+    (1.0, 30.0, 0.1)
     """
     return FIRST_PAUSE_S if lived_s >= STEADY_S else min(2.0 * pause_s, LONGEST_PAUSE_S)
 

@@ -81,8 +81,10 @@ def redis_program(place: Place) -> Program:
     url = urlsplit(place.redis_url)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
-    # A release before kept a snapshot, which Redis reads only while it has no log of its commands.
-    snapshot_alone = (folder / "dump.rdb").exists() and not (folder / "appendonly.aof").exists()
+    # An earlier release kept a snapshot, which Redis reads only while it keeps no log of its commands; the log has
+    # nothing in it until all of the snapshot is there.
+    log = folder / "appendonly.aof"
+    snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
     words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
     return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
@@ -132,7 +134,13 @@ def web_programs(place: Place) -> list[Program]:
 
 def _keeps(url):
     """Return whether Redis answers, and writes each command down before it replies."""
-    return _asks(url, lambda client: client.config_set("appendonly", "yes"))
+
+    def keeps(client):
+        client.config_set("appendonly", "yes")
+        state = client.info("persistence")
+        return not (state["aof_rewrite_in_progress"] or state["aof_rewrite_scheduled"])
+
+    return _asks(url, keeps)
 
 
 def _tells(url, key, field):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from streaming.decoders.ais_reports import Report, read_report
 from streaming.decoders.ais_sentences import (
     ARMOUR,
+    GATEHOUSE,
     MAX_GROUPS,
     OTHER_SENTENCE,
     SENTENCE,
@@ -94,6 +95,8 @@ class AisDecoder(LineDecoder):
             time_us = self._tag_time(tag)
         if time_us is not None:
             self._announced_us = time_us
+        elif GATEHOUSE.match(line) and self._options.time_source in ("auto", "gatehouse"):
+            points.fault("time", line)
         elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
             points.fault("not a sentence", line)
 

@@ -107,7 +107,7 @@ def test_every_type_of_ship_is_the_one_that_was_transmitted(kind):
     decoder = make_decoder({"kind": "ais"}, "s")
     for code in range(1, 256):
         decoder.feed(static_message(kind, code), NOW_US)
-        assert decoder.ships[636092048]["ship_type_code"] == code
+        assert decoder.inner.ships[636092048]["ship_type_code"] == code
 
 
 def test_a_reserved_type_of_ship_has_the_word_of_its_kind():
@@ -115,7 +115,7 @@ def test_a_reserved_type_of_ship_has_the_word_of_its_kind():
     for code, word in words.items():
         decoder = make_decoder({"kind": "ais"}, "s")
         decoder.feed(static_message(5, code), NOW_US)
-        assert decoder.ships[636092048].get("ship_type") == word
+        assert decoder.inner.ships[636092048].get("ship_type") == word
 
 
 def test_every_status_and_aid_to_navigation_has_its_own_code():
@@ -233,7 +233,7 @@ def test_a_part_that_comes_again_gives_up_the_message_before():
     decoder = make_decoder({"kind": "ais"}, "s")
     _, malformed = decode(decoder, [first[0], *first], finish=False)
     assert malformed == {"incomplete message": 1}
-    assert decoder.ships[636092048]["name"] == "EVER GIVEN"
+    assert decoder.inner.ships[636092048]["name"] == "EVER GIVEN"
 
 
 def test_parts_that_never_meet_the_others_are_counted_and_forgotten():
@@ -267,7 +267,7 @@ def test_no_more_ships_are_remembered_than_asked_for():
     decoder = make_decoder({"kind": "ais", "max_objects": 2}, "s")
     for mmsi in ("636092041", "636092042", "636092041", "636092043"):
         decoder.feed(b"".join(lines(POSITION | {"mmsi": mmsi})), NOW_US)
-    assert list(decoder.ships) == [636092041, 636092043]
+    assert list(decoder.inner.ships) == [636092041, 636092043]
 
 
 def test_a_position_beyond_the_antimeridian_is_wrapped():

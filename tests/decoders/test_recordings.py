@@ -63,7 +63,7 @@ def test_the_danish_recording_has_1508_ships_within_its_five_minutes(shared_data
     decoder = make_decoder({"kind": "ais"}, "ships")
     feed = read_recording(shared_data / "ais" / "ais-sample.txt.gz")
     elements, _ = decode(decoder, in_pieces(feed))
-    assert len(decoder.ships) == 1508
+    assert len(decoder.inner.ships) == 1508
     times_us = elements["time_us"].to_numpy()
     assert times_us.min() == 1384257600011000
     assert times_us.max() < 1384257900000000
@@ -99,7 +99,7 @@ def test_types_of_ships_are_those_at_their_bit_positions(shared_data, name):
     feed = read_recording(shared_data / "ais" / name)
     decoder = make_decoder({"kind": "ais"}, "ships")
     decode(decoder, in_pieces(feed))
-    types = {mmsi: ship["ship_type_code"] for mmsi, ship in decoder.ships.items() if "ship_type_code" in ship}
+    types = {mmsi: ship["ship_type_code"] for mmsi, ship in decoder.inner.ships.items() if "ship_type_code" in ship}
     assert len(types) > 50
     assert types == transmitted_types(feed)
 
@@ -109,7 +109,7 @@ def test_sbs_recording_has_eleven_aircraft(shared_data):
     decoder = make_decoder({"kind": "sbs"}, "aircraft")
     elements, malformed = decode(decoder, in_pieces(feed))
     assert not malformed
-    assert len(decoder._aircraft) == 11
+    assert len(decoder.inner._aircraft) == 11
     assert (elements.num_rows, keys(elements)) == (103, 4)
 
 

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from streaming.decoders import Decoded, Decoder, make_decoder
 from streaming.gateway.backoff import backoff_s
@@ -21,6 +22,8 @@ from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportE
 from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
+
+AHEAD = "time ahead of the clock"
 
 # Decoding more than this could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
@@ -68,9 +71,9 @@ class RunningStream:
                 return
             except (OSError, TransportError) as error:
                 health.enter("retrying", error)
-            except Exception as error:  # one stream's fault must not end the others
-                logger.exception("stream %s", self.definition.name)
-                health.enter("failed", f"{type(error).__name__}: {error}")
+            except Exception as error:  # whatever a feed's bytes do to a transport, they end no stream
+                self._count_failure("transport failed", error, b"")
+                health.enter("retrying", f"{type(error).__name__}: {error}")
             if waits is None or health.elements > before:
                 waits = backoff_s(config.backoff_s, config.longest_backoff_s, random.Random())
             await self.outlet.clock.sleep(next(waits))
@@ -81,7 +84,17 @@ class RunningStream:
         async with aclosing(self.transport.chunks()) as chunks:
             async for chunk in chunks:
                 self.outlet.health.enter("running")
-                await self._take(chunk)
+                try:
+                    await self._take(chunk)
+                except Exception as error:  # the decoder may be in any state; the next bytes go to a new one
+                    self._decoders.pop(chunk.source, None)
+                    self._count_failure("input failed", error, chunk.payload)
+
+    def _count_failure(self, what, error, payload):
+        """Count bytes that made something raise as malformed."""
+        logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
+        now_us = self.outlet.clock.now_us()
+        self.outlet.health.count_malformed(f"{what}: {type(error).__name__}", payload, now_us)
 
     async def _take(self, chunk: Chunk):
         health, clock = self.outlet.health, self.outlet.clock
@@ -94,7 +107,7 @@ class RunningStream:
         if chunk.mark is not Mark.BYTES:
             await self._deliver(await self._decoded(decoder.finish))
         if chunk.mark is Mark.SOURCE_GONE:
-            del self._decoders[chunk.source]
+            self._decoders.pop(chunk.source, None)
         if chunk.mark is Mark.LAP_END:
             self._progress = next_lap(self._progress, self.transport.replay, clock.now_us())
 
@@ -108,12 +121,29 @@ class RunningStream:
         health, now_us = self.outlet.health, self.outlet.clock.now_us()
         for fault in decoded.malformed:
             health.count_malformed(fault.reason, fault.sample, now_us)
-        if not decoded.elements.num_rows:
+        elements = self._not_ahead(decoded.elements, now_us)
+        if not elements.num_rows:
             return
         if self.transport.replay:
-            await self._play(decoded.elements)
+            await self._play(elements)
         else:
-            await self._put(decoded.elements)
+            await self._put(elements)
+
+    def _not_ahead(self, elements, now_us):
+        """Return the elements that are not ahead of the clock by more than the stream's bound; count the others.
+
+        One of them would make all later elements of its object stale until the clock has come so far.
+        """
+        if self.transport.replay and self.transport.replay.restamp:
+            return elements
+        time_us = elements["time_us"].to_numpy()
+        ahead = time_us > now_us + self.definition.max_ahead_s * SECOND_US
+        if not ahead.any():
+            return elements
+        last = int(np.flatnonzero(ahead)[-1])
+        sample = f"{elements['key'][last]} {np.datetime64(int(time_us[last]), 'us')}Z".encode()
+        self.outlet.health.count_malformed(AHEAD, sample, now_us, int(ahead.sum()))
+        return elements.filter(pa.array(~ahead))
 
     async def _play(self, elements):
         clock, replay = self.outlet.clock, self.transport.replay

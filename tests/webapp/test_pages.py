@@ -123,6 +123,12 @@ def test_a_stream_is_made_in_the_admin_and_its_name_stays(site):
     assert (stream.name, stream.title) == ("feed", "New")
 
 
+@pytest.mark.parametrize(("given", "kept"), [({}, 300), ({"max_ahead_s": ""}, 300), ({"max_ahead_s": "60"}, 60)])
+def test_how_far_a_stream_may_be_ahead_of_the_clock_is_part_of_its_definition(site, given, kept):
+    site.post(reverse("admin:webapp_stream_add"), STREAM | given)
+    assert Stream.objects.get(name="feed").definition()["max_ahead_s"] == kept
+
+
 WRONG = {
     "an unknown transport": ({"transport": "carrier pigeon"}, "transport must be one of"),
     "an unknown decoder": ({"decoder": "morse"}, "decoder must be one of"),
@@ -130,6 +136,7 @@ WRONG = {
     "an unknown option": ({"transport_options": '{"host": "a", "port": 1, "colour": 2}'}, "colour"),
     "a missing option": ({"transport_options": '{"host": "a"}'}, "port"),
     "a decoder's unknown option": ({"decoder_options": '{"colour": 2}'}, "colour"),
+    "a bound of times that is none": ({"max_ahead_s": "0"}, "greater than or equal to 1"),
     "no JSON": ({"decoder_options": "{"}, "valid JSON"),
     "a name with spaces": ({"name": "My Feed"}, "slug"),
 }

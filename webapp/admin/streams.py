@@ -59,7 +59,7 @@ class StreamAdmin(admin.ModelAdmin):
     actions = ("start", "stop")
     readonly_fields = ("kept", "state", "counters", "malformed_input")
     fieldsets = (
-        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s")}),
+        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
         ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
         ("History", {"fields": ("stored", "retention_s", "kept")}),
         ("Health", {"fields": ("state", "counters", "malformed_input")}),

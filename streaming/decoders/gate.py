@@ -34,6 +34,11 @@ class GatedDecoder:
         self.options = self.inner.options
         self._told: set[type] = set()
 
+    @property
+    def waiting(self) -> bool:
+        """Whether the decoder holds elements that wait for a time: it gives them up when it is fed with nothing."""
+        return bool(getattr(self.inner, "waiting", False))
+
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode what is complete in the bytes so far; see `Decoder.feed`."""
         try:

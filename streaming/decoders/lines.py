@@ -25,6 +25,7 @@ class LineDecoder:
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode all complete lines; see `Decoder.feed`."""
         points = Points(self._stream, self._space)
+        self._begin(received_us, points)
         lines, too_long = self._lines.feed(data)
         for line in too_long:
             points.fault(TOO_LONG_LINE, line)
@@ -39,6 +40,9 @@ class LineDecoder:
             self._line(line, received_us, points)
         self._end(points)
         return points.decoded()
+
+    def _begin(self, received_us: int, points: Points) -> None:
+        """Add what is due at a time of arrival, whatever arrives then."""
 
     def _line(self, line: bytes, received_us: int, points: Points) -> None:
         """Add the elements and faults of a line."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.decoders import Decoded, Decoder, make_decoder
+from streaming.decoders import Decoded, make_decoder
+from streaming.decoders.gate import GatedDecoder
 from streaming.gateway.backoff import backoff_s
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.gateway.config import GatewayConfig
@@ -27,6 +28,8 @@ AHEAD = "time ahead of the clock"
 
 # Decoding more than this could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
+# Elements that wait for a time are looked after so often.
+_TICK_S = 1.0
 # A paced replay hands over what is due at most so often.
 _STEP_S = 0.02
 
@@ -55,7 +58,8 @@ class RunningStream:
     def __init__(self, definition: StreamDefinition, outlet: Outlet) -> None:
         self.definition, self.outlet = definition, outlet
         self.transport: Transport = make_transport(definition.transport)
-        self._decoders: dict[str, Decoder] = {}
+        self._decoders: dict[str, GatedDecoder] = {}
+        self._turn = asyncio.Lock()
         self._progress: Progress | None = None
 
     async def run(self) -> None:
@@ -81,14 +85,30 @@ class RunningStream:
     async def _read(self):
         self._decoders.clear()
         self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
-        async with aclosing(self.transport.chunks()) as chunks:
-            async for chunk in chunks:
-                self.outlet.health.enter("running")
-                try:
-                    await self._take(chunk)
-                except Exception as error:  # the decoder may be in any state; the next bytes go to a new one
-                    self._decoders.pop(chunk.source, None)
-                    self._count_failure("input failed", error, chunk.payload)
+        ticking = asyncio.create_task(self._tick())
+        try:
+            async with aclosing(self.transport.chunks()) as chunks:
+                async for chunk in chunks:
+                    self.outlet.health.enter("running")
+                    await self._take_or_count(chunk)
+        finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+
+    async def _tick(self):
+        """Let decoders give up elements that wait for a time, also while nothing comes."""
+        while True:
+            await asyncio.sleep(_TICK_S)
+            for source in [source for source, decoder in self._decoders.items() if decoder.waiting]:
+                await self._take_or_count(Chunk(source))
+
+    async def _take_or_count(self, chunk: Chunk):
+        async with self._turn:
+            try:
+                await self._take(chunk)
+            except Exception as error:  # the decoder may be in any state; the next bytes go to a new one
+                self._decoders.pop(chunk.source, None)
+                self._count_failure("input failed", error, chunk.payload)
 
     def _count_failure(self, what, error, payload):
         """Count bytes that made something raise as malformed."""
@@ -101,8 +121,10 @@ class RunningStream:
         health.bytes += len(chunk.payload)
         if chunk.overflow:
             health.count_malformed("overflow", b"", clock.now_us(), chunk.overflow)
+        if not chunk.payload and chunk.mark is Mark.BYTES and chunk.source not in self._decoders:
+            return
         decoder = self._decoders.get(chunk.source) or self._decoders.setdefault(chunk.source, self._decoder())
-        if chunk.payload:
+        if chunk.payload or decoder.waiting:
             await self._deliver(await self._decoded(decoder.feed, chunk.payload))
         if chunk.mark is not Mark.BYTES:
             await self._deliver(await self._decoded(decoder.finish))

@@ -122,7 +122,7 @@ def _beyond(bounds, space):
         bad |= np.isfinite(high) & ((high < dimension.lo) | (high > dimension.hi + turn))
         if dimension.wraps:
             bad |= np.isfinite(low) != np.isfinite(high)
-            bad |= np.isfinite(low) & (high - low > turn)
+            bad |= np.isfinite(low) & (high > low + turn)
     return bad
 
 

@@ -181,6 +181,17 @@ def test_malformed_input_is_shown_by_reason_with_its_last_bytes_escaped(site, st
         assert words in page
 
 
+@pytest.mark.parametrize(("stale", "hinted"), [(0, False), (10, False), (11, True)])
+def test_stale_elements_are_shown_with_a_hint_where_they_are_many(site, streams, redis_client, stale, hinted):
+    health = {"state": "running", "elements": 1000, "stale": stale, "malformed": {}}
+    redis_client.hset("lookout:health", "ships", json.dumps(health))
+    page = site.get(reverse("admin:webapp_stream_change", args=[streams[0].pk])).content.decode()
+    assert f"<td>{stale}" in page.split("<th>stale (older than the newest known of their object)</th>")[1]
+    assert ("are its times right" in page) == hinted
+    listed = site.get(reverse("admin:webapp_stream_changelist")).content.decode()
+    assert f'<td class="field-stale">{stale}{" ⚠" if hinted else ""}</td>' in listed
+
+
 def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams, engine, staff):
     form = {"name": "one", "plan": json.dumps(PLAN)}
     assert site.post(reverse("admin:webapp_query_add"), form).status_code == 302

@@ -111,10 +111,11 @@ class RunningStream:
                 self._count_failure("input failed", error, chunk.payload)
 
     def _count_failure(self, what, error, payload):
-        """Count bytes that made something raise as malformed."""
-        logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
-        now_us = self.outlet.clock.now_us()
-        self.outlet.health.count_malformed(f"{what}: {type(error).__name__}", payload, now_us)
+        """Count bytes that made something raise as malformed; write the first of a kind to the log."""
+        health, reason = self.outlet.health, f"{what}: {type(error).__name__}"
+        if reason not in health.malformed:
+            logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
+        health.count_malformed(reason, payload, self.outlet.clock.now_us())
 
     async def _take(self, chunk: Chunk):
         health, clock = self.outlet.health, self.outlet.clock

@@ -9,41 +9,46 @@ import random
 import re
 import time
 from collections import Counter
+from pathlib import Path
 
 from streaming.decoders import make_decoder
 from streaming.decoders.ais_reports import LENGTHS
 from streaming.decoders.ais_sentences import ARMOUR, checksum
 from streaming.decoders.gate import FAILED
 from streaming.spaces import EARTH
-from tests.decoders.feeds import CSV, FEEDS, NOW_US
+from tests.decoders.feeds import CSV, FEEDS, NOW_US, read_recording
 from tests.decoders.oracle import check_elements
+from tests.decoders.test_recordings import AIS_CSV
 
 INPUTS = 1_000_000
 PER_FEED = 100
-DOCUMENTS = ("aircraft_json", "gtfs_realtime", "geojson_document")
+DOCUMENTS = ("aircraft_json", "gtfs_realtime", "geojson_document", "gtfs_realtime_recorded")
 EXTREMES = (
-    *(b"1e306", b"-1e308", b"1e999", b"9" * 30, b"9" * 900, b"NaN", b"Infinity", b"-0", b"1e-320", b"0x1p3", b"1_0"),
-    *(b"18446744073709551615", b"-9223372036854775808", b"9999999999999999", b"\\ud800", b"\\u0000", b"\xed\xa0\x80"),
-    *(b"\x00", b"\xff", b"\xe9", b'""', b"{}", b"[[[[[[", b"null", b"true", b"2013-02-31T25:61:61Z", b"9999", b"0001"),
-    *(b'"\\u0000"', b'"\\ud800"', b'"%s"' % (b"x" * 20_000), b"[" * 40 + b"]" * 40, b'{"a":' * 90 + b"1" + b"}" * 90),
-    *(b'{"type":"Point","coordinates":[1e308,0]}', b"1e308", b"1.7e308", b"400", b"-91", b'"\xe9"', b"1e-400", b" "),
-    *(
-        b'"',
-        b"'",
-        b",",
-        b":",
-        b"\\",
-        b"\r",
-        b"\n",
-        b"\x1e",
-        b"*00",
-        b"$PGHP,1,9999,1,1,0,0,0,0,",
-        b"\\c:9999999999*00\\",
-    ),
+    *b"1e306 -1e308 1.7e308 1e999 1e-320 1e-400 NaN Infinity -0 0x1p3 1_0 400 -91 9999 0001 9999999999999999".split(),
+    *b"18446744073709551615 -9223372036854775808 null true {} [[[[[[ 2013-02-31T25:61:61Z *00".split(),
+    *b'"" "\\u0000" "\\ud800" \\u0000 \\ud800 " \x27 , : \\ \x00 \x1e \xe9 \xff \xed\xa0\x80 "\xe9"'.split(b" "),
+    *(b" ", b"\r", b"\n", b"9" * 30, b"9" * 900, b'"%s"' % (b"x" * 20_000), b"[" * 40 + b"]" * 40),
+    *(b'{"a":' * 90 + b"1" + b"}" * 90, b'{"type":"Point","coordinates":[1e308,0]}'),
+    *(b"$PGHP,1,9999,1,1,0,0,0,0,", b"\\c:9999999999*00\\"),
 )
 VALUE = re.compile(rb'-?\d+(?:\.\d+)?|"[^"]*"|true|null')
 CELL = re.compile(rb"(?<=,)[^,]*(?=,)")
 SENTENCE = re.compile(rb"!([^!*\n]*)\*[0-9A-Fa-f]{2}")
+
+RECORDINGS = Path(__file__).parents[3] / "shared" / "data"
+CSV_BOXES = {
+    "kind": "csv",
+    "columns": {"key": "id"},
+    "lo": ["x", "y"],
+    "hi": ["speed", "heading"],
+    "time_format": "epoch_ms",
+}
+
+
+def recorded(name: str, lines: int | None = None) -> bytes:
+    """Return a recording, or its first lines."""
+    return b"\n".join(read_recording(RECORDINGS / name).split(b"\n")[:lines])
+
 
 FUZZED = {name: (definition, feed) for name, (definition, feed, *_) in FEEDS.items()} | {
     "geojson_document": ({"kind": "geojson", "framing": "document"}, FEEDS["geojson"][1].split(b"\n")[0]),
@@ -51,17 +56,15 @@ FUZZED = {name: (definition, feed) for name, (definition, feed, *_) in FEEDS.ite
         {"kind": "geojson", "key": "w", "properties": {"t": {"name": "speed_mps", "unit": "km"}}},
         FEEDS["geojson"][1],
     ),
-    "csv_boxes": (
-        {
-            "kind": "csv",
-            "columns": {"key": "id"},
-            "lo": ["x", "y"],
-            "hi": ["speed", "heading"],
-            "time_format": "epoch_ms",
-        },
-        CSV,
-    ),
+    "csv_boxes": (CSV_BOXES, CSV),
 }
+if RECORDINGS.is_dir():
+    FUZZED |= {
+        "ais_recorded": ({"kind": "ais"}, recorded("ais/ais-sample.txt.gz", 1000)),
+        "sbs_recorded": ({"kind": "sbs"}, recorded("adsb/sbs1.txt", 1000)),
+        "csv_recorded": (AIS_CSV, recorded("ais/AISdata.csv.gz", 500)),
+        "gtfs_realtime_recorded": ({"kind": "gtfs_realtime"}, recorded("gtfsrt/louisville-positions.pb.bz2")),
+    }
 
 
 def mutated(drawn: random.Random, data: bytes, others: list[bytes]) -> bytes:

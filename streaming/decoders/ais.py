@@ -16,11 +16,9 @@ from streaming.decoders.ais_sentences import (
     gatehouse_us,
     read_tag_block,
 )
-from streaming.decoders.base import OUT_OF_RANGE
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
-from streaming.decoders.told_times import ToldTimes
 from streaming.decoders.units import epoch_us
 from streaming.spaces import EARTH, Space
 
@@ -58,29 +56,18 @@ class AisDecoder(LineDecoder):
     options = AisOptions
 
     def __init__(self, options: AisOptions, stream: str, space: Space = EARTH) -> None:
-        super().__init__(options, stream, space)
+        super().__init__(options, stream, space, told=options.time_source != "received")
         self._assembler = Assembler()
         self._group_times = Bounded(MAX_GROUPS)
         # A time that came on a line of its own, for the next message.
         self._announced_us: int | None = None
-        self._times = ToldTimes(options.time_source != "received")
         self.ships = Bounded(options.max_objects)
-
-    @property
-    def waiting(self) -> bool:
-        """Whether elements wait for a time."""
-        return bool(self._times.waiting)
-
-    def _begin(self, received_us, points):
-        """Add the elements that waited for a time too long."""
-        self._add(self._times.overdue(received_us), points)
 
     def _end(self, points):
         """Give up messages that miss parts, and the times of the lines before."""
         for sample in self._assembler.finish():
             points.fault("incomplete message", sample)
         self._announced_us = None
-        self._add(self._times.finish(), points)
 
     def _line(self, line, received_us, points):
         tag = NO_TAG_BLOCK
@@ -126,8 +113,7 @@ class AisDecoder(LineDecoder):
         if isinstance(report, str):
             points.fault(report, sentence[0])
         elif report is not None:
-            if time_us is not None:
-                self._add(self._times.tell(time_us, received_us), points)
+            self._tell(time_us, received_us, points)
             self._report(report, received_us, sentence[0], points)
 
     def _report(self, report: Report, received_us, sample, points):
@@ -137,14 +123,7 @@ class AisDecoder(LineDecoder):
         if report.position is None:
             return
         properties = ship | {name: value for name, value in report.moving.items() if value is not None}
-        element = str(report.mmsi), report.position, properties, sample
-        self._add(self._times.give(element, received_us), points)
-
-    def _add(self, timed, points):
-        """Add elements whose time is known."""
-        for time_us, (key, position, properties, sample) in timed:
-            if not points.add(key, time_us, position, properties):
-                points.fault(OUT_OF_RANGE, sample)
+        self._give((str(report.mmsi), report.position, properties, sample), received_us, points)
 
     def _time(self, sentence, tag):
         """Return the time of a sentence by the chosen source, or None."""

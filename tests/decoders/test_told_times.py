@@ -122,6 +122,22 @@ def test_a_time_line_without_a_good_time_is_counted_and_tells_none(line):
     assert malformed == {"time": 1}
 
 
+def sbs(ident, moment):
+    """Return a line of SBS-1 with a position."""
+    return f"MSG,3,1,1,{ident},1,{moment},{moment},,40025,,,48.4,9.7,,,,,,0\n".encode()
+
+
+@settings(deadline=None, max_examples=30)
+@given(places=st.lists(st.integers(0, 500), max_size=8))
+def test_lines_of_sbs_without_a_time_wait_for_one_or_inherit_it(places):
+    feed = sbs("A955D1", ",") + sbs("A955D2", ",") + sbs("A955D1", "2022/09/23,11:27:16.635") + sbs("A955D2", ",")
+    elements, malformed = decode(make_decoder({"kind": "sbs"}, "s"), cut(feed, places))
+    assert elements["key"].to_pylist() == ["a955d1", "a955d2", "a955d1", "a955d2"]
+    assert set(elements["time_us"].to_pylist()) == {1663932436635000}
+    assert not malformed
+    assert decode_whole({"kind": "sbs"}, sbs("A955D1", "2022/09/23,"))[1] == {"time": 1}
+
+
 class Quiet:
     """A live feed that sends one message and then nothing."""
 

@@ -34,7 +34,7 @@ def stale_hint(health: dict) -> str:
     stale, elements = health.get("stale", 0), health.get("elements", 0)
     if stale <= STALE_SHARE * elements:
         return ""
-    return f" ({stale / max(elements, 1):.0%}): are its times right, and does only one feed name these objects?"
+    return f" ({min(stale / max(elements, 1), 1):.0%}): are its times right, and does only one feed name these objects?"
 
 
 def _time(microseconds):

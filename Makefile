@@ -9,7 +9,7 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
-.PHONY: live test check bench bench-place install lock clean
+.PHONY: live test check bench bench-place fuzz install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -34,6 +34,10 @@ bench: $(INSTALLED)
 # The workload of PLACE*, for instance `make bench-place OPTIONS="--part growth"`.
 bench-place: $(INSTALLED)
 	$(BIN)/python -m bench.place $(OPTIONS)
+
+# Mutated input for every decoder, for instance `make fuzz OPTIONS="--count 10000 --feed csv"`.
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.decoders.fuzz $(OPTIONS)
 
 install: $(INSTALLED)
 

@@ -12,6 +12,7 @@ key                                    kind      what
                                                  that has them; bounded in length
 ``lookout:{space}:engine``             hash      what the engine says of itself: epoch, batch, heartbeat
 ``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
+``lookout:{space}:stale``              hash      stale elements since the gateway's start, by number of stream
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
@@ -95,6 +96,11 @@ class LogNames:
         """The gateway's own report."""
         return f"lookout:{self.space}:gateway"
 
+    @property
+    def stale(self) -> str:
+        """How many elements of each stream were stale."""
+        return f"lookout:{self.space}:stale"
+
 
 def published_spaces(client: redis.Redis) -> dict[str, Space]:
     """Return the spaces that are published, and the built-in one, by name."""
@@ -157,6 +163,8 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         head["sent"] = list(fragment.sent.items())
     if fragment.aggregates:
         head["aggregates"] = fragment.aggregates
+    if fragment.stale:
+        head["stale"] = list(fragment.stale.items())
     return {
         "epoch": fragment.epoch,
         "batch": fragment.batch,
@@ -190,6 +198,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         shared={answer: tuple(queries) for answer, queries in head.get("shared", ())},
         sent={query: tuple(tuples) for query, tuples in head.get("sent", ())},
         aggregates=tuple(head.get("aggregates", ())),
+        stale=dict(head.get("stale", ())),
     )
 
 
@@ -223,13 +232,27 @@ class Log:
         """Return the number of blocks that the engine has not committed, in the longest partition."""
         return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
 
+    def stale(self) -> dict[int, int]:
+        """Return how many elements of each stream, by its number, were stale since `forget_stale`."""
+        return {int(stream): int(count) for stream, count in self.client.hgetall(self.names.stale).items()}
+
+    def forget_stale(self, stream: int | None = None) -> None:
+        """Begin anew to count the stale elements of a stream, or of all."""
+        if stream is None:
+            self.client.delete(self.names.stale)
+        else:
+            self.client.hdel(self.names.stale, stream)
+
     def clear(self) -> None:
         """Delete all logs of the space."""
         ingest = map(self.names.ingest, range(self.partitions))
         self.client.delete(*ingest, self.names.control, self.names.results, self.names.events, self.names.acks)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
-        """Append fragments to the result log, and their events and acknowledgements to the logs of those."""
+        """Append fragments to the result log, and their events and acknowledgements to the logs of those.
+
+        Their stale elements are added to the counts: again, where a batch is published again after a kill.
+        """
         now_ms = int(time.time() * 1000)
         with self.client.pipeline(transaction=False) as pipeline:
             for fragment in fragments:
@@ -238,6 +261,8 @@ class Log:
                 if fragment.region == 0 and fragment.acks:
                     ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
+                for stream, count in fragment.stale.items():
+                    pipeline.hincrby(self.names.stale, stream, count)
             pipeline.memory_usage(self.names.events, samples=0)
             *_, events_bytes = pipeline.execute()
         if events_bytes and events_bytes > EVENTS_KEPT_BYTES:

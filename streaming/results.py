@@ -106,6 +106,8 @@ class Fragment:
         By query that the assembler answers, how many partial tuples each region sent to it in this batch.
     aggregates : tuple of int
         The queries in `changes` whose tuples tell of groups, not of objects: only their thresholds are events.
+    stale : mapping of int to int
+        How many elements of each stream, by `elements.stream_number`, were older than the newest known of their object.
     """
 
     epoch: str
@@ -122,6 +124,7 @@ class Fragment:
     shared: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     sent: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     aggregates: tuple[int, ...] = ()
+    stale: Mapping[int, int] = field(default_factory=dict)
 
 
 def events_of(fragment: Fragment) -> Fragment:
@@ -146,6 +149,7 @@ def events_of(fragment: Fragment) -> Fragment:
         snapshot_queries=(),
         acks=(),
         shared=shared,
+        stale={},
     )
 
 

@@ -72,7 +72,7 @@ def test_events_are_members_that_come_and_go_and_thresholds_but_no_places_and_no
     assert list(columns) == [(1, ENTERED, None), (1, LEFT, None), (2, ENTERED, "above 20"), (2, LEFT, "above 20")]
 
 
-@pytest.mark.parametrize("more", [{}, {"sent": {7: (3, 0, 1), 8: ()}, "aggregates": (7, 8)}])
+@pytest.mark.parametrize("more", [{}, {"stale": {7: 2}}, {"sent": {7: (3, 0, 1), 8: ()}, "aggregates": (7, 8)}])
 def test_a_fragment_comes_out_of_the_log_as_it_went_in(more):
     before = fragment({"rank": 3, "distance": 2.5}, {"sign": PLACED}, **more)
     fields = {name.encode(): value for name, value in fragment_fields(before).items()}

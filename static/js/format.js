@@ -31,6 +31,14 @@ export function count(value) {
   return Math.round(value).toLocaleString("en-US");
 }
 
+// A feed out of order has a few stale elements; more come of wrong times.
+const STALE_SHARE = 0.01;
+
+/** What is said of a stream's stale elements: nothing unless more than 1 % are older than the newest known of their object. */
+export function staleness({ stale = 0, elements = 0 }) {
+  return stale > STALE_SHARE * elements ? `${count(stale)} stale: check its times` : "";
+}
+
 /** A number with at most `digits` decimals, and no trailing zeros. */
 export function number(value, digits) {
   return value.toLocaleString("en-US", { maximumFractionDigits: digits });

@@ -1,7 +1,7 @@
 // The layer control: which streams are shown, on which base map, with or without trails.
 
 import { $, coalesced, h, setText } from "./dom.js";
-import { age, count, number } from "./format.js";
+import { age, count, number, staleness } from "./format.js";
 import { KINDS } from "./objects.js";
 
 const REFRESH_MS = 500;
@@ -63,6 +63,8 @@ function describe({ name, health, stored, retention_s: retention }, store, nowMs
     if (health.state && health.state !== "running") parts.push(health.state);
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
     if (health.last_us) parts.push(`heard ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    const hint = staleness(health);
+    if (hint) parts.push(hint);
     if (health.error) parts.push(health.error);
   }
   if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");

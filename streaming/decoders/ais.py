@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from streaming.decoders.ais_reports import Report, read_report
 from streaming.decoders.ais_sentences import (
     ARMOUR,
+    GATEHOUSE,
     MAX_GROUPS,
     OTHER_SENTENCE,
     SENTENCE,
@@ -15,7 +16,6 @@ from streaming.decoders.ais_sentences import (
     gatehouse_us,
     read_tag_block,
 )
-from streaming.decoders.base import OUT_OF_RANGE
 from streaming.decoders.bounded import Bounded
 from streaming.decoders.lines import LineDecoder
 from streaming.decoders.options import Options, option
@@ -56,19 +56,18 @@ class AisDecoder(LineDecoder):
     options = AisOptions
 
     def __init__(self, options: AisOptions, stream: str, space: Space = EARTH) -> None:
-        super().__init__(options, stream, space)
+        super().__init__(options, stream, space, told=options.time_source != "received")
         self._assembler = Assembler()
         self._group_times = Bounded(MAX_GROUPS)
-        # A time that came on a line of its own, for the next message; and the last time that any message had.
+        # A time that came on a line of its own, for the next message.
         self._announced_us: int | None = None
-        self._last_us: int | None = None
         self.ships = Bounded(options.max_objects)
 
     def _end(self, points):
         """Give up messages that miss parts, and the times of the lines before."""
         for sample in self._assembler.finish():
             points.fault("incomplete message", sample)
-        self._announced_us = self._last_us = None
+        self._announced_us = None
 
     def _line(self, line, received_us, points):
         tag = NO_TAG_BLOCK
@@ -94,6 +93,8 @@ class AisDecoder(LineDecoder):
             time_us = self._tag_time(tag)
         if time_us is not None:
             self._announced_us = time_us
+        elif GATEHOUSE.match(line) and self._options.time_source in ("auto", "gatehouse"):
+            points.fault("time", line)
         elif line and tag is NO_TAG_BLOCK and not OTHER_SENTENCE.match(line):
             points.fault("not a sentence", line)
 
@@ -112,18 +113,17 @@ class AisDecoder(LineDecoder):
         if isinstance(report, str):
             points.fault(report, sentence[0])
         elif report is not None:
-            self._last_us = self._last_us if time_us is None else time_us
-            self._report(report, received_us if self._last_us is None else self._last_us, sentence[0], points)
+            self._tell(time_us, received_us, points)
+            self._report(report, received_us, sentence[0], points)
 
-    def _report(self, report: Report, time_us, sample, points):
+    def _report(self, report: Report, received_us, sample, points):
         ship = self.ships.renew(report.mmsi, lambda: {"mmsi": report.mmsi})
         self.ships.overflow()
         ship.update({name: value for name, value in report.static.items() if value is not None})
         if report.position is None:
             return
         properties = ship | {name: value for name, value in report.moving.items() if value is not None}
-        if not points.add(str(report.mmsi), time_us, report.position, properties):
-            points.fault(OUT_OF_RANGE, sample)
+        self._give((str(report.mmsi), report.position, properties, sample), received_us, points)
 
     def _time(self, sentence, tag):
         """Return the time of a sentence by the chosen source, or None."""

@@ -1,6 +1,7 @@
 """Single AIS messages: from the bits of a payload to position and properties in SI units.
 
-`pyais` reads the fields; here the codes for "not available" are taken out and units and names are given.
+`pyais` reads the fields; here the codes for "not available" are taken out and units and names are given. The type of
+ship is read from its bits, because the enumeration of `pyais` turns reserved codes into others (78 into 75, 38 into 0).
 
 References
 ----------
@@ -30,6 +31,8 @@ LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
     24: (160, 168),
     27: (96, 168),
 }
+# First bit of the type of ship, which has eight. Message 24 has it in its part B alone.
+SHIP_TYPE_AT = {5: 232, 19: 263, 24: 40}
 
 
 class Report(NamedTuple):
@@ -70,7 +73,10 @@ def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
     if kind == 24 and bits.get(38, 2) > 1:
         return "unknown part number"
     message = MSG_CLASS[kind].from_vector(bits)
-    return Report(message.mmsi, *READERS[kind](message))
+    position, moving, static = READERS[kind](message)
+    if kind in SHIP_TYPE_AT and not (kind == 24 and message.partno == 0):
+        static |= _type(bits.get(SHIP_TYPE_AT[kind], 8))
+    return Report(message.mmsi, position, moving, static)
 
 
 def _position(message, altitude_m=None):
@@ -109,7 +115,7 @@ def _class_b(message):
 
 def _class_b_extended(message):
     position, moving, static = _class_b(message)
-    return position, moving, static | _identity(message) | _size(message)
+    return position, moving, static | {"name": message.shipname or None} | _size(message)
 
 
 def _long_range(message):
@@ -144,30 +150,26 @@ def _aid_to_navigation(message):
 
 def _voyage(message):
     static = {
+        "name": message.shipname or None,
         "imo": message.imo or None,
         "callsign": message.callsign or None,
         "draught_m": message.draught or None,
         "destination": message.destination or None,
     }
-    return None, {}, _identity(message) | static | _size(message)
+    return None, {}, static | _size(message)
 
 
 def _static_b(message):
     if message.partno == 0:
         return None, {}, {"name": message.shipname or None}
-    static = {"callsign": message.callsign or None, **_type(message)}
+    static = {"callsign": message.callsign or None}
     # An auxiliary craft (MMSI 98xxxxxxx) sends its mother ship's MMSI in place of its size.
     if hasattr(message, "mothership_mmsi"):
         return None, {}, static | {"mothership_mmsi": message.mothership_mmsi or None}
     return None, {}, static | _size(message)
 
 
-def _identity(message):
-    return {"name": message.shipname or None, **_type(message)}
-
-
-def _type(message):
-    code = int(message.ship_type)
+def _type(code):
     return {"ship_type_code": code or None, "ship_type": SHIP_TYPE.get(code)}
 
 

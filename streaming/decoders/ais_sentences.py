@@ -5,12 +5,14 @@ References
 IEC 61162-1 (sentences), NMEA 0183 4.10 section 7 (tag blocks), ITU-R M.1371-5 (messages).
 """
 
-import calendar
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from streaming.decoders.bounded import Bounded
-from streaming.decoders.units import MICROSECONDS, epoch_us
+from streaming.decoders.units import LATEST_US, MICROSECONDS, epoch_us
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SENTENCE = re.compile(
     rb"!(?P<checked>..(?:VDM|VDO),(?P<parts>[1-9]),(?P<part>[1-9]),(?P<sequence>\d*),(?P<channel>[^,*]*),"
@@ -22,6 +24,8 @@ OTHER_SENTENCE = re.compile(rb"[!$](?!..VD[MO])[A-Z]{2}[A-Z0-9]{1,6},[\x20-\x7e]
 TAG_BLOCK = re.compile(rb"\\([\x20-\x5b\x5d-\x7e]*)\\")
 ARMOUR = bytes(range(48, 88)) + bytes(range(96, 120))
 
+# Digits of an epoch in microseconds; Python refuses to read thousands of them.
+LONGEST_EPOCH = 16
 MAX_PARTIAL_MESSAGES = 1024
 MAX_GROUPS = 1024
 
@@ -70,7 +74,7 @@ def read_tag_block(content: bytes) -> TagBlock:
     time_us = group = None
     for entry in content.partition(b"*")[0].split(b","):
         code, _, value = entry.partition(b":")
-        if code == b"c" and value.isdigit():
+        if code == b"c" and value.isdigit() and len(value) <= LONGEST_EPOCH:
             time_us = epoch_us(int(value))
         elif code == b"g" and value.count(b"-") == 2:
             group = value.rpartition(b"-")[2]
@@ -78,15 +82,24 @@ def read_tag_block(content: bytes) -> TagBlock:
 
 
 def gatehouse_us(line: bytes) -> int | None:
-    """Return the time of a ``$PGHP`` line in microseconds, None where it is not one."""
+    """Return the time of a ``$PGHP`` line in microseconds, None where it is no time between 1970 and 2200.
+
+    Examples
+    --------
+    >>> gatehouse_us(b"$PGHP,1,2013,11,12,12,0,0,11,219,,2190067,1,62*26")
+    1384257600011000
+    """
     match = GATEHOUSE.match(line)
     if match is None:
         return None
-    *moment, milliseconds = map(int, match.groups())
-    month, day, hour, minute, second = moment[1:]
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60 and second < 61):
+    year, month, day, hour, minute, second, milliseconds = map(int, match.groups())
+    try:
+        # A leap second has the number 60, which Python does not know.
+        moment = datetime(year, month, day, hour, minute, min(second, 59), milliseconds * 1000, tzinfo=UTC)
+    except ValueError:
         return None
-    return calendar.timegm(tuple(moment)) * MICROSECONDS + milliseconds * 1000
+    time_us = (moment - EPOCH) // timedelta(microseconds=1) + (MICROSECONDS if second == 60 else 0)
+    return time_us if second <= 60 and 0 <= time_us < LATEST_US else None
 
 
 @dataclass

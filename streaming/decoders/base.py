@@ -61,6 +61,9 @@ class Decoder(Protocol):
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode what is complete in the bytes so far; keep the rest, within a bound.
 
+        A decoder may hold elements whose time is not known yet, if it has an attribute `waiting` that says so. Then it
+        is fed with no bytes every second, to give up what waited too long.
+
         Parameters
         ----------
         data : bytes

@@ -44,9 +44,9 @@ def times_us(texts: pa.Array, time_format: str, utc_offset_s: float) -> pa.Array
         times = _iso_us(texts, utc_offset_s)
     else:
         factor = {"epoch_s": MICROSECONDS, "epoch_ms": 1000, "epoch_us": 1}[time_format]
-        scaled = pc.round(pc.multiply(numbers(texts), float(factor)))
+        scaled = pc.multiply(numbers(texts), float(factor))
         in_range = pc.and_(pc.greater_equal(scaled, 0), pc.less(scaled, LATEST_US))
-        times = pc.cast(pc.if_else(in_range, scaled, None), pa.int64())
+        times = pc.cast(pc.round(pc.if_else(in_range, scaled, None)), pa.int64())
     in_range = pc.and_(pc.greater_equal(times, 0), pc.less(times, LATEST_US))
     return pc.if_else(in_range, times, None)
 

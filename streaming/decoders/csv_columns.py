@@ -23,7 +23,7 @@ from streaming.decoders.framing import TOO_LONG_LINE, Lines
 from streaming.decoders.listed_columns import boxes, check_lists
 from streaming.decoders.options import Options, check_texts, option
 from streaming.decoders.properties import check_null_values, check_properties, targets
-from streaming.decoders.units import DIGITS_KEPT, FACTORS
+from streaming.decoders.units import DIGITS_KEPT, FACTORS, WHOLE
 from streaming.elements import element_schema
 from streaming.errors import InvalidOptions
 from streaming.spaces import EARTH, Space
@@ -303,8 +303,15 @@ def _beyond(values, limit):
 
 
 def _scaled(texts, factor):
+    """Return texts as numbers in SI units, null where they are no finite numbers."""
     values = numbers(texts)
-    return values if factor == 1.0 else pc.round(pc.multiply(values, factor), DIGITS_KEPT)
+    if factor == 1.0:
+        return values
+    values = pc.multiply(values, factor)
+    # Arrow raises where it cannot round; numbers so large have no digits behind the point.
+    small = pc.less(pc.abs(values), WHOLE)
+    rounded = pc.round(pc.if_else(small, values, None), DIGITS_KEPT)
+    return pc.if_else(small, rounded, pc.if_else(pc.is_finite(values), values, None))
 
 
 def _count_faults(faults, texts, malformed):

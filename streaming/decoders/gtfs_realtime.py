@@ -5,6 +5,8 @@ References
 https://gtfs.org/documentation/realtime/reference/
 """
 
+import math
+
 from google.protobuf.message import DecodeError
 from google.transit import gtfs_realtime_pb2 as gtfs
 
@@ -43,8 +45,12 @@ def _add(entity, feed_us, points):
     key = vehicle.vehicle.id or entity.id
     if not key:
         return "vehicle without id"
+    properties = _properties(vehicle)
+    # Protobuf gives a text that is not UTF-8 as bytes.
+    if any(isinstance(value, bytes) for value in (key, *properties.values())):
+        return "encoding"
     position = (vehicle.position.longitude, vehicle.position.latitude, None)
-    return None if points.add(key, time_us, position, _properties(vehicle)) else OUT_OF_RANGE
+    return None if points.add(key, time_us, position, properties) else OUT_OF_RANGE
 
 
 def _properties(vehicle):
@@ -70,7 +76,8 @@ def _properties(vehicle):
 
 def _number(message, name):
     # The numbers are single precision: three digits behind the point are all they have.
-    return round(getattr(message, name), 3) if message.HasField(name) else None
+    number = round(getattr(message, name), 3)
+    return number if message.HasField(name) and math.isfinite(number) else None
 
 
 def _word(message, name, enumeration):

@@ -77,5 +77,6 @@ def _outside(bounds, space):
             half = finite.any(axis=1) & ~finite.all(axis=1)
             # On a circle, all above a bound is everything.
             bounds[half, axis], bounds[half, space.n + axis] = -np.inf, np.inf
-            outside |= finite.all(axis=1) & (sides[:, 1] - sides[:, 0] > turn)
+            # Compared without a difference, which is infinite for the largest numbers.
+            outside |= finite.all(axis=1) & (sides[:, 1] > sides[:, 0] + turn)
     return outside

@@ -72,7 +72,7 @@ def translated(
     Parameters
     ----------
     given : mapping
-        Values as in a JSON document. What has a unit but is no number is left out.
+        Values as in a JSON document. What has a unit but is no finite number in SI units is left out.
     targets : mapping
         As `targets` returns it.
     null_values : mapping
@@ -94,5 +94,6 @@ def translated(
         if factor is None:
             result[name] = value
         elif is_number(value) and math.isfinite(value):
-            result[name] = value if factor == 1.0 else scaled(value, factor)
+            number = value if factor == 1.0 else scaled(value, factor)
+            result |= {} if number is None else {name: number}
     return result

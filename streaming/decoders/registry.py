@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from streaming.decoders.base import Decoder
+from streaming.decoders.gate import GatedDecoder
 from streaming.errors import InvalidOptions
 from streaming.kinds import known_kinds
 from streaming.spaces import EARTH, Space
@@ -49,8 +50,8 @@ def decoder_class(kind: str) -> type[Decoder]:
     return _kinds()[kind].load()
 
 
-def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EARTH) -> Decoder:
-    """Return a decoder for a stream.
+def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EARTH) -> GatedDecoder:
+    """Return a decoder for a stream: behind a gate, so that it gives sound elements alone and never raises.
 
     Parameters
     ----------
@@ -71,4 +72,4 @@ def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EART
     kind = decoder_class(options.pop("kind", None))
     parsed = kind.options.parse(options)
     parsed.check_space(space)
-    return kind(parsed, stream, space)
+    return GatedDecoder(lambda: kind(parsed, stream, space), space)

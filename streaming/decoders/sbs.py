@@ -87,8 +87,8 @@ class SbsDecoder(LineDecoder):
         if reason:
             points.fault(reason, line)
             return
-        time_us = self._time_us(fields, received_us)
-        if time_us is None:
+        time_us = self._time_us(fields)
+        if time_us is None and (fields[DATE] or fields[TIME]):
             points.fault("time", line)
             return
         try:
@@ -100,22 +100,24 @@ class SbsDecoder(LineDecoder):
         if position and not on_earth(*position):
             points.fault(OUT_OF_RANGE, line)
             return
-        self._merge(fields[HEX_IDENT].decode().lower(), time_us, position, news, points)
+        self._tell(time_us, received_us, points)
+        if element := self._merged(fields[HEX_IDENT].decode().lower(), position, news):
+            self._give((*element, line), received_us, points)
 
-    def _time_us(self, fields, received_us):
-        if not fields[DATE] and not fields[TIME]:
-            return received_us
+    def _time_us(self, fields):
         text = fields[DATE].replace(b"/", b"-") + b"T" + fields[TIME]
         return iso_us(text.decode("ascii", "replace"), self._options.utc_offset_s)
 
-    def _merge(self, key, time_us, position, news, points):
+    def _merged(self, key, position, news):
+        """Return key, position and properties of an aircraft of which there is news, and whose position is known."""
         known = self._aircraft.renew(key, lambda: {"position": None, "properties": {"icao24": key, "kind": "aircraft"}})
         self._aircraft.overflow()
         properties = known["properties"] | {name: value for name, value in news.items() if value is not None}
         changed = properties != known["properties"]
         known["properties"], known["position"] = properties, position or known["position"]
         if known["position"] and (position or changed):
-            points.add(key, time_us, (*known["position"], properties.get("altitude_m")), properties)
+            return key, (*known["position"], properties.get("altitude_m")), properties
+        return None
 
 
 def _fault(fields):

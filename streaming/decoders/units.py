@@ -1,5 +1,6 @@
 """Conversions to SI units and to microseconds since 1970."""
 
+import math
 from datetime import UTC, datetime
 
 KNOT_MPS = 1852 / 3600
@@ -25,6 +26,8 @@ FACTORS = {
 
 # Of numbers that were brought into SI units: millimetres, and millimetres per second.
 DIGITS_KEPT = 3
+# Numbers from here on have none of them.
+WHOLE = 2.0**53
 
 MICROSECONDS = 1_000_000
 # Epoch numbers tell their own unit by their size: these limits are the year 5138 in seconds and in milliseconds.
@@ -34,14 +37,19 @@ LATEST_US = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * MICROSECONDS
 
 
 def scaled(value: float | None, factor: float) -> float | None:
-    """Return a number in SI units, to a millimetre (per second), or None for None.
+    """Return a number in SI units, to a millimetre (per second); None for None, and where it is no finite number.
 
     Examples
     --------
-    >>> scaled(10, KNOT_MPS)
-    5.144
+    >>> scaled(10, KNOT_MPS), scaled(1e306, 1000.0)
+    (5.144, None)
     """
-    return None if value is None else round(value * factor, DIGITS_KEPT)
+    if value is None:
+        return None
+    product = value * factor
+    if not math.isfinite(product):
+        return None
+    return product if abs(product) >= WHOLE else round(product, DIGITS_KEPT)
 
 
 def epoch_us(number: float) -> int | None:

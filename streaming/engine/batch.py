@@ -4,6 +4,7 @@ A task of the home stage turns the blocks of one ingest partition into *letters*
 stage turns a region's letters into a fragment. Both read and write their server's versioned state.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -109,7 +110,7 @@ def home_task(
     head = {
         "control": control if partition == 0 else [],
         "elements": elements.num_rows,
-        "stale": outbox.stale,
+        "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
     return [
@@ -147,8 +148,11 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     if number == 0 and after is not before:
         store.save_registry(batch, after)
     counters = dict(results.counters)
-    for name in ("elements", "stale"):
-        counters[name] = sum(head.get(name, 0) for head in heads)
+    counters["elements"] = sum(head.get("elements", 0) for head in heads)
+    stale: Counter[int] = Counter()
+    for head in heads:
+        stale.update(dict(head.get("stale", ())))
+    counters["stale"] = stale.total()
     fragment = Fragment(
         turn.epoch,
         batch,
@@ -162,6 +166,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         max(head.get("newest_us", 0) for head in heads),
         _failures(results.failures, after),
         results.shared,
+        stale=dict(stale),
     )
     if distributed and store.ended(batch, layout.regions):
         return [fragment, _assemble(layout, batch, orders, tracks)]

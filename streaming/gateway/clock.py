@@ -4,6 +4,8 @@ import asyncio
 import time
 
 SECOND_US = 1_000_000
+# How far event times may be ahead of the clock: clocks of feeds differ by seconds, those that are not set by years.
+MAX_AHEAD_S = 300.0
 
 
 class Clock:

@@ -8,11 +8,12 @@ import orjson
 
 from streaming.decoders import make_decoder
 from streaming.errors import InvalidOptions
+from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.gateway.transports import make_transport
 from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
-_OPTIONAL = ("enabled", "ttl_s", "stored")
+_OPTIONAL = ("enabled", "ttl_s", "stored", "max_ahead_s")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class StreamDefinition:
         Time to live; None for ever.
     stored : bool
         Whether the engine stores its elements.
+    max_ahead_s : float
+        Elements whose event time is ahead of the clock by more are malformed.
     """
 
     name: str
@@ -38,6 +41,7 @@ class StreamDefinition:
     enabled: bool = True
     ttl_s: float | None = None
     stored: bool = False
+    max_ahead_s: float = MAX_AHEAD_S
 
 
 def read_definition(payload: bytes) -> StreamDefinition:
@@ -64,8 +68,13 @@ def check_definition(definition: StreamDefinition, spaces: Mapping[str, Space]) 
     for name in ("enabled", "stored"):
         if not isinstance(getattr(definition, name), bool):
             raise InvalidOptions(f"{name} must be true or false; got {getattr(definition, name)!r}")
-    ttl_s = definition.ttl_s
-    if ttl_s is not None and (isinstance(ttl_s, bool) or not isinstance(ttl_s, int | float) or not ttl_s > 0):
-        raise InvalidOptions(f"ttl_s must be null or a positive number; got {ttl_s!r}")
+    if definition.ttl_s is not None and not _is_positive(definition.ttl_s):
+        raise InvalidOptions(f"ttl_s must be null or a positive number; got {definition.ttl_s!r}")
+    if not _is_positive(definition.max_ahead_s):
+        raise InvalidOptions(f"max_ahead_s must be a positive number; got {definition.max_ahead_s!r}")
     make_transport(definition.transport)
     make_decoder(definition.decoder, definition.name, spaces[definition.space])
+
+
+def _is_positive(number):
+    return isinstance(number, int | float) and not isinstance(number, bool) and number > 0

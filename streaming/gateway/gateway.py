@@ -12,6 +12,7 @@ import redis.asyncio.retry
 import redis.retry
 from redis.backoff import NoBackoff
 
+from streaming.elements import stream_number
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
@@ -19,7 +20,7 @@ from streaming.gateway.definitions import StreamDefinition, check_definition, re
 from streaming.gateway.health import Health, rate
 from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, published_spaces
+from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces
 from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
@@ -140,6 +141,7 @@ class Gateway:
         if intake := self.intakes.get(self.health[name].space):
             await intake.writer.discard(name)
             await asyncio.to_thread(intake.log.send, "drop_stream", stream=name)
+            await asyncio.to_thread(intake.log.forget_stale, stream_number(name))
         async with self._health_log:
             await asyncio.to_thread(self.client.hdel, HEALTH_KEY, name)
             del self.health[name]
@@ -158,6 +160,7 @@ class Gateway:
             try:
                 if not self._applied:
                     self.health |= await asyncio.to_thread(self._known)
+                    await asyncio.to_thread(self._forget_stale)
                 await self._follow()
             except redis.RedisError as error:
                 logger.warning("the definitions cannot be read: %s", error)
@@ -184,6 +187,11 @@ class Gateway:
         told = self.client.hgetall(HEALTH_KEY)
         return {name.decode(): Health(_space_name(counters)) for name, counters in told.items()}
 
+    def _forget_stale(self):
+        """Count stale elements from this gateway's start on, as all else is counted."""
+        for space in published_spaces(self.client):
+            Log(self.client, space, self.config.partitions).forget_stale()
+
     async def _report(self):
         """Every second: a tick for each engine, a sign of life, and the health of the streams."""
         while True:
@@ -191,10 +199,16 @@ class Gateway:
                 for intake in list(self.intakes.values()):
                     intake.check()
                     await asyncio.to_thread(intake.live, self.clock.now_us())
+                    self._note_stale(intake.space.name, await asyncio.to_thread(intake.log.stale))
                 await self._write_health()
             except redis.RedisError as error:
                 logger.warning("the control log cannot be written: %s", error)
             await self.clock.sleep(self.config.report_s)
+
+    def _note_stale(self, space, counts):
+        for name, health in self.health.items():
+            if health.space == space:
+                health.stale = counts.get(stream_number(name), 0)
 
     def _documents(self):
         now_us = self.clock.now_us()

@@ -7,6 +7,9 @@ from typing import Any
 from streaming.gateway.clock import SECOND_US
 
 SAMPLE_CHARACTERS = 200
+# A decoder of somebody else may make up as many as there are elements.
+MAX_REASONS = 100
+OTHER_REASONS = "other reasons"
 
 
 @dataclass
@@ -22,6 +25,8 @@ class Health:
         Why it is retrying or has failed.
     elements, merged, bytes : int
         Elements decoded; of those, replaced by newer ones before they were written; bytes received.
+    stale : int
+        Elements that the engine dropped because it knew a newer one of their object.
     malformed : dict of str to int
         Pieces of input that no element could be made of, by reason.
     last_malformed : dict
@@ -38,6 +43,7 @@ class Health:
     elements: int = 0
     merged: int = 0
     bytes: int = 0
+    stale: int = 0
     malformed: dict[str, int] = field(default_factory=dict)
     last_malformed: dict[str, dict[str, Any]] = field(default_factory=dict)
     last_us: int | None = None
@@ -45,7 +51,7 @@ class Health:
 
     def enter(self, state: str, error: object = None) -> None:
         """Change the state."""
-        self.state, self.error = state, None if error is None else str(error) or type(error).__name__
+        self.state, self.error = state, None if error is None else _writable(str(error) or type(error).__name__)
 
     def count_elements(self, elements: int, now_us: int) -> None:
         """Count elements that were decoded."""
@@ -54,7 +60,10 @@ class Health:
             self.last_us = now_us
 
     def count_malformed(self, reason: str, sample: bytes, now_us: int, times: int = 1) -> None:
-        """Count input that was malformed, and keep its last piece."""
+        """Count input that was malformed, and keep its last piece; reasons beyond `MAX_REASONS` count as one."""
+        reason = _writable(reason)
+        if reason not in self.malformed and len(self.malformed) >= MAX_REASONS:
+            reason = OTHER_REASONS
         self.malformed[reason] = self.malformed.get(reason, 0) + times
         self.last_malformed[reason] = {"sample": printable(sample), "at_us": now_us}
 
@@ -88,3 +97,8 @@ def printable(sample: bytes) -> str:
     '!AIVDM\\x00\\xff'
     """
     return repr(sample[:SAMPLE_CHARACTERS])[2:-1][:SAMPLE_CHARACTERS]
+
+
+def _writable(text):
+    """Return a text without lone surrogates, such as a file's name may have: JSON cannot write them."""
+    return text.encode(errors="replace").decode()

@@ -7,8 +7,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
-from streaming.decoders import Decoded, Decoder, make_decoder
+from streaming.decoders import Decoded, make_decoder
+from streaming.decoders.gate import GatedDecoder
 from streaming.gateway.backoff import backoff_s
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.gateway.config import GatewayConfig
@@ -22,8 +24,12 @@ from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
 
+AHEAD = "time ahead of the clock"
+
 # Decoding more than this could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
+# Elements that wait for a time are looked after so often.
+_TICK_S = 1.0
 # A paced replay hands over what is due at most so often.
 _STEP_S = 0.02
 
@@ -52,7 +58,8 @@ class RunningStream:
     def __init__(self, definition: StreamDefinition, outlet: Outlet) -> None:
         self.definition, self.outlet = definition, outlet
         self.transport: Transport = make_transport(definition.transport)
-        self._decoders: dict[str, Decoder] = {}
+        self._decoders: dict[str, GatedDecoder] = {}
+        self._turn = asyncio.Lock()
         self._progress: Progress | None = None
 
     async def run(self) -> None:
@@ -68,9 +75,9 @@ class RunningStream:
                 return
             except (OSError, TransportError) as error:
                 health.enter("retrying", error)
-            except Exception as error:  # one stream's fault must not end the others
-                logger.exception("stream %s", self.definition.name)
-                health.enter("failed", f"{type(error).__name__}: {error}")
+            except Exception as error:  # whatever a feed's bytes do to a transport, they end no stream
+                self._count_failure("transport failed", error, b"")
+                health.enter("retrying", f"{type(error).__name__}: {error}")
             if waits is None or health.elements > before:
                 waits = backoff_s(config.backoff_s, config.longest_backoff_s, random.Random())
             await self.outlet.clock.sleep(next(waits))
@@ -78,23 +85,52 @@ class RunningStream:
     async def _read(self):
         self._decoders.clear()
         self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
-        async with aclosing(self.transport.chunks()) as chunks:
-            async for chunk in chunks:
-                self.outlet.health.enter("running")
+        ticking = asyncio.create_task(self._tick())
+        try:
+            async with aclosing(self.transport.chunks()) as chunks:
+                async for chunk in chunks:
+                    self.outlet.health.enter("running")
+                    await self._take_or_count(chunk)
+        finally:
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+
+    async def _tick(self):
+        """Let decoders give up elements that wait for a time, also while nothing comes."""
+        while True:
+            await asyncio.sleep(_TICK_S)
+            for source in [source for source, decoder in self._decoders.items() if decoder.waiting]:
+                await self._take_or_count(Chunk(source))
+
+    async def _take_or_count(self, chunk: Chunk):
+        async with self._turn:
+            try:
                 await self._take(chunk)
+            except Exception as error:  # the decoder may be in any state; the next bytes go to a new one
+                self._decoders.pop(chunk.source, None)
+                self._count_failure("input failed", error, chunk.payload)
+
+    def _count_failure(self, what, error, payload):
+        """Count bytes that made something raise as malformed; write the first of a kind to the log."""
+        health, reason = self.outlet.health, f"{what}: {type(error).__name__}"
+        if reason not in health.malformed:
+            logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
+        health.count_malformed(reason, payload, self.outlet.clock.now_us())
 
     async def _take(self, chunk: Chunk):
         health, clock = self.outlet.health, self.outlet.clock
         health.bytes += len(chunk.payload)
         if chunk.overflow:
             health.count_malformed("overflow", b"", clock.now_us(), chunk.overflow)
+        if not chunk.payload and chunk.mark is Mark.BYTES and chunk.source not in self._decoders:
+            return
         decoder = self._decoders.get(chunk.source) or self._decoders.setdefault(chunk.source, self._decoder())
-        if chunk.payload:
+        if chunk.payload or decoder.waiting:
             await self._deliver(await self._decoded(decoder.feed, chunk.payload))
         if chunk.mark is not Mark.BYTES:
             await self._deliver(await self._decoded(decoder.finish))
         if chunk.mark is Mark.SOURCE_GONE:
-            del self._decoders[chunk.source]
+            self._decoders.pop(chunk.source, None)
         if chunk.mark is Mark.LAP_END:
             self._progress = next_lap(self._progress, self.transport.replay, clock.now_us())
 
@@ -108,12 +144,29 @@ class RunningStream:
         health, now_us = self.outlet.health, self.outlet.clock.now_us()
         for fault in decoded.malformed:
             health.count_malformed(fault.reason, fault.sample, now_us)
-        if not decoded.elements.num_rows:
+        elements = self._not_ahead(decoded.elements, now_us)
+        if not elements.num_rows:
             return
         if self.transport.replay:
-            await self._play(decoded.elements)
+            await self._play(elements)
         else:
-            await self._put(decoded.elements)
+            await self._put(elements)
+
+    def _not_ahead(self, elements, now_us):
+        """Return the elements that are not ahead of the clock by more than the stream's bound; count the others.
+
+        One of them would make all later elements of its object stale until the clock has come so far.
+        """
+        if self.transport.replay and self.transport.replay.restamp:
+            return elements
+        time_us = elements["time_us"].to_numpy()
+        ahead = time_us > now_us + self.definition.max_ahead_s * SECOND_US
+        if not ahead.any():
+            return elements
+        last = int(np.flatnonzero(ahead)[-1])
+        sample = f"{elements['key'][last]} {np.datetime64(int(time_us[last]), 'us')}Z".encode()
+        self.outlet.health.count_malformed(AHEAD, sample, now_us, int(ahead.sum()))
+        return elements.filter(pa.array(~ahead))
 
     async def _play(self, elements):
         clock, replay = self.outlet.clock, self.transport.replay

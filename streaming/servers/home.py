@@ -72,7 +72,7 @@ class Outbox:
     of the streams of which a query wants every element. Of joined streams there are besides `copies`, the newest
     elements for other regions that must know them; `farewells`, the same for regions that need not know them any more;
     and `echoes`, copies of what is passing. `focals` holds the newest elements of objects that queries follow, once for
-    every region, however many queries follow them. `stale` counts versions older than the newest known.
+    every region, however many queries follow them. `stale` counts, by stream, versions older than the newest known.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
@@ -82,7 +82,7 @@ class Outbox:
     farewells: tuple[pa.Table, np.ndarray]
     echoes: tuple[pa.Table, np.ndarray]
     focals: tuple[pa.Table, np.ndarray]
-    stale: int
+    stale: dict[int, int]
 
 
 def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Orders) -> tuple[Home, Outbox]:
@@ -130,7 +130,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Order
         _for_regions(
             arrivals, np.isin(key_hash, after.distributed.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)
         ),
-        int((~accepted).sum()),
+        _counted(elements["stream"].to_numpy()[order[~accepted]]),
     )
     home = _put(home, arrivals, region, _bits(met), position, known)
     return _forget(home, orders), outbox
@@ -147,6 +147,11 @@ def _accept(home, elements):
     accepted &= version >= _running_maximum(key_hash, np.where(accepted, version, np.iinfo(np.int64).min))
     chosen = np.flatnonzero(accepted)
     return order, accepted, chosen[last_of_runs(key_hash[chosen])]
+
+
+def _counted(streams):
+    """Return how many rows there are of each stream."""
+    return dict(zip(*(column.tolist() for column in np.unique(streams, return_counts=True)), strict=True))
 
 
 def _running_maximum(key, value):

@@ -1,5 +1,7 @@
 """Real recordings give the figures that are known of them."""
 
+import re
+
 import numpy as np
 import orjson
 import pytest
@@ -61,10 +63,45 @@ def test_the_danish_recording_has_1508_ships_within_its_five_minutes(shared_data
     decoder = make_decoder({"kind": "ais"}, "ships")
     feed = read_recording(shared_data / "ais" / "ais-sample.txt.gz")
     elements, _ = decode(decoder, in_pieces(feed))
-    assert len(decoder.ships) == 1508
+    assert len(decoder.inner.ships) == 1508
     times_us = elements["time_us"].to_numpy()
     assert times_us.min() == 1384257600011000
     assert times_us.max() < 1384257900000000
+
+
+SIXBIT = {code: f"{code - 48 if code < 88 else code - 56:06b}" for code in (*range(48, 88), *range(96, 120))}
+TRANSMITTED = re.compile(rb"!..VD[MO],(\d),(\d),(\d*),([^,]*),([^,]+),\d\*")
+
+
+def transmitted_types(feed):
+    """Return the last type of ship other than 0 that each MMSI transmitted, read by bit positions (ITU-R M.1371-5)."""
+    parts, types = {}, {}
+    for line in feed.splitlines():
+        if not (found := TRANSMITTED.search(line)):
+            continue
+        count, number, sequence, channel, payload = found.groups()
+        gathered = b"" if number == b"1" else parts.pop((count, sequence, channel), b"")
+        gathered += payload
+        if number != count:
+            parts[count, sequence, channel] = gathered
+            continue
+        bits = "".join(SIXBIT[code] for code in gathered)
+        at = {5: 232, 19: 263, 24: 40}.get(int(bits[:6], 2))
+        if at is None or len(bits) < at + 8 or (at == 40 and bits[38:40] != "01"):
+            continue
+        if code := int(bits[at : at + 8], 2):
+            types[int(bits[8:38], 2)] = code
+    return types
+
+
+@pytest.mark.parametrize("name", ["ais-sample.txt.gz", "stream_example.txt.gz"])
+def test_types_of_ships_are_those_at_their_bit_positions(shared_data, name):
+    feed = read_recording(shared_data / "ais" / name)
+    decoder = make_decoder({"kind": "ais"}, "ships")
+    decode(decoder, in_pieces(feed))
+    types = {mmsi: ship["ship_type_code"] for mmsi, ship in decoder.inner.ships.items() if "ship_type_code" in ship}
+    assert len(types) > 50
+    assert types == transmitted_types(feed)
 
 
 def test_sbs_recording_has_eleven_aircraft(shared_data):
@@ -72,7 +109,7 @@ def test_sbs_recording_has_eleven_aircraft(shared_data):
     decoder = make_decoder({"kind": "sbs"}, "aircraft")
     elements, malformed = decode(decoder, in_pieces(feed))
     assert not malformed
-    assert len(decoder._aircraft) == 11
+    assert len(decoder.inner._aircraft) == 11
     assert (elements.num_rows, keys(elements)) == (103, 4)
 
 

@@ -43,7 +43,8 @@ for name, make, kinds in (
 ):
     for kind in ("acme_ais", "ais", "acme_radio", "file"):
         if kind in kinds:
-            print(name, kind, type(make(kind)).__module__)
+            made = make(kind)
+            print(name, kind, type(getattr(made, "inner", made)).__module__)
 """
 
 

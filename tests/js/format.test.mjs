@@ -95,3 +95,9 @@ test("a figure is told in the unit of its property", () => {
 test("degrees name their side", () => {
   assert.deepEqual([format.degrees(-12.346, 0), format.degrees(60, 1), format.degrees(0, 1)], ["12.35° W", "60° N", "0°"]);
 });
+
+test("stale elements are told where they are more than one in a hundred", () => {
+  assert.equal(format.staleness({ stale: 10, elements: 1000 }), "");
+  assert.equal(format.staleness({ stale: 4020, elements: 30991 }), "4,020 stale: check its times");
+  assert.equal(format.staleness({ elements: 5 }), "");
+});

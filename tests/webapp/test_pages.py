@@ -123,6 +123,12 @@ def test_a_stream_is_made_in_the_admin_and_its_name_stays(site):
     assert (stream.name, stream.title) == ("feed", "New")
 
 
+@pytest.mark.parametrize(("given", "kept"), [({}, 300), ({"max_ahead_s": ""}, 300), ({"max_ahead_s": "60"}, 60)])
+def test_how_far_a_stream_may_be_ahead_of_the_clock_is_part_of_its_definition(site, given, kept):
+    site.post(reverse("admin:webapp_stream_add"), STREAM | given)
+    assert Stream.objects.get(name="feed").definition()["max_ahead_s"] == kept
+
+
 WRONG = {
     "an unknown transport": ({"transport": "carrier pigeon"}, "transport must be one of"),
     "an unknown decoder": ({"decoder": "morse"}, "decoder must be one of"),
@@ -130,6 +136,7 @@ WRONG = {
     "an unknown option": ({"transport_options": '{"host": "a", "port": 1, "colour": 2}'}, "colour"),
     "a missing option": ({"transport_options": '{"host": "a"}'}, "port"),
     "a decoder's unknown option": ({"decoder_options": '{"colour": 2}'}, "colour"),
+    "a bound of times that is none": ({"max_ahead_s": "0"}, "greater than or equal to 1"),
     "no JSON": ({"decoder_options": "{"}, "valid JSON"),
     "a name with spaces": ({"name": "My Feed"}, "slug"),
 }
@@ -172,6 +179,17 @@ def test_malformed_input_is_shown_by_reason_with_its_last_bytes_escaped(site, st
     page = site.get(reverse("admin:webapp_stream_change", args=[streams[0].pk])).content.decode()
     for words in ("retrying: connection refused", "bad checksum", "&lt;script&gt;!AIVDM", "2023-11-14 22:13:20 UTC"):
         assert words in page
+
+
+@pytest.mark.parametrize(("stale", "hinted"), [(0, False), (10, False), (11, True)])
+def test_stale_elements_are_shown_with_a_hint_where_they_are_many(site, streams, redis_client, stale, hinted):
+    health = {"state": "running", "elements": 1000, "stale": stale, "malformed": {}}
+    redis_client.hset("lookout:health", "ships", json.dumps(health))
+    page = site.get(reverse("admin:webapp_stream_change", args=[streams[0].pk])).content.decode()
+    assert f"<td>{stale}" in page.split("<th>stale (older than the newest known of their object)</th>")[1]
+    assert ("are its times right" in page) == hinted
+    listed = site.get(reverse("admin:webapp_stream_changelist")).content.decode()
+    assert f'<td class="field-stale">{stale}{" ⚠" if hinted else ""}</td>' in listed
 
 
 def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams, engine, staff):

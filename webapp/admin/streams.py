@@ -16,6 +16,8 @@ from webapp.models.streams import kinds_of
 from webapp.redis import client
 
 UNKNOWN = "—"
+# A feed out of order has a few stale elements; more come of wrong times.
+STALE_SHARE = 0.01
 
 
 def health_of(name: str) -> dict:
@@ -25,6 +27,14 @@ def health_of(name: str) -> dict:
     except redis.ConnectionError:
         return {}
     return json.loads(counters) if counters else {}
+
+
+def stale_hint(health: dict) -> str:
+    """Return what may be wrong with a stream of which more than `STALE_SHARE` is stale; otherwise nothing."""
+    stale, elements = health.get("stale", 0), health.get("elements", 0)
+    if stale <= STALE_SHARE * elements:
+        return ""
+    return f" ({min(stale / max(elements, 1), 1):.0%}): are its times right, and does only one feed name these objects?"
 
 
 def _time(microseconds):
@@ -52,14 +62,14 @@ class StreamAdmin(admin.ModelAdmin):
     """Streams with their health."""
 
     list_display = (
-        *("name", "title", "enabled", "state", "rate", "malformed", "stored", "space", "transport", "decoder"),
+        *("name", "title", "enabled", "state", "rate", "malformed", "stale", "stored", "space", "transport", "decoder"),
     )
     list_filter = ("enabled", "stored", "space", "transport", "decoder")
     search_fields = ("name", "title")
     actions = ("start", "stop")
     readonly_fields = ("kept", "state", "counters", "malformed_input")
     fieldsets = (
-        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s")}),
+        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
         ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
         ("History", {"fields": ("stored", "retention_s", "kept")}),
         ("Health", {"fields": ("state", "counters", "malformed_input")}),
@@ -120,6 +130,12 @@ class StreamAdmin(admin.ModelAdmin):
         """How many pieces of input no element could be made of."""
         return sum(health_of(stream.name).get("malformed", {}).values())
 
+    @admin.display(description="stale")
+    def stale(self, stream):
+        """How many elements were older than the newest known of their object, with a sign where they are many."""
+        health = health_of(stream.name)
+        return f"{health.get('stale', UNKNOWN)}{' ⚠' if stale_hint(health) else ''}"
+
     @admin.display(description="counters")
     def counters(self, stream):
         """Numbers since the gateway's start."""
@@ -129,6 +145,10 @@ class StreamAdmin(admin.ModelAdmin):
             ("elements/s", health.get("elements_per_s", UNKNOWN)),
             ("bytes", health.get("bytes", UNKNOWN)),
             ("merged (replaced by newer ones under overload)", health.get("merged", UNKNOWN)),
+            (
+                "stale (older than the newest known of their object)",
+                f"{health.get('stale', UNKNOWN)}{stale_hint(health)}",
+            ),
             ("last element", _time(health.get("last_us"))),
         ]
         return format_html("<table>{}</table>", format_html_join("", "<tr><th>{}</th><td>{}</td></tr>", rows))

@@ -13,7 +13,7 @@ from webapp.hub.line import Line
 STREAMS_EVERY = 3
 # An engine whose report is older than this is taken for dead.
 SILENT_AFTER_US = 5_000_000
-HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "last_us", "elements_per_s")
+HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "stale", "last_us", "elements_per_s")
 
 
 class Reports:

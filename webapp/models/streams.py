@@ -5,6 +5,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 
 from streaming.errors import InvalidOptions
+from streaming.gateway.clock import MAX_AHEAD_S
 from webapp.models.spaces import EARTH, Space
 
 # A thousand years: beyond, there are no dates.
@@ -39,6 +40,13 @@ class Stream(models.Model):
         validators=[MinValueValidator(1)],
         help_text="An object unheard of for so long leaves every answer; empty: never.",
     )
+    max_ahead_s = models.FloatField(
+        "most ahead of the clock [s]",
+        default=MAX_AHEAD_S,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Elements whose time is further in the future are malformed; one would hide its object. Empty: 300.",
+    )
     stored = models.BooleanField(
         "store elements",
         default=False,
@@ -66,6 +74,8 @@ class Stream(models.Model):
     def clean(self) -> None:
         """Check the options by building the decoder and the transport that they describe."""
         super().clean()
+        if self.max_ahead_s is None:
+            self.max_ahead_s = MAX_AHEAD_S
         errors = {}
         for field in ("transport", "decoder"):
             if getattr(self, field):
@@ -85,6 +95,7 @@ class Stream(models.Model):
             "enabled": self.enabled,
             "ttl_s": self.ttl_s,
             "stored": self.stored,
+            "max_ahead_s": self.max_ahead_s,
             "transport": {"kind": self.transport, **self.transport_options},
             "decoder": {"kind": self.decoder, **self.decoder_options},
         }

@@ -1,0 +1,62 @@
+"""The gate: what leaves a decoder, whichever it is, is sound, and a decoder that fails is replaced."""
+
+import logging
+from collections.abc import Callable
+
+from streaming.decoders.base import MAX_SAMPLE_BYTES, Decoded, Decoder, Malformed
+from streaming.decoders.soundness import sound
+from streaming.elements import element_schema
+from streaming.spaces import Space
+
+logger = logging.getLogger(__name__)
+
+FAILED = "decoder failed"
+
+
+class GatedDecoder:
+    """A decoder whose elements are sound, and that goes on after an error.
+
+    Parameters
+    ----------
+    make : function without arguments
+        Returns a new decoder. It is called again after each error, since a decoder that failed may be in any state.
+    space : Space
+
+    Attributes
+    ----------
+    inner : Decoder
+        The one that decodes now.
+    """
+
+    def __init__(self, make: Callable[[], Decoder], space: Space) -> None:
+        self._make, self._space = make, space
+        self.inner = make()
+        self.options = self.inner.options
+        self._told: set[type] = set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the decoder holds elements that wait for a time: it gives them up when it is fed with nothing."""
+        return bool(getattr(self.inner, "waiting", False))
+
+    def feed(self, data: bytes, received_us: int) -> Decoded:
+        """Decode what is complete in the bytes so far; see `Decoder.feed`."""
+        try:
+            return sound(self.inner.feed(data, received_us), self._space)
+        except Exception as error:  # whatever the input or a decoder of somebody else does, the stream goes on
+            return self._failed(error, data)
+
+    def finish(self, received_us: int) -> Decoded:
+        """Decode what is kept; see `Decoder.finish`."""
+        try:
+            return sound(self.inner.finish(received_us), self._space)
+        except Exception as error:
+            return self._failed(error, b"")
+
+    def _failed(self, error, data):
+        if type(error) not in self._told:
+            self._told.add(type(error))
+            logger.error("a decoder failed; its input is counted as malformed", exc_info=error)
+        self.inner = self._make()
+        fault = Malformed(f"{FAILED}: {type(error).__name__}", bytes(data[:MAX_SAMPLE_BYTES]))
+        return Decoded(element_schema(self._space).empty_table(), (fault,))

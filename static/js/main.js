@@ -8,6 +8,7 @@ import { onLongPress } from "./long-press.js";
 import { createLayers } from "./layers.js";
 import { AroundMenu } from "./around-menu.js";
 import { rectangle } from "./around.js";
+import { createExamples } from "./examples.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
@@ -233,6 +234,7 @@ createLayerList(store, {
     if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
   },
 });
+createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const layerForm = new LayerForm({
   upload: (fields, onProgress) => api.upload(fields, onProgress),
   names: () => [...store.layers.keys()],

@@ -98,7 +98,7 @@ function update(store, query, element, parts, nowMs) {
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
   const where = filterText(query.plan);
-  const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
+  const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
   setText(parts.about, `${stream}, ${planText(query.plan, titleOf, focusName(store, query))}${where}${owner}`);

@@ -3,6 +3,7 @@
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number } from "./format.js";
 import { KINDS } from "./objects.js";
+import { createOrigin } from "./origin.js";
 
 const REFRESH_MS = 500;
 
@@ -42,8 +43,9 @@ function createRow(stream, { store, now, shown, toggle }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
   const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });
+  const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
-  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, name, about)));
+  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)));
   const update = (current) => {
     const off = current.enabled === false;
     input.checked = !off && shown(current.name);
@@ -51,6 +53,7 @@ function createRow(stream, { store, now, shown, toggle }) {
     element.classList.toggle("off", off);
     dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
+    origin.update(current);
     setText(about, off ? "switched off in the admin" : describe(current, store, now()));
   };
   return { element, update };

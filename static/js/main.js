@@ -25,7 +25,7 @@ import { place, title } from "./format.js";
 import { longitudeOf, latitudeOf, normalisedBox, paddedBox, wrapLongitude } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
-import { ABOUT, boxOf, nameAbout, STANDARD_RADIUS_M } from "./plan.js";
+import { ABOUT, boxOf, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
 import { recall, remember } from "./remembered.js";
@@ -33,6 +33,8 @@ import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
+import { createUnitsControl, recallUnits } from "./units-control.js";
+import { units } from "./units.js";
 import { toast } from "./toasts.js";
 import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
@@ -46,6 +48,7 @@ const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
+recallUnits();
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
 const store = createStore(recall("layers"));
@@ -244,6 +247,12 @@ const layerForm = new LayerForm({
     arriving.add(layer.name);
   },
 });
+createUnitsControl(() => {
+  map.showUnits();
+  featurePanel.refresh();
+  historyPanel.showUnits();
+  store.emit("objects", "queries", "figures", "places");
+});
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
 const recolourLegend = createCountLegend({
   store,
@@ -365,7 +374,7 @@ function aboutObject(stream, key) {
 
 /** What a query about a place is about: the objects of the stream that has most of them there, or the nearest one. */
 function aboutPlace(at) {
-  const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
+  const [[west, south], , [east, north]] = rectangle(at, [units().radiusM, units().radiusM]);
   const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };

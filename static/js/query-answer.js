@@ -54,7 +54,7 @@ function createFigure(group, onObject) {
     parts.name.hidden = !grouped;
     setText(parts.name, groupName(group, aggregate));
     parts.value.hidden = !grouped; // the one figure stands large on the card
-    setText(parts.value, shortFigure(figure.value, aggregate));
+    setText(parts.value, figureText(figure.value, aggregate));
     parts.value.title = figureText(figure.value, aggregate);
     spark.update(figure.points, nowMs, KEPT_MS);
     parts.object.hidden = !figure.object;
@@ -67,11 +67,6 @@ function createFigure(group, onObject) {
     thresholds(parts.thresholds, aggregate.thresholds ?? [], raised, grouped);
   };
   return { element, update };
-}
-
-/** The text of a figure in one unit. */
-export function shortFigure(value, aggregate) {
-  return figureText(value, aggregate).replace(/ \(.*\)$/, "");
 }
 
 /** The thresholds, those that are crossed lit; of a group only these. */

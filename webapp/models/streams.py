@@ -9,6 +9,8 @@ from webapp.models.spaces import EARTH, Space
 
 # A thousand years: beyond, there are no dates.
 MAX_RETENTION_S = 1000 * 366 * 86_400
+# What a transport says of where its elements come from; others may be live.
+ORIGINS = {"simulator": "simulated", "file": "recorded"}
 NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
 
 
@@ -92,7 +94,8 @@ class Stream(models.Model):
     def summary(self) -> dict:
         """Return what clients are told of this stream."""
         summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
-        return summary | {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
+        summary |= {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
+        return summary | {"origin": ORIGINS.get(self.transport)}
 
     def _option_errors(self, field: str) -> dict[str, str]:
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""

@@ -100,7 +100,7 @@ def take(browser: Browser, link: str) -> None:
     page.get_by_role("button", name="Hide Sea areas on the map").click()
     page.get_by_role("tab", name="History").click()
     page.locator("#history-limit").select_option("10000")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
     page.locator("tr[data-row='40'] button").click()
     settle(page)
     shoot(page, "history")

@@ -81,10 +81,10 @@ export class AroundFields {
   errors(nearest) {
     const errors = {};
     const { at, key } = this.around(true);
-    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Name an object by its key, or take the selected one.";
+    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Type the key of an object, or use the selected object.";
     const shape = this.#shape();
-    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Give a length above 0.";
-    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Give a number of 1 or more.";
+    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Type a length above 0.";
+    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Type a number of 1 or more.";
     return errors;
   }
 

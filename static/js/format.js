@@ -226,7 +226,7 @@ export const PREDICATES = [
   ["covered_by", "covered by", "covered by: lies in it or on its border"],
   ["contains", "containing", "contains: has it inside"],
   ["covers", "covering", "covers: has it inside or on the border"],
-  ["touches", "touching", "touches: meets its border alone"],
+  ["touches", "touching", "touches: meets only its border"],
   ["crosses", "crossing", "crosses: passes through it"],
   ["overlaps", "overlapping", "overlaps: shares a part of it"],
   ["equals", "equal to", "equals: is the same shape"],

@@ -90,7 +90,7 @@ export class HistoryPanel {
     const question = questionOf(fields);
     const turn = ++this.asked;
     $("history-run").disabled = true;
-    setText($("history-run"), "Asking\u2026");
+    setText($("history-run"), "Searching\u2026");
     try {
       const answer = await this.ask(question);
       if (turn === this.asked) this.#show(question, fields, answer);
@@ -100,7 +100,7 @@ export class HistoryPanel {
       this.#errors({ form: error.message });
     } finally {
       $("history-run").disabled = false;
-      setText($("history-run"), "Ask");
+      setText($("history-run"), "Search");
     }
   }
 
@@ -184,7 +184,7 @@ export class HistoryPanel {
       h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))));
     $("history-more").hidden = this.rows.length <= MOST_ROWS;
-    setText($("history-more"), `The table holds the first ${count(MOST_ROWS)}; the map shows all ${count(this.rows.length)}.`);
+    setText($("history-more"), `The table shows the first ${count(MOST_ROWS)} rows. The map shows all ${count(this.rows.length)}.`);
   }
 
   #row(row, i, { timed, paired, times, names, oneDay }) {

@@ -65,7 +65,7 @@ function describe({ name, health, stored, retention_s: retention }, store, nowMs
   if (health) {
     if (health.state && health.state !== "running") parts.push(health.state);
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
-    if (health.last_us) parts.push(`heard ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    if (health.last_us) parts.push(`last report ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
     if (health.error) parts.push(health.error);
   }
   if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");

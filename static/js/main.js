@@ -212,8 +212,8 @@ const queryList = createQueryList(store, {
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
   share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
   cancel: async (query) => {
-    const question = `Cancel \u201c${query.name}\u201d? It ends for everybody and is drawn no more; to stop it for a while, pause it.`;
-    if (await confirmed(question, "Cancel it")) ask({ type: "query.cancel", query: query.query }, `Cancelled \u201c${query.name}\u201d.`);
+    const question = `Delete \u201c${query.name}\u201d? It is deleted for all users, and this cannot be undone. To stop it for a while, pause it.`;
+    if (await confirmed(question, "Delete")) ask({ type: "query.cancel", query: query.query }, `Deleted \u201c${query.name}\u201d.`);
   },
   events: (query) => {
     tabs.show("events");
@@ -233,8 +233,8 @@ createLayerList(store, {
   join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
-    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
-    if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
+    const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it then find nothing. This cannot be undone.`;
+    if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
   },
 });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
@@ -403,7 +403,7 @@ function openAroundMenu() {
 
 function showAroundMenu(target, point) {
   if (target.stream) aroundMenu.show(target, point);
-  else toast("No stream is switched on, so there is nothing to ask about here.");
+  else toast("No stream is switched on, so there is nothing to query here.");
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */

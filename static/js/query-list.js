@@ -66,7 +66,7 @@ function createRow(store, number, actions) {
     edit: button("edit", "edit", "Edit"),
     pause: button("pause", "pause", "Pause"),
     share: button("share", "share", "Share"),
-    cancel: button("cancel", "trash", "Cancel", "danger"),
+    cancel: button("cancel", "trash", "Delete", "danger"),
   };
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
   const neighbours = createNeighbours(store, number, actions.pick);
@@ -114,7 +114,7 @@ function update(store, query, element, parts, nowMs) {
   const waits = query.status === "pending" && store.connection(nowMs) === "down";
   const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
   parts.note.hidden = !waits && !empty;
-  setText(parts.note, waits ? "It begins once the engine answers again." : `Nothing of ${stream} matches now.`);
+  setText(parts.note, waits ? "It starts when the engine answers again." : `No object of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -122,7 +122,7 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.show.lastChild, query.shown ? "Hide" : "Show");
   setText(parts.pause.lastChild, paused ? "Resume" : "Pause");
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-  setText(parts.share.lastChild, query.shared ? "Unshare" : "Share");
+  setText(parts.share.lastChild, query.shared ? "Stop sharing" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused"].includes(query.status);
 }

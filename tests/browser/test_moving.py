@@ -114,7 +114,7 @@ def test_a_wrong_length_is_refused_at_its_field(seen):
     expect(seen.page.locator("#error-shape")).to_contain_text("radius must be")
     seen.field("focusKey").fill("")
     seen.save()
-    expect(seen.page.locator("#error-focus")).to_contain_text("Name an object")
+    expect(seen.page.locator("#error-focus")).to_contain_text("Type the key of an object")
 
 
 def test_neighbours_are_lines_and_a_list_in_the_order_of_their_ranks(seen, feed):
@@ -160,7 +160,7 @@ def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
 
 def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen, feed):
     seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
-    seen.field("radius").fill("20")
+    seen.field("radius").fill("40")
     seen.field("function").select_option("max")
     seen.field("of").select_option("longitude")
     seen.save("Easternmost")
@@ -242,6 +242,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
 def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
     seen.menu(EMPTY).get_by_role("menuitem", name="Another query").click()
     seen.page.get_by_text("Nearest", exact=True).click()
+    seen.field("unit").select_option("nm")
     seen.field("maxDistance").fill("10")
     seen.save("Near there")
     seen.expect_query("Near there", "running", "1")
@@ -304,7 +305,7 @@ def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed)
     name = "10 km around MS Anna"
     screen.expect_query(name, "running", "1")
     note = screen.query(name).locator(".query-focus")
-    expect(note).to_have_text(re.compile("^MS Anna is lost, last heard of .* ago: the answer is empty"))
+    expect(note).to_have_text(re.compile("^MS Anna is lost: its last report was .* ago. The answer is empty"))
     screen.expect_query(name, "running", "0")
     screen.expect_at(".around-range", HERE)
     brief_feed.put(anna=NEAR, berta=HERE)

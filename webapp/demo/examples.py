@@ -52,12 +52,13 @@ def make_examples() -> list[Query]:
 
     The engine hears of them as of all that it has not acknowledged: when a worker starts, or within half a minute.
     """
-    return list(filter(None, (_make(name, plan) for name, plan in EXAMPLES)))
+    return list(filter(None, (make_example(name, plan) for name, plan in EXAMPLES)))
 
 
-def _make(name, plan):
+def make_example(name: str, plan: dict[str, Any]) -> Query | None:
+    """Save an example; None where its stream or layer is not there."""
     try:
         document = queries.checked_plan(plan)
-    except Refused:  # its stream or layer is not there
+    except Refused:
         return None
     return Query.objects.create(owner=None, name=name, stream=document["stream"], plan=document, shared=True)

@@ -64,7 +64,7 @@ class Query(models.Model):
     plan = models.JSONField("plan")
     status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField("error", blank=True)
-    warning = models.TextField("warning", blank=True, help_text="What does not work as it should while it runs.")
+    warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")
     shared = models.BooleanField("shared", default=False)
     paused = models.BooleanField("paused", default=False)
     revision = models.PositiveBigIntegerField("revision", default=1)

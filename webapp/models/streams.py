@@ -39,19 +39,19 @@ class Stream(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="An object unheard of for so long leaves every answer; empty: never.",
+        help_text="An object without a report for this many seconds leaves every answer. Empty: never.",
     )
     stored = models.BooleanField(
         "store elements",
         default=False,
-        help_text="Every element goes to the history; otherwise only the last of each object is known.",
+        help_text="Store every element in the history. Otherwise only the newest one of each object is kept.",
     )
     retention_s = models.FloatField(
         "retention [s]",
         null=True,
         blank=True,
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
-        help_text="Stored elements that are older are removed, a file at a time; empty: never. A day is 86400.",
+        help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
     )
     transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
     transport_options = models.JSONField("transport options", default=dict, blank=True)

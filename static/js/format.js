@@ -339,9 +339,9 @@ const REASON_TEXT = {
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],
   cancelled: ["query ended", "query ended", "query ended"],
-  expired: ["no longer heard", "heard", "heard again"],
+  expired: ["no recent report", "reported", "reported again"],
   handoff: ["handed over", "handed over", "handed over"],
-  dropped: ["dropped", "dropped", "dropped"],
+  dropped: ["stream removed", "stream removed", "stream removed"],
   snapshot: ["gone while catching up", "inside", "found while catching up"],
 };
 

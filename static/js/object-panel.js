@@ -68,7 +68,7 @@ export class ObjectPanel {
     fill($("object-properties"), [
       ["Position", place(objects.lon[slot], objects.lat[slot])],
       ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
-      ["Heard", utcTime(objects.timeMs[slot])],
+      ["Last report", utcTime(objects.timeMs[slot])],
       ["Age", age(this.store.ageMs(slot, this.now()))],
       ...this.#partners(slot),
       ...properties(known),

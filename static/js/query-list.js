@@ -75,7 +75,7 @@ function createRow(store, number, actions) {
     button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.show, parts.edit, parts.pause, parts.share, parts.cancel);
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, menu, neighbours.element, roles.element);
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id },
-    h("span", { class: "query-text" }, parts.name, parts.about, parts.origin.element), parts.count, parts.status);
+    h("span", { class: "query-text" }, parts.name, h("span", { class: "query-line" }, parts.about, " ", parts.origin.element)), parts.count, parts.status);
   const unfold = (shown) => {
     more.hidden = !shown;
     main.setAttribute("aria-expanded", String(shown));

@@ -1,4 +1,4 @@
-// The examples of the demonstration: a button below the queries removes them from this user's list.
+// The examples of the demonstration: a button below the queries removes them from this user's list, and their layer from the map.
 
 import { $, coalesced } from "./dom.js";
 import { toast } from "./toasts.js";
@@ -7,21 +7,22 @@ const REFRESH_MS = 200;
 
 /** @param {function} show of whether the user sees the examples; returns a promise of the server's reply, null where it failed */
 export function createExamples(store, show) {
+  const examples = () => [...store.queries.values()].filter(({ example }) => example);
+  const layers = () => examples().map(({ plan }) => plan.join?.layer).filter(Boolean);
   const render = () => {
-    const examples = [...store.queries.values()].filter(({ example }) => example);
-    $("examples-note").hidden = examples.length === 0;
-    for (const { plan } of examples) showOnce(store, plan.join?.layer);
+    $("examples-note").hidden = examples().length === 0;
+    for (const layer of layers()) if (!store.looks.has(layer)) store.showLayer(layer, true); // unless this browser knows how
   };
   const remove = async () => {
-    const undo = { text: "Undo", run: () => show(true) };
-    if (await show(false)) toast("The examples are removed.", "info", undo);
+    const joined = layers();
+    const showAll = async (shown) => {
+      const done = await show(shown);
+      if (done) for (const layer of joined) store.showLayer(layer, shown);
+      return done;
+    };
+    if (await showAll(false)) toast("The examples are removed.", "info", { text: "Undo", run: () => showAll(true) });
   };
   $("examples-remove").addEventListener("click", remove);
   store.on("queries layers", coalesced(render, REFRESH_MS));
   render();
-}
-
-/** Draw the layer of an example, unless this browser was told before how to show it. */
-function showOnce(store, layer) {
-  if (layer && !store.looks.has(layer)) store.showLayer(layer, true);
 }

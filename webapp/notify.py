@@ -28,7 +28,8 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
     told = defaultdict(list)
     for query in queries:
         standing = {"owner_id": query.owner_id, "document": query.document()}
-        told[user_group(query.owner_id)].append(standing)
+        if not query.example:
+            told[user_group(query.owner_id)].append(standing)
         if query.shared or was_shared:
             told[SHARED_GROUP].append(standing)
     if told:
@@ -38,6 +39,12 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
 def announce_definitions() -> None:
     """Tell everybody that spaces or streams changed."""
     async_to_sync(get_channel_layer().group_send)(DEFINITIONS_GROUP, {"type": "definitions.changed"})
+
+
+def announce_examples(user, shown: bool) -> None:
+    """Tell a user's connections whether the user sees the examples."""
+    message = {"type": "examples.changed", "shown": shown}
+    async_to_sync(get_channel_layer().group_send)(user_group(user.pk), message)
 
 
 async def _send(told: dict[str, list[dict[str, Any]]]) -> None:

@@ -18,8 +18,8 @@ from streaming.plans import (
 )
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
-from webapp.models import EnabledFilter, Query, Stream
-from webapp.notify import announce
+from webapp.models import EnabledFilter, Query, RemovedExamples, Stream
+from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
 from webapp.tasks import cancel_query, register_query, take_snapshots
 
@@ -161,6 +161,12 @@ def cancel(user, number: int) -> Query:
     return query
 
 
+def show_examples(user, shown: bool) -> None:
+    """Show a user the examples of the demonstration, or remove them from the user's list, on all connections."""
+    RemovedExamples.show(user, shown)
+    transaction.on_commit(lambda: announce_examples(user, shown))
+
+
 def visible(user, number: int) -> Query:
     """Return a query that a user may see the answer of."""
     query = Query.objects.alive().select_related("owner").filter(pk=number).first()
@@ -180,7 +186,8 @@ def _editable(user, number):
     if query is None or not query.visible_to(user):
         raise Refused("query", f"query must be the number of a query of yours or a shared one; got {number}")
     if not query.editable_by(user):
-        raise Refused("owner", f"only its owner may change a query; {number} belongs to {query.owner.get_username()}")
+        whose = f"belongs to {query.owner.get_username()}" if query.owner else "is an example, which staff may change"
+        raise Refused("owner", f"only its owner may change a query; {number} {whose}")
     return query
 
 

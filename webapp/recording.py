@@ -25,7 +25,7 @@ EVENTS_KEPT = 1_000
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
-WARNING = "a user-defined filter must judge whatever it is given, and what it fails on does not pass; {}"
+WARNING = "objects on which a user-defined filter fails count as not matching; {}"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

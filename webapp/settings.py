@@ -166,8 +166,9 @@ WHITENOISE_AUTOREFRESH = True
 WHITENOISE_MAX_AGE = 60
 
 LEAFLET_CONFIG = {
-    "DEFAULT_CENTER": (30.0, 10.0),
-    "DEFAULT_ZOOM": 3,
+    # What the demonstration shows lies here, on a phone as well.
+    "DEFAULT_CENTER": (50.0, 14.0),
+    "DEFAULT_ZOOM": 4,
     "MIN_ZOOM": 2,
     "MAX_ZOOM": 18,
     "TILES": [],

@@ -41,6 +41,7 @@ def take(browser: Browser, link: str) -> None:
     page.goto(link)
     base = page.url.split("#")[0]
     look(page, base + GULF)
+    page.get_by_role("button", name="Remove the examples").click()
     draw(page, (0.40, 0.42), (0.62, 0.62))
     save(page, "Helsinki to Tallinn")
     draw(page, (0.08, 0.25), (0.36, 0.80))
@@ -83,6 +84,7 @@ def take(browser: Browser, link: str) -> None:
     for name in ("Helsinki to Tallinn", "Freight to the west", "City centre"):
         page.get_by_role("button", name=f"Hide {name} on the map").click()
     page.get_by_role("button", name="Join with a layer").click()
+    page.locator("#field-partner").select_option("layer:sea_areas")
     save(page, "Ships in sea areas")
     settle(page)
     point(page, (0.277, 0.48))
@@ -100,7 +102,7 @@ def take(browser: Browser, link: str) -> None:
     page.get_by_role("button", name="Hide Sea areas on the map").click()
     page.get_by_role("tab", name="History").click()
     page.locator("#history-limit").select_option("10000")
-    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("button", name="Search", exact=True).click()
     page.locator("tr[data-row='40'] button").click()
     settle(page)
     shoot(page, "history")

@@ -3,12 +3,12 @@
 import { $, h } from "./dom.js";
 
 const FUNCTIONS = [
-  ["", "the objects themselves"],
-  ["count", "how many there are"],
-  ["min", "the smallest value"],
-  ["max", "the largest value"],
-  ["sum", "the sum of values"],
-  ["avg", "the average value"],
+  ["", "objects"],
+  ["count", "number of objects"],
+  ["min", "smallest value"],
+  ["max", "largest value"],
+  ["sum", "sum of values"],
+  ["avg", "average value"],
 ];
 const MOST_THRESHOLDS = 8;
 const SAMPLE = 100;
@@ -53,8 +53,8 @@ export class AggregateFields {
   errors() {
     const aggregate = this.read();
     const errors = {};
-    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = "Name the property that is computed.";
-    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = "Give each threshold a number, or remove it.";
+    if (aggregate && aggregate.function !== "count" && !aggregate.dimension && !aggregate.property) errors.aggregate = "Choose a property.";
+    if (aggregate && this.#thresholds().some(({ limit }) => !Number.isFinite(limit))) errors.thresholds = "Type a number for each threshold, or remove it.";
     return errors;
   }
 
@@ -69,7 +69,7 @@ export class AggregateFields {
     const side = h("select", { "aria-label": "Above or below" }, new Option("above", "above"), new Option("below", "below"));
     side.value = below === undefined || below === null ? "above" : "below";
     const limit = h("input", { type: "number", step: "any", "aria-label": "Limit", value: above ?? below ?? "", "aria-describedby": "error-thresholds" });
-    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": "For so many seconds", placeholder: "0", value: seconds || "" });
+    const time = h("input", { type: "number", min: "0", step: "any", "aria-label": "Duration in seconds", placeholder: "0", value: seconds || "" });
     const remove = h("button", { type: "button", class: "quiet icon", "aria-label": "Remove the threshold" }, "\u00d7");
     const row = h("li", {}, side, limit, h("span", { class: "hint" }, "for"), time, h("span", { class: "hint" }, "s"), remove);
     remove.addEventListener("click", () => {

@@ -1,11 +1,9 @@
 // The part of the query form that says what a query is about: its focus, and the range about it or how many neighbours.
 
-import { METRES_PER_NM } from "./around.js";
 import { $, offer } from "./dom.js";
 import { title } from "./format.js";
-import { STANDARD_RADIUS_M } from "./plan.js";
+import { LENGTHS_M, units } from "./units.js";
 
-const UNITS = { m: 1, km: 1000, nm: METRES_PER_NM };
 const MOST_NAMES = 200;
 const STANDARD_K = 10;
 
@@ -13,7 +11,7 @@ export class AroundFields {
   /** @param {object} parts `store`; `form`, the query form's element; `center()`, the middle of the map as [longitude, latitude] */
   constructor({ store, form, center }) {
     Object.assign(this, { store, form, center });
-    this.unit = "nm";
+    this.unit = "m";
     form.addEventListener("change", ({ target }) => {
       if (target.name === "unit") this.#convert();
       if (target.name === "focus" && target.value === "place" && !this.#place()) this.#setPlace(this.center());
@@ -41,10 +39,10 @@ export class AroundFields {
     elements.shape.value = around.polygon ? "polygon" : around.half_widths ? "half_widths" : "radius";
     const widths = around.half_widths ?? [];
     this.further = widths.slice(2);
-    this.#setUnit(around.radius ?? widths.find(Boolean) ?? plan.max_distance ?? STANDARD_RADIUS_M);
-    this.#setLength("radius", around.radius ?? STANDARD_RADIUS_M);
-    this.#setLength("across", around.half_widths ? widths[0] : STANDARD_RADIUS_M);
-    this.#setLength("along", around.half_widths ? widths[1] : STANDARD_RADIUS_M);
+    this.#setUnit(around.radius ?? widths.find(Boolean) ?? plan.max_distance ?? units().radiusM);
+    this.#setLength("radius", around.radius ?? units().radiusM);
+    this.#setLength("across", around.half_widths ? widths[0] : units().radiusM);
+    this.#setLength("along", around.half_widths ? widths[1] : units().radiusM);
     this.#setLength("maxDistance", plan.max_distance);
     elements.k.value = plan.k ?? STANDARD_K;
     this.#names();
@@ -83,10 +81,10 @@ export class AroundFields {
   errors(nearest) {
     const errors = {};
     const { at, key } = this.around(true);
-    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Name an object by its key, or take the selected one.";
+    if (at === null || key === "") errors.focus = at === null ? "Type a longitude and a latitude." : "Type the key of an object, or use the selected object.";
     const shape = this.#shape();
-    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Give a length above 0.";
-    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Give a number of 1 or more.";
+    if (!nearest && (shape.radius === null || shape.half_widths?.every((width) => width === null))) errors.shape = "Type a length above 0.";
+    if (nearest && !(this.neighbours().k >= 1)) errors.k = "Type a number of 1 or more.";
     return errors;
   }
 
@@ -109,17 +107,17 @@ export class AroundFields {
 
   #length(name) {
     const number = this.form.elements[name].valueAsNumber;
-    return number > 0 ? Math.round(number * UNITS[this.unit] * 100) / 100 : null;
+    return number > 0 ? Math.round(number * LENGTHS_M[this.unit] * 100) / 100 : null;
   }
 
   #setLength(name, metres) {
-    this.form.elements[name].value = metres ? Number((metres / UNITS[this.unit]).toPrecision(7)) : "";
+    this.form.elements[name].value = metres ? Number((metres / LENGTHS_M[this.unit]).toPrecision(7)) : "";
   }
 
-  /** The unit in which a length is written best. */
+  /** Write lengths in the unit in which one of them is shown. */
   #setUnit(metres) {
-    const round = (unit) => Math.abs((metres / UNITS[unit]) * 20 - Math.round((metres / UNITS[unit]) * 20)) < 1e-6;
-    this.unit = round("nm") && metres >= METRES_PER_NM / 2 ? "nm" : metres >= 1000 ? "km" : "m";
+    const { short, long, shortM } = units();
+    [this.unit] = metres >= shortM ? long : short;
     this.form.elements.unit.value = this.unit;
   }
 

@@ -2,10 +2,11 @@
 
 import { $, h, icon, setText } from "./dom.js";
 import { length } from "./format.js";
-import { ABOUT, STANDARD_RADIUS_M } from "./plan.js";
+import { ABOUT } from "./plan.js";
+import { units } from "./units.js";
 
 const TEXTS = {
-  watch: (it) => `Watch ${length(STANDARD_RADIUS_M)} around ${it}`,
+  watch: (it) => `Watch ${length(units().radiusM)} around ${it}`,
   nearest: (it) => `10 nearest${it === "here" ? " to here" : ""}`,
   count: (it) => `Count around ${it}`,
 };

@@ -2,7 +2,6 @@
 
 import { MAX_LATITUDE_DEG, clamp, wrapLongitude } from "./geometry.js";
 
-export const METRES_PER_NM = 1852;
 export const LONGEST_M = 20_100_000; // a radius that reaches everywhere
 
 const DEG = Math.PI / 180;

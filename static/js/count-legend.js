@@ -43,9 +43,9 @@ function createRow(name, onJoin, onPlain) {
     title: h("h3"),
     steps: h("ul", { class: "count-steps" }),
     about: h("p", { class: "hint" }),
-    join: h("button", { type: "button", class: "small", onclick: () => onJoin(name) }, "Join it with a stream"),
+    join: h("button", { type: "button", class: "small", onclick: () => onJoin(name) }, "Join with a stream"),
   };
-  const close = h("button", { type: "button", class: "quiet icon", "aria-label": "No longer colour by count", onclick: () => onPlain(name) }, "\u00d7");
+  const close = h("button", { type: "button", class: "quiet icon", "aria-label": "Stop colouring by count", onclick: () => onPlain(name) }, "\u00d7");
   parts.element = h("section", { "data-legend": name }, h("header", {}, parts.title, close), parts.steps, parts.about, parts.join);
   return parts;
 }
@@ -54,7 +54,7 @@ function update(parts, layer, joins, colour) {
   const { most } = pairedCounts(joins);
   const names = joins.map(({ query }) => `\u201c${query.name}\u201d`).join(", ");
   setText(parts.title, layer.title);
-  setText(parts.about, joins.length > 0 ? `Objects that each feature is paired with now, by ${names}` : "No query that is shown joins this layer, so there is nothing to count.");
+  setText(parts.about, joins.length > 0 ? `Objects paired with each feature now, by ${names}` : "No shown query joins this layer, so there is nothing to count.");
   parts.join.hidden = joins.length > 0;
   parts.steps.hidden = joins.length === 0;
   const wanted = JSON.stringify([most, layer.geometry_types, colour]);

@@ -14,7 +14,7 @@ const HINTS = {
 const EDIT_HINT = "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.";
 const CROWDED_HINT = "Too many corners are in view: zoom in to change them.";
 const CONFLICT = (version) =>
-  `Somebody else saved version ${version} meanwhile, and nothing of yours was saved. Save again to put your change on top of theirs, or discard it.`;
+  `Somebody else saved version ${version} first, so your change is not saved. Save again to add your change to theirs, or discard it.`;
 
 export class FeaturePanel {
   /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)` */
@@ -96,11 +96,11 @@ export class FeaturePanel {
     try {
       const { version } = this.store.layers.get(layer);
       const { features } = await this.api.features(layer, { version, key });
-      if (features.length === 0) throw new Error("This feature has been deleted meanwhile.");
+      if (features.length === 0) throw new Error("This feature was deleted by somebody else.");
       const { selectedFeature: now } = this.store;
       if (now?.layer !== layer || now.key !== key) return;
       const [{ geometry, properties: known }] = features;
-      if (!this.editor.edit(geometry)) throw new Error("This feature mixes several kinds of geometry, which cannot be changed here.");
+      if (!this.editor.edit(geometry)) throw new Error("This feature has several kinds of geometry. It cannot be changed here.");
       this.#begin({ layer, key, version, properties: known ?? {}, fresh: false });
       this.features.hide({ layer, key });
       this.refresh();

@@ -1,28 +1,34 @@
-// Units, times and numbers as text. Pure: the clock and the zone are passed in.
+// Figures, times and places as text. Pure but for the chosen units; the clock and the zone are passed in.
 
-const MPS_PER_KNOT = 1852 / 3600;
-const M_PER_NM = 1852;
-const M_PER_FOOT = 0.3048;
+import { LENGTHS_M, units } from "./units.js";
+
+const MPS_PER_FPM = LENGTHS_M.ft / 60;
+const MPS_PER_KNOT = LENGTHS_M.nm / 3600;
 const MINUS = "\u2212";
 const NONE = "\u2013";
 
 /** The sign of a result tuple, by its number. */
 export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
 
+const VERTICAL = /vertical|climb|descent/;
+
 // By the ending of a field's name, which says its unit (speed_mps, course_deg).
 const UNITS = [
   ["_time_us", (value) => utcTime(value / 1000)],
   ["_us", (value) => utcTime(value / 1000)],
-  ["_mps", speed],
+  ["_mps", (value, name) => (VERTICAL.test(name) ? climb(value) : speed(value))],
+  ["_kmh", (value) => speed(value / 3.6)],
+  ["_kn", (value) => speed(value * MPS_PER_KNOT)],
   ["_deg_per_min", (value) => `${number(value, 1)}\u00b0/min`],
   ["_deg", (value) => `${number(value, 1)}\u00b0`],
-  ["_fpm", (value) => `${number(value, 0)} ft/min`],
-  ["_ft", (value) => `${number(value, 0)} ft`],
-  ["_km", (value) => `${number(value, 1)} km`],
-  ["_m", (value) => `${number(value, 1)} m`],
+  ["_fpm", (value) => climb(value * MPS_PER_FPM)],
+  ["_ft", (value) => altitude(value * LENGTHS_M.ft)],
+  ["_nm", (value) => length(value * LENGTHS_M.nm)],
+  ["_km", (value) => length(value * LENGTHS_M.km)],
+  ["_m", (value, name) => (/altitude|elevation/.test(name) ? altitude(value) : length(value))],
   ["_s", (value) => `${number(value, 0)} s`],
-  ["_kg", (value) => `${number(value, 0)} kg`],
-  ["_c", (value) => `${number(value, 1)} \u00b0C`],
+  ["_kg", (value) => inUnit(value, units().mass)],
+  ["_c", temperature],
   ["_pct", (value) => `${number(value, 0)} %`],
 ];
 
@@ -44,26 +50,36 @@ export function number(value, digits) {
   return value.toLocaleString("en-US", { maximumFractionDigits: digits });
 }
 
-/** A speed in metres per second and in knots. */
+/** An amount of SI units in a unit of `SYSTEMS`. */
+function inUnit(value, [symbol, each, decimals]) {
+  return `${number(value / each, decimals)} ${symbol}`;
+}
+
+/** A speed over the ground. */
 export function speed(mps) {
-  return `${number(mps, 1)} m/s (${number(mps / MPS_PER_KNOT, 1)} kn)`;
+  return inUnit(mps, units().speed);
 }
 
-/** A height in metres and in feet. */
+/** A speed upwards, or downwards where it is negative. */
+export function climb(mps) {
+  return inUnit(mps, units().climb);
+}
+
+/** A height above the sea. */
 export function altitude(m) {
-  return `${number(m, 0)} m (${number(m / M_PER_FOOT, 0)} ft)`;
+  return inUnit(m, units().altitude);
 }
 
-/** A length: "850 m", "9.26 km (5 nm)". */
+function temperature(celsius) {
+  return units().celsius ? `${number(celsius, 1)} \u00b0C` : `${number(32 + 1.8 * celsius, 1)} \u00b0F`;
+}
+
+/** A length: "850 m", "9.26 km", "5 nm". */
 export function length(m) {
   if (!Number.isFinite(m)) return NONE;
-  if (m < 1000) return `${number(m, m < 10 ? 1 : 0)} m`;
-  return `${rough(m / 1000)} km (${nauticalMiles(m)})`;
-}
-
-/** A length in nautical miles: "5 nm". */
-export function nauticalMiles(m) {
-  return `${rough(m / M_PER_NM)} nm`;
+  const { short, long, shortM } = units();
+  if (Math.abs(m) >= shortM) return `${rough(m / long[1])} ${long[0]}`;
+  return inUnit(m, Math.abs(m) < 100 * short[1] ? [...short, 1] : [...short, 0]);
 }
 
 /** A number with two decimals, of more than ten one, of more than a hundred none. */
@@ -114,6 +130,16 @@ export function localClock(ms, timeZone) {
   return Number.isFinite(ms) ? new Intl.DateTimeFormat("en-GB", options).format(ms) : NONE;
 }
 
+/** Whether a time zone agrees with UTC at a moment; the browser's own where none is given. */
+export function isUtc(ms, timeZone) {
+  return localTime(ms, timeZone) === utcTime(ms).replace(" UTC", "");
+}
+
+/** Date and time in UTC, with local time where that differs. */
+export function bothTimes(ms, timeZone) {
+  return isUtc(ms, timeZone) ? utcTime(ms) : `${utcTime(ms)}, ${localTime(ms, timeZone)} local`;
+}
+
 /** How long ago: "now", "12 s", "3 min", "5 h", "2 d". */
 export function age(ms) {
   if (!Number.isFinite(ms)) return NONE;
@@ -144,10 +170,9 @@ export function value(name, content) {
   if (typeof content === "boolean") return content ? "yes" : "no";
   if (typeof content === "object") return JSON.stringify(content);
   if (typeof content !== "number") return String(content);
-  if (name.includes("altitude") && name.endsWith("_m")) return altitude(content);
   if (/^time(stamp)?$/.test(name) && content > 1e9) return utcTime(content < 1e11 ? content * 1000 : content);
   const ending = UNITS.find(([suffix]) => name.endsWith(suffix));
-  if (ending) return ending[1](content);
+  if (ending) return ending[1](content, name);
   return /(^|_)(id|number|mmsi|imo|year)$/.test(name) ? String(content) : number(content, 3);
 }
 
@@ -209,7 +234,7 @@ export const PREDICATES = [
   ["covered_by", "covered by", "covered by: lies in it or on its border"],
   ["contains", "containing", "contains: has it inside"],
   ["covers", "covering", "covers: has it inside or on the border"],
-  ["touches", "touching", "touches: meets its border alone"],
+  ["touches", "touching", "touches: meets only its border"],
   ["crosses", "crossing", "crosses: passes through it"],
   ["overlaps", "overlapping", "overlaps: shares a part of it"],
   ["equals", "equal to", "equals: is the same shape"],
@@ -248,7 +273,7 @@ export function pairedText(joins) {
 export const SOURCES = ["layer", "stream", "stored"];
 
 /**
- * What a plan looks for: "inside", "within Forests", "within 9.26 km (5 nm) of MS Anna", "count inside".
+ * What a plan looks for: "inside", "within Forests", "within 10 km of MS Anna", "count inside".
  *
  * @param {function} titleOf of a source and a name: what a layer or stream is called
  * @param {string} focus what the focal object is called, if that is known
@@ -301,7 +326,7 @@ function membersText(plan, titleOf, focus) {
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? `where ${name} have been` : name;
-  if (predicate === "dwithin") return `within ${number(distance, 2)} m of ${partner}`;
+  if (predicate === "dwithin") return `within ${length(distance)} of ${partner}`;
   return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
 }
 
@@ -322,9 +347,9 @@ const REASON_TEXT = {
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],
   cancelled: ["query ended", "query ended", "query ended"],
-  expired: ["no longer heard", "heard", "heard again"],
+  expired: ["no recent report", "reported", "reported again"],
   handoff: ["handed over", "handed over", "handed over"],
-  dropped: ["dropped", "dropped", "dropped"],
+  dropped: ["stream removed", "stream removed", "stream removed"],
   snapshot: ["gone while catching up", "inside", "found while catching up"],
 };
 

@@ -1,7 +1,7 @@
 // The form that asks stored tables, and the table of what they answer.
 
 import { $, h, offer, setText } from "./dom.js";
-import { count, label, localTime, number, PREDICATES, title, utcTime, value } from "./format.js";
+import { bothTimes, count, isUtc, label, length, PREDICATES, title, value } from "./format.js";
 import { normalisedBox, roundedBox } from "./geometry.js";
 import {
   boxAround, chosen, faultsOf, formTime, isPoint, LIMITS, missing, ofOneDay, placeOf, propertyNames, questionOf, rowTime, SPANS, spanOf, summary,
@@ -90,7 +90,7 @@ export class HistoryPanel {
     const question = questionOf(fields);
     const turn = ++this.asked;
     $("history-run").disabled = true;
-    setText($("history-run"), "Asking\u2026");
+    setText($("history-run"), "Searching\u2026");
     try {
       const answer = await this.ask(question);
       if (turn === this.asked) this.#show(question, fields, answer);
@@ -100,8 +100,13 @@ export class HistoryPanel {
       this.#errors({ form: error.message });
     } finally {
       $("history-run").disabled = false;
-      setText($("history-run"), "Ask");
+      setText($("history-run"), "Search");
     }
+  }
+
+  /** Write the table once more, in the units that are chosen now. */
+  showUnits() {
+    this.#table();
   }
 
   /** Mark a row, in the table and on the map; `zoom` brings its place into view. */
@@ -179,7 +184,7 @@ export class HistoryPanel {
       h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
       h("tbody", {}, ...shown.map((row, i) => this.#row(row, i, { timed, paired, times, names, oneDay }))));
     $("history-more").hidden = this.rows.length <= MOST_ROWS;
-    setText($("history-more"), `The table holds the first ${count(MOST_ROWS)}; the map shows all ${count(this.rows.length)}.`);
+    setText($("history-more"), `The table shows the first ${count(MOST_ROWS)} rows. The map shows all ${count(this.rows.length)}.`);
   }
 
   #row(row, i, { timed, paired, times, names, oneDay }) {
@@ -190,7 +195,7 @@ export class HistoryPanel {
     const name = title(row.key, known);
     const open = h("button", { type: "button", class: "quiet" }, timed ? rowTime(row, oneDay) || "\u2013" : name);
     const key = [swatch, name === row.key ? row.key : `${name} (${row.key})`];
-    const distance = Number.isFinite(partner.distance) ? `${number(partner.distance, 1)} m` : "";
+    const distance = Number.isFinite(partner.distance) ? length(partner.distance) : "";
     const pair = [title(partner.key ?? "", partner.properties ?? {}), ...(times ? [rowTime(partner, oneDay)] : []), distance];
     return h("tr", { "data-row": i, "aria-selected": "false" },
       ...(timed ? [h("td", {}, open), h("td", {}, ...key)] : [h("td", {}, swatch, open)]),
@@ -225,6 +230,7 @@ export class HistoryPanel {
     $("history-key").hidden = elements.join.checked;
     $("history-distance").hidden = elements.predicate.value !== "dwithin";
     $("history-box").hidden = elements.where.value !== "rectangle";
+    elements.zone[0].closest(".segments").hidden = isUtc(this.now());
     $("history-times").hidden = elements.span.value !== "custom";
     const tables = [elements.table.value, ...(elements.join.checked ? [elements.partner.value] : [])];
     $("history-when").hidden = tables.every((table) => table.startsWith("layer:")); // features have no times
@@ -251,9 +257,8 @@ export class HistoryPanel {
     const { elements } = this.form;
     const fields = { span: elements.span.value, from: elements.from.value, to: elements.to.value, zone: elements.zone.value };
     const span = spanOf(fields, this.#nowOf(tableOf(elements.table.value)));
-    const both = (ms) => `${utcTime(ms)}, ${localTime(ms)} local`;
     if (!span) return "";
-    return [span.from === null ? "" : `From ${both(span.from)}`, span.to === null ? "" : `to ${both(span.to)}`].filter(Boolean).join(" ");
+    return [span.from === null ? "" : `From ${bothTimes(span.from)}`, span.to === null ? "" : `to ${bothTimes(span.to)}`].filter(Boolean).join(" ");
   }
 
   #errors(errors) {

@@ -42,12 +42,12 @@ export function spanOf({ span, from, to, zone }, nowMs) {
 export function faultsOf(fields) {
   const { table, join, partner, predicate, distance, where, box, span, from, to, zone } = fields;
   const faults = {};
-  if (!table) faults.table = "Choose a table: a stream that is stored, or a layer.";
+  if (!table) faults.table = "Choose a stored stream or a layer.";
   if (join && !partner) faults.partner = "Choose the table to join with.";
-  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = `A distance must be a number of metres; got ${distance}.`;
-  if (where === "rectangle" && !box) faults.box = "Draw a rectangle on the map, or ask for the view.";
+  if (join && predicate === "dwithin" && !(distance >= 0)) faults.distance = `The distance must be a number of metres; got ${distance}.`;
+  if (where === "rectangle" && !box) faults.box = "Draw a rectangle on the map, or choose the view.";
   if (span === "custom" && instantOf(from, zone) > instantOf(to, zone)) faults.span = `The beginning must not be later than the end; got ${from} > ${to}.`;
-  if (span === "custom" && !from && !to) faults.span = "Give a beginning, an end, or both.";
+  if (span === "custom" && !from && !to) faults.span = "Type a beginning, an end, or both.";
   return faults;
 }
 
@@ -135,7 +135,7 @@ export function propertyNames(rows, limit) {
 /** What an answer holds, in words: "1,000 rows of 37 keys, 2026-11-21 10:00:00 to 11:00:00 UTC". */
 export function summary(rows) {
   const noun = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
-  if (rows.length === 0) return "Nothing is stored there and then.";
+  if (rows.length === 0) return "Nothing is stored for this place and time.";
   const keys = new Set(rows.map(({ key }) => key)).size;
   const times = rows.map(timeOf).filter(Number.isFinite);
   const what = rows.some(({ partner }) => partner) ? "pair" : "row";
@@ -146,10 +146,10 @@ export function summary(rows) {
 /** What is missing of an answer that was cut off, in words. */
 export function missing(question, rows) {
   const { limit, type } = question;
-  if (type === "table.get") return `There is more under this key: only its newest ${count(limit)} rows were looked at.`;
+  if (type === "table.get") return `This key has more rows. Only its newest ${count(limit)} rows were searched.`;
   const what = type === "table.join" ? "pairs" : "rows";
-  const more = limit < LIMITS.at(-1) ? `, or for more ${what}` : "";
-  return `There is more: these are the first ${count(rows)} ${what} by key and time. Ask for a smaller place or time${more}.`;
+  const more = limit < LIMITS.at(-1) ? `, or a larger maximum` : "";
+  return `There are more ${what}. These are the first ${count(rows)} by key and time. Choose a smaller place or time${more}.`;
 }
 
 /** The time of a row in words, of which the day may go without saying. */

@@ -33,7 +33,7 @@ export class JoinFields {
     const groups = [
       ["Layers", choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
       ["Last positions of a stream", choices("stream", all.filter((stream) => stream.enabled !== false))],
-      ["Where they have been, of", choices("stored", all.filter(({ stored }) => stored))],
+      ["Stored positions of a stream", choices("stored", all.filter(({ stored }) => stored))],
     ];
     offer(this.form.elements.partner, groups, chosen);
   }
@@ -50,8 +50,8 @@ export class JoinFields {
   errors() {
     const { name, predicate, distance } = this.read();
     const errors = {};
-    if (!name) errors.partner = "Choose a layer or a stream. New layers are added under Layers.";
-    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Give a distance in metres.";
+    if (!name) errors.partner = "Choose a layer or a stream. You can add a layer under Layers.";
+    if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Type a distance in metres.";
     return errors;
   }
 

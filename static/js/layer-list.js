@@ -49,7 +49,7 @@ function createRow(store, name, actions) {
   parts.progress.append(parts.bar, button("cancel", "close", "Cancel"));
   const needsVersion = [button("zoom", "zoom", "Zoom to"), button("join", "join", "Join"), button("count", "count", "Colour by count"),
     button("drawPoint", "point", "Add point"), button("drawLine", "line", "Add line"), button("drawPolygon", "polygon", "Add polygon")];
-  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Remove", "danger"));
+  const menu = h("div", { class: "query-actions", id: `layer-actions-${name}`, hidden: true }, ...needsVersion, button("remove", "trash", "Delete", "danger"));
   const open = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": menu.id },
     h("span", { class: "query-text" }, parts.title, parts.about), parts.status);
   open.addEventListener("click", () => {
@@ -90,7 +90,7 @@ function update(layer, joins, element, parts, needsVersion) {
 
 function describe({ name, title, version, features, geometry_types: types, status, progress }) {
   const parts = title === name ? [] : [name];
-  if (status === "importing") parts.push(progress > 0 ? `importing, ${Math.round(100 * progress)} %` : "waiting for its import");
+  if (status === "importing") parts.push(progress > 0 ? `importing, ${Math.round(100 * progress)} %` : "waiting to be imported");
   if (version === null) return parts.join(" \u00b7 ");
   return [...parts, `${count(features)} ${geometryTypes(types, features)}`, `version ${version}`].join(" \u00b7 ");
 }

@@ -35,7 +35,7 @@ export class LayersApi {
         if (request.status === 202 && answer.layer) resolve(answer.layer);
         else reject(new LayerError(request.status, answer.error ?? refusal(request.status)));
       };
-      request.onerror = () => reject(new LayerError(0, "The upload was broken off. Try again in a moment."));
+      request.onerror = () => reject(new LayerError(0, "The upload was interrupted. Try again in a moment."));
       request.onabort = () => reject(new LayerError(0, ""));
       const form = new FormData();
       for (const [name, value] of Object.entries(fields)) form.append(name, value);

@@ -3,6 +3,7 @@
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number, staleness } from "./format.js";
 import { KINDS } from "./objects.js";
+import { createOrigin } from "./origin.js";
 
 const REFRESH_MS = 500;
 
@@ -42,8 +43,9 @@ function createRow(stream, { store, now, shown, toggle }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
   const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });
+  const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
-  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, name, about)));
+  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)));
   const update = (current) => {
     const off = current.enabled === false;
     input.checked = !off && shown(current.name);
@@ -51,6 +53,7 @@ function createRow(stream, { store, now, shown, toggle }) {
     element.classList.toggle("off", off);
     dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
+    origin.update(current);
     setText(about, off ? "switched off in the admin" : describe(current, store, now()));
   };
   return { element, update };
@@ -62,7 +65,7 @@ function describe({ name, health, stored, retention_s: retention }, store, nowMs
   if (health) {
     if (health.state && health.state !== "running") parts.push(health.state);
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);
-    if (health.last_us) parts.push(`heard ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
+    if (health.last_us) parts.push(`last report ${age(nowMs + store.clockOffsetMs - health.last_us / 1000)} ago`.replace("now ago", "now"));
     const hint = staleness(health);
     if (hint) parts.push(hint);
     if (health.error) parts.push(health.error);

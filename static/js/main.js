@@ -8,6 +8,7 @@ import { onLongPress } from "./long-press.js";
 import { createLayers } from "./layers.js";
 import { AroundMenu } from "./around-menu.js";
 import { rectangle } from "./around.js";
+import { createExamples } from "./examples.js";
 import { createQueryList } from "./query-list.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
@@ -24,7 +25,7 @@ import { place, title } from "./format.js";
 import { longitudeOf, latitudeOf, normalisedBox, paddedBox, wrapLongitude } from "./geometry.js";
 import { MonitorMap } from "./map.js";
 import { ObjectPanel, Tooltip } from "./object-panel.js";
-import { ABOUT, boxOf, nameAbout, STANDARD_RADIUS_M } from "./plan.js";
+import { ABOUT, boxOf, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { RectangleEditor } from "./draw.js";
 import { recall, remember } from "./remembered.js";
@@ -32,6 +33,8 @@ import { Gathered } from "./gathered.js";
 import { Socket } from "./socket.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { createTabs } from "./tabs.js";
+import { createUnitsControl, recallUnits } from "./units-control.js";
+import { units } from "./units.js";
 import { toast } from "./toasts.js";
 import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
@@ -45,6 +48,7 @@ const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
+recallUnits();
 const page = JSON.parse($("page").textContent);
 const now = () => Date.now();
 const store = createStore(recall("layers"));
@@ -208,8 +212,8 @@ const queryList = createQueryList(store, {
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
   share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
   cancel: async (query) => {
-    const question = `Cancel \u201c${query.name}\u201d? It ends for everybody and is drawn no more; to stop it for a while, pause it.`;
-    if (await confirmed(question, "Cancel it")) ask({ type: "query.cancel", query: query.query }, `Cancelled \u201c${query.name}\u201d.`);
+    const question = `Delete \u201c${query.name}\u201d? It is deleted for all users, and this cannot be undone. To stop it for a while, pause it.`;
+    if (await confirmed(question, "Delete")) ask({ type: "query.cancel", query: query.query }, `Deleted \u201c${query.name}\u201d.`);
   },
   events: (query) => {
     tabs.show("events");
@@ -229,10 +233,11 @@ createLayerList(store, {
   join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
-    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
-    if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
+    const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it then find nothing. This cannot be undone.`;
+    if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
   },
 });
+createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const layerForm = new LayerForm({
   upload: (fields, onProgress) => api.upload(fields, onProgress),
   names: () => [...store.layers.keys()],
@@ -241,6 +246,12 @@ const layerForm = new LayerForm({
     if (!store.layers.has(layer.name)) store.apply({ type: "layer.status", layer }, now());
     arriving.add(layer.name);
   },
+});
+createUnitsControl(() => {
+  map.showUnits();
+  featurePanel.refresh();
+  historyPanel.showUnits();
+  store.emit("objects", "queries", "figures", "places");
 });
 createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
 const recolourLegend = createCountLegend({
@@ -363,7 +374,7 @@ function aboutObject(stream, key) {
 
 /** What a query about a place is about: the objects of the stream that has most of them there, or the nearest one. */
 function aboutPlace(at) {
-  const [[west, south], , [east, north]] = rectangle(at, [STANDARD_RADIUS_M, STANDARD_RADIUS_M]);
+  const [[west, south], , [east, north]] = rectangle(at, [units().radiusM, units().radiusM]);
   const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
   const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };
@@ -392,7 +403,7 @@ function openAroundMenu() {
 
 function showAroundMenu(target, point) {
   if (target.stream) aroundMenu.show(target, point);
-  else toast("No stream is switched on, so there is nothing to ask about here.");
+  else toast("No stream is switched on, so there is nothing to query here.");
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */

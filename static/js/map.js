@@ -5,6 +5,7 @@ import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
 import { MovingLayer } from "./moving-layer.js";
 import { boxOf } from "./plan.js";
+import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
 const OSM = [
@@ -43,7 +44,7 @@ export class MonitorMap {
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
     L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
     // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
-    L.control.scale({ position: "bottomright", imperial: false, maxWidth: 160 }).addTo(this.leaflet);
+    this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
@@ -64,6 +65,12 @@ export class MonitorMap {
       ? this.L.tileLayer(url, typeof options === "string" ? { attribution: options } : options).addTo(this.leaflet)
       : this.base.addTo(this.leaflet);
     if (this.current !== this.base) this.base.remove();
+  }
+
+  /** Show figures in units that were chosen. */
+  showUnits() {
+    this.scale.update();
+    this.moving.refresh();
   }
 
   /** Draw what has changed with time alone. */

@@ -4,6 +4,7 @@ import { AroundHandles } from "./around-handles.js";
 import { circle, handlesOf, shapeOf } from "./around.js";
 import { lessMotion } from "./dom.js";
 import { turnTowards } from "./geometry.js";
+import { unitsName } from "./units.js";
 
 const GLIDE_MS = 300;
 const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
@@ -109,7 +110,7 @@ export class MovingLayer {
     const searched = this.#searched(look);
     this.#lines(look, style);
     this.#label(look);
-    const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft)]);
+    const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft), unitsName()]);
     if (look.drawn === wanted) return; // most queries rest while objects move
     look.drawn = wanted;
     const shape = shapeOf(plan, look.at);

@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { rowTime } from "./history.js";
+import { createOrigin } from "./origin.js";
 import { age, altitude, count, parsed, place, properties, title, utcTime } from "./format.js";
 
 const REFRESH_MS = 200;
@@ -14,6 +15,8 @@ export class ObjectPanel {
   constructor(parts) {
     Object.assign(this, parts);
     this.following = false;
+    this.origin = createOrigin();
+    $("object-kind").after(this.origin.element);
     $("object-close").addEventListener("click", () => this.store.select(null));
     $("object-follow").addEventListener("click", () => this.setFollow(!this.following));
     $("object-locate").addEventListener("click", () => {
@@ -60,11 +63,12 @@ export class ObjectPanel {
     this.lastTitle = title(selected.key, known);
     setText($("object-title"), this.lastTitle);
     setText($("object-kind"), `${this.store.streams.get(selected.stream)?.title ?? selected.stream} \u00b7 ${selected.key}`);
+    this.origin.update(this.store.streams.get(selected.stream));
     this.#answers(slot);
     fill($("object-properties"), [
       ["Position", place(objects.lon[slot], objects.lat[slot])],
       ...(Number.isFinite(objects.alt[slot]) && known.altitude_m === undefined ? [["Altitude", altitude(objects.alt[slot])]] : []),
-      ["Heard", utcTime(objects.timeMs[slot])],
+      ["Last report", utcTime(objects.timeMs[slot])],
       ["Age", age(this.store.ageMs(slot, this.now()))],
       ...this.#partners(slot),
       ...properties(known),

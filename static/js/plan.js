@@ -1,28 +1,30 @@
-// A query plan from the form's fields. Pure.
+// A query plan from the form's fields. Pure but for the chosen units.
+
+import { length } from "./format.js";
+import { units } from "./units.js";
 
 /** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map, and about a focus. */
 export function boxOf(plan) {
   return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
 }
 
-export const STANDARD_RADIUS_M = 9260;
 const STANDARD_K = 10;
 
 /** The queries that one click makes about a focus `{stream, key}` or `{at}` in a stream: their name without the focus, and plan. */
 export const ABOUT = [
-  { action: "watch", icon: "around", name: "5 nm around", plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M } }) },
-  { action: "nearest", icon: "nearest", name: "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
+  { action: "watch", icon: "around", name: () => `${length(units().radiusM)} around`, plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }) },
+  { action: "nearest", icon: "nearest", name: () => "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
   {
     action: "count",
     icon: "count",
-    name: "Count 5 nm around",
-    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: STANDARD_RADIUS_M }, aggregate: { function: "count" } }),
+    name: () => `Count ${length(units().radiusM)} around`,
+    plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM }, aggregate: { function: "count" } }),
   },
 ];
 
 /** The name of a query about something that is called so. */
 export function nameAbout({ name }, focus) {
-  return `${name} ${focus}`.slice(0, MOST_CHARACTERS).trim();
+  return `${name()} ${focus}`.slice(0, MOST_CHARACTERS).trim();
 }
 
 const MOST_CHARACTERS = 100;

@@ -54,9 +54,9 @@ function createFigure(group, onObject) {
     parts.name.hidden = !grouped;
     setText(parts.name, groupName(group, aggregate));
     parts.value.hidden = !grouped; // the one figure stands large on the card
-    setText(parts.value, shortFigure(figure.value, aggregate));
+    setText(parts.value, figureText(figure.value, aggregate));
     parts.value.title = figureText(figure.value, aggregate);
-    spark.update(figure.points, nowMs, KEPT_MS);
+    spark.update(figure.points, nowMs, KEPT_MS, (value) => figureText(value, aggregate));
     parts.object.hidden = !figure.object;
     if (figure.object) {
       Object.assign(parts, { key: figure.object, place: [figure.lon, figure.lat] });
@@ -67,11 +67,6 @@ function createFigure(group, onObject) {
     thresholds(parts.thresholds, aggregate.thresholds ?? [], raised, grouped);
   };
   return { element, update };
-}
-
-/** The text of a figure in one unit. */
-export function shortFigure(value, aggregate) {
-  return figureText(value, aggregate).replace(/ \(.*\)$/, "");
 }
 
 /** The thresholds, those that are crossed lit; of a group only these. */
@@ -94,10 +89,10 @@ export function focusNote(store, query, nowMs) {
   const { around } = query.plan ?? {};
   if (!around?.key || query.status !== "running" || !store.answered(query.query)) return "";
   const place = store.places.get(query.query);
-  if (!place || !(place.timeMs > 0)) return `Waiting to hear of ${around.key}.`;
+  if (!place || !(place.timeMs > 0)) return `No report of ${around.key} yet.`;
   const ago = age(store.focusAgeMs(query.query, nowMs));
-  if (place.lost) return `${place.name} is lost, last heard of ${ago} ago: the answer is empty until it is heard again.`;
-  return store.focusSilent(query.query, nowMs) ? `${place.name} was last heard of ${ago} ago, waiting.` : "";
+  if (place.lost) return `${place.name} is lost: its last report was ${ago} ago. The answer is empty until it reports again.`;
+  return store.focusSilent(query.query, nowMs) ? `${place.name} is silent: its last report was ${ago} ago.` : "";
 }
 
 /** The nearest neighbours in the order of their ranks. */

@@ -12,7 +12,7 @@ const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "focus"
 // The field that gets the focus where an error is not about one of its own name.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the last is read, not written
-const NO_STREAM = "No stream is switched on. An administrator can add one, or switch one on.";
+const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
@@ -209,7 +209,7 @@ export class QueryForm {
     const { elements } = this.form;
     const name = elements.name.value.trim();
     const errors = {};
-    if (!name) errors.name = "Give the query a name.";
+    if (!name) errors.name = "Type a name for the query.";
     if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {

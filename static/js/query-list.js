@@ -2,7 +2,8 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
-import { createFigures, createNeighbours, focusNote, shortFigure } from "./query-answer.js";
+import { createOrigin } from "./origin.js";
+import { createFigures, createNeighbours, focusNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
@@ -54,6 +55,7 @@ function createRow(store, number, actions) {
     swatch: h("button", { type: "button", class: "swatch", onclick: act("show") }, icon("eye")),
     name: h("span", { class: "query-name" }),
     about: h("span", { class: "query-about" }),
+    origin: createOrigin(),
     status: h("span", { class: "pill" }),
     count: h("span", { class: "query-count" }),
     focus: h("p", { class: "query-focus notice", role: "status", hidden: true }),
@@ -64,7 +66,7 @@ function createRow(store, number, actions) {
     edit: button("edit", "edit", "Edit"),
     pause: button("pause", "pause", "Pause"),
     share: button("share", "share", "Share"),
-    cancel: button("cancel", "trash", "Cancel", "danger"),
+    cancel: button("cancel", "trash", "Delete", "danger"),
   };
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
   const neighbours = createNeighbours(store, number, actions.pick);
@@ -73,7 +75,7 @@ function createRow(store, number, actions) {
     button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.show, parts.edit, parts.pause, parts.share, parts.cancel);
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, menu, neighbours.element, roles.element);
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id },
-    h("span", { class: "query-text" }, parts.name, parts.about), parts.count, parts.status);
+    h("span", { class: "query-text" }, parts.name, h("span", { class: "query-line" }, parts.about, " ", parts.origin.element)), parts.count, parts.status);
   const unfold = (shown) => {
     more.hidden = !shown;
     main.setAttribute("aria-expanded", String(shown));
@@ -98,10 +100,11 @@ function update(store, query, element, parts, nowMs) {
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
   const where = filterText(query.plan);
-  const owner = query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
+  const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
   setText(parts.about, `${stream}, ${planText(query.plan, titleOf, focusName(store, query))}${where}${owner}`);
+  parts.origin.update(store.streams.get(query.stream));
   setText(parts.status, query.status);
   parts.status.dataset.status = query.status;
   countOf(store, query, parts.count);
@@ -111,7 +114,7 @@ function update(store, query, element, parts, nowMs) {
   const waits = query.status === "pending" && store.connection(nowMs) === "down";
   const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
   parts.note.hidden = !waits && !empty;
-  setText(parts.note, waits ? "It begins once the engine answers again." : `Nothing of ${stream} matches now.`);
+  setText(parts.note, waits ? "It starts when the engine answers again." : `No object of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -119,7 +122,7 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.show.lastChild, query.shown ? "Hide" : "Show");
   setText(parts.pause.lastChild, paused ? "Resume" : "Pause");
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-  setText(parts.share.lastChild, query.shared ? "Unshare" : "Share");
+  setText(parts.share.lastChild, query.shared ? "Stop sharing" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused"].includes(query.status);
 }
@@ -136,7 +139,7 @@ function countOf(store, { query, plan, status }, element) {
   const figures = store.figures.get(query);
   const pairs = store.pairCount(query);
   const figure = figures?.groups.get("")?.value;
-  const text = figures && !plan.aggregate?.group_by ? shortFigure(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
+  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
   setText(element, status === "running" ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
   if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;

@@ -14,7 +14,7 @@ export function createRoles(store, number, onOpen) {
     tracking: h("dd"),
     assembler: h("dd"),
     rows: h("tbody"),
-    none: h("p", { class: "hint" }, "No region: the range is nowhere now."),
+    none: h("p", { class: "hint" }, "No region takes part: the range has no place now."),
   };
   const head = h("thead", {}, h("tr", {}, ...["Participating", "last second", "since opened"].map((text) => h("th", { scope: "col" }, text))));
   const table = h("table", { class: "roles-table" }, head, parts.rows);
@@ -62,7 +62,7 @@ function homeText(roles, { plan }) {
 function trackingText(roles, { plan }) {
   if (!roles) return "\u2026";
   if (!plan?.around?.key) return "none: it does not move";
-  if (roles.tracking === null) return "not known: the focal object is not heard";
+  if (roles.tracking === null) return "not known: the focal object has not reported";
   const region = roles.regions.find(({ region }) => region === roles.tracking);
   return region ? `region ${roles.tracking}, ${extentText(region)}` : `region ${roles.tracking}`;
 }

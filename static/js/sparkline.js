@@ -23,7 +23,7 @@ export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
   return path;
 }
 
-/** An element with `update(points, nowMs, windowMs)`, drawn in the colour of the text around it. */
+/** An element with `update(points, nowMs, windowMs, text)`, where `text(value)` writes a value; drawn in the colour of the text around it. */
 export function createSparkline() {
   const svg = document.createElementNS(SVG, "svg");
   const attributes = { class: "sparkline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" };
@@ -34,22 +34,22 @@ export function createSparkline() {
     svg.append(path);
     return path;
   });
-  const update = (points, nowMs, windowMs) => {
+  const update = (points, nowMs, windowMs, text) => {
     const first = Math.max(nowMs - windowMs, points[0]?.[0] ?? nowMs - windowMs);
     const from = Math.min(first, nowMs - 10_000);
     const path = steps(points, from, nowMs);
     line.setAttribute("d", path);
     area.setAttribute("d", path && !path.slice(1).includes("M") ? `${path}V${HEIGHT}H${path.slice(1).split(" ")[0]}Z` : "");
-    svg.setAttribute("aria-label", words(points, nowMs - from));
+    svg.setAttribute("aria-label", words(points, nowMs - from, text));
   };
   return { element: svg, update };
 }
 
-function words(points, ms) {
+/** What the line shows, for who cannot see it. */
+export function words(points, ms, text) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
-  if (values.length === 0) return "No value lately";
-  const number = (value) => value.toLocaleString("en-US", { maximumFractionDigits: 3 });
-  return `From ${number(Math.min(...values))} to ${number(Math.max(...values))} in the last ${Math.max(1, Math.round(ms / 60_000))} min`;
+  if (values.length === 0) return "No recent value";
+  return `From ${text(Math.min(...values))} to ${text(Math.max(...values))} in the last ${Math.max(1, Math.round(ms / 60_000))} min`;
 }
 
 function round(value) {

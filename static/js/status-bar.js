@@ -1,7 +1,7 @@
 // The head of the page: UTC and local time, age of the data, state of the connection.
 
 import { $, setText } from "./dom.js";
-import { age, lag, localClock, utcClock } from "./format.js";
+import { age, isUtc, lag, localClock, utcClock } from "./format.js";
 
 const TEXT = {
   live: "Live",
@@ -22,8 +22,10 @@ export function createStatusBar(store, now) {
     const lagMs = Number.isFinite(store.engine.lagMs) ? store.engine.lagMs : store.lagMs;
     setText($("connection-lag"), Number.isFinite(lagMs) && (state === "live" || state === "slow") ? lag(lagMs) : "");
     setText($("data-age"), Number.isFinite(store.dataMs) ? age(nowMs - store.dataMs) : "no data");
-    setText($("utc"), utcClock(nowMs + store.clockOffsetMs));
-    setText($("local"), localClock(nowMs + store.clockOffsetMs));
+    const clockMs = nowMs + store.clockOffsetMs;
+    setText($("utc"), utcClock(clockMs));
+    setText($("local"), localClock(clockMs));
+    $("local").parentElement.hidden = isUtc(clockMs);
     $("offline").hidden = state === "live" || state === "slow" || nowMs - store.link.sinceMs < 1500;
     setText($("offline-text"), MESSAGES[state] ?? "");
     $("offline-login").hidden = state !== "signed-out";

@@ -4,11 +4,20 @@ import { $, h } from "./dom.js";
 
 const SHOWN_MS = { info: 3500, error: 9000 };
 
-/** Show a message; errors stay longer, and are announced at once to screen readers. */
-export function toast(text, kind = "info") {
+/**
+ * Show a message; errors stay longer, and are announced at once to screen readers.
+ *
+ * @param {object} action `text` and `run()` of a button, which a message that has one stays longer for
+ */
+export function toast(text, kind = "info", action = null) {
   const close = h("button", { class: "quiet icon", type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "\u00d7");
-  const box = h("div", { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" }, h("p", {}, text), close);
+  const act = () => {
+    box.remove();
+    action.run();
+  };
+  const button = action && h("button", { class: "small", type: "button", onclick: act }, action.text);
+  const box = h("div", { class: `toast ${kind}`, role: kind === "error" ? "alert" : "status" }, h("p", {}, text), button, close);
   for (const old of $("toasts").children) if (old.firstChild.textContent === text) old.remove();
   $("toasts").append(box);
-  setTimeout(() => box.remove(), SHOWN_MS[kind]);
+  setTimeout(() => box.remove(), action ? SHOWN_MS.error : SHOWN_MS[kind]);
 }

@@ -30,7 +30,7 @@ FLIGHTS_DECODER: dict[str, Any] = {
 DEMO_STREAMS: list[dict[str, Any]] = [
     {
         "name": "aircraft",
-        "title": "Aircraft over Switzerland (recorded, 4 ×)",
+        "title": "Aircraft over Switzerland",
         "icon": "aircraft",
         "space": "earth",
         "enabled": True,
@@ -40,7 +40,7 @@ DEMO_STREAMS: list[dict[str, Any]] = [
     },
     {
         "name": "ships",
-        "title": "Ships (simulated, 30 ×)",
+        "title": "Ships",
         "icon": "ship",
         "space": "earth",
         "enabled": True,
@@ -50,7 +50,7 @@ DEMO_STREAMS: list[dict[str, Any]] = [
     },
     {
         "name": "buses",
-        "title": "Buses in Helsinki (simulated, 4 ×)",
+        "title": "Buses in Helsinki",
         "icon": "bus",
         "space": "earth",
         "enabled": True,

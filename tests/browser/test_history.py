@@ -92,7 +92,7 @@ def test_where_a_ship_has_been_is_stored_and_shown(stored_feed, screen, name):
 
 
 def ask(screen):
-    screen.page.get_by_role("button", name="Ask", exact=True).click()
+    screen.page.get_by_role("button", name="Search", exact=True).click()
 
 
 def fill(screen, field, text):
@@ -140,7 +140,7 @@ def test_what_is_missing_is_said_and_errors_are_shown_where_they_belong(stored, 
     stored.truncated = True
     screen.tab("History")
     ask(screen)
-    expect(screen.page.locator("#history-truncated")).to_contain_text("these are the first 5 rows by key and time")
+    expect(screen.page.locator("#history-truncated")).to_contain_text("These are the first 5 by key and time")
     screen.page.locator("#history-question summary").click()
     stored.error = "a join must compare at most 200,000 rows of a table; got more of the stored 'ships'"
     ask(screen)

@@ -81,10 +81,10 @@ def test_an_uploaded_layer_is_listed_with_its_problems_drawn_and_removed(parks, 
     expect(parks.hover(AWAY)).to_be_hidden()
     row(parks, name).locator(".swatch").click()
     expect(parks.hover(IN_SQUARE)).to_be_hidden()
-    act(parks, name, "Remove")
+    act(parks, name, "Delete")
     parks.page.get_by_role("button", name="Keep").click()
     expect(row(parks, name)).to_have_count(1)
-    act(parks, name, "Remove")
+    act(parks, name, "Delete")
     parks.page.locator("#confirm-yes").click()
     expect(row(parks, name)).to_have_count(0)
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):
     expect(screen.page.locator("#layer-error")).to_contain_text("txt")
     assert all("400" in fault for fault in screen.faults)  # Chromium writes the refusal to the console
     screen.faults.clear()
-    act(screen, name, "Remove")
+    act(screen, name, "Delete")
     screen.page.locator("#confirm-yes").click()
     expect(row(screen, name)).to_have_count(0)
 
@@ -168,7 +168,7 @@ def test_somebody_elses_version_is_explained_and_can_be_built_upon(parks, name, 
     expect(parks.page.locator("#feature-title")).to_have_text("Mine")
     other.page.locator("#feature-name").fill("Theirs")
     other.page.locator("#feature-save").click()
-    expect(other.page.locator("#feature-error")).to_contain_text("saved version 2 meanwhile")
+    expect(other.page.locator("#feature-error")).to_contain_text("saved version 2 first")
     assert all("409" in fault for fault in other.faults)
     other.faults.clear()
     other.page.locator("#feature-save").click()
@@ -202,7 +202,7 @@ def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_obje
     act(parks, name, "Colour by count")
     legend = parks.page.locator(f"[data-legend={name}]")
     expect(legend).to_contain_text("nothing to count")
-    legend.get_by_role("button", name="Join it").click()
+    legend.get_by_role("button", name="Join with a stream").click()
     expect(parks.field("partner")).to_have_value(f"layer:{name}")
     parks.field("stream").select_option(feed.name)
     parks.save("In parks")
@@ -217,7 +217,7 @@ def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_obje
     expect(legend.locator("li")).to_have_text(["0", "1", "2"])
     parks.tab("Layers")
     expect(row(parks, name)).to_contain_text("2 pairs now, with 1 feature")
-    legend.get_by_role("button", name="No longer colour by count").click()
+    legend.get_by_role("button", name="Stop colouring by count").click()
     expect(parks.page.locator(".count-label")).to_have_count(0)
     expect(legend).to_have_count(0)
 

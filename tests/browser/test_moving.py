@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.spark]
 ZOOM, MIDDLE = 10, (24.5, 59.7)
 HERE, NEAR, THERE, FAR = (24.5, 59.7), (24.55, 59.71), (24.9, 59.72), (24.93, 59.7)
 EMPTY = (24.3, 59.6)
-RADIUS_M = 9260
+RADIUS_M = 10_000
 EARTH_M = 6_371_008.8
 
 
@@ -34,6 +34,13 @@ def seen(screen, feed):
     return screen
 
 
+def choose_units(screen, name):
+    """Choose the units of figures."""
+    screen.tab("Layers")
+    screen.page.locator("#units").get_by_text(name).click()
+    screen.tab("Queries")
+
+
 def plan_of(live, name):
     """Return the plan of a saved query, by its name."""
     return next(query["plan"] for query in live.queries().values() if query["name"] == name)
@@ -43,12 +50,12 @@ def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, fe
     menu = seen.menu(HERE)
     expect(menu).to_contain_text("MS Anna")
     began_s = time.monotonic()
-    menu.get_by_role("menuitem", name="Watch 9.26 km (5 nm) around it").click()
-    name = "5 nm around MS Anna"
+    menu.get_by_role("menuitem", name="Watch 10 km around it").click()
+    name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")
     print(f"from the click to the answer: {time.monotonic() - began_s:.2f} s")
     expect(menu).to_be_hidden()
-    expect(seen.query(name).locator(".query-about")).to_contain_text("within 9.26 km (5 nm) of MS Anna")
+    expect(seen.query(name).locator(".query-about")).to_contain_text("within 10 km of MS Anna")
     assert seen.painted(NEAR, "q0") and seen.painted(FAR, "q0", present=False)
     seen.expect_at(".around-range", HERE)
     width = seen.page.locator(".around-range").bounding_box()["width"]
@@ -66,7 +73,7 @@ def test_one_click_watches_around_an_object_and_the_circle_goes_with_it(seen, fe
 
 def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
-    name = "5 nm around MS Anna"
+    name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")
     handle = seen.page.locator(".handle-radius")
     x, y = seen.pixel(*east_of(HERE, 26_000))
@@ -74,7 +81,7 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live)
     seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     seen.page.mouse.down()
     seen.page.mouse.move(x, y + 10, steps=5)
-    expect(seen.page.locator(".reach")).to_have_text(re.compile(r"^26 km \(14 nm\)$|^2[56]\.\d km"))
+    expect(seen.page.locator(".reach")).to_have_text(re.compile(r"^26 km$|^2[56]\.\d km$"))
     seen.page.mouse.up()
     seen.expect_query(name, "running", "2")
     assert plan_of(live, name)["around"]["radius"] == pytest.approx(26_000, rel=0.02)
@@ -85,7 +92,7 @@ def test_dragging_the_handle_changes_the_radius_and_the_answer(seen, feed, live)
 def test_a_rectangle_is_written_in_the_form_and_dragged_on_the_map(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
     expect(seen.field("focusKey")).to_have_value("anna")
-    expect(seen.field("radius")).to_have_value("5")
+    expect(seen.field("radius")).to_have_value("10")
     seen.field("shape").select_option("half_widths")
     seen.field("unit").select_option("km")
     seen.field("across").fill("10")
@@ -107,7 +114,7 @@ def test_a_wrong_length_is_refused_at_its_field(seen):
     expect(seen.page.locator("#error-shape")).to_contain_text("radius must be")
     seen.field("focusKey").fill("")
     seen.save()
-    expect(seen.page.locator("#error-focus")).to_contain_text("Name an object")
+    expect(seen.page.locator("#error-focus")).to_contain_text("Type the key of an object")
 
 
 def test_neighbours_are_lines_and_a_list_in_the_order_of_their_ranks(seen, feed):
@@ -128,7 +135,7 @@ def test_neighbours_are_lines_and_a_list_in_the_order_of_their_ranks(seen, feed)
 
 def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
     seen.menu(HERE).get_by_role("menuitem", name="Count around it").click()
-    name = "Count 5 nm around MS Anna"
+    name = "Count 10 km around MS Anna"
     seen.expect_query(name, "running", "1")
     spark = seen.query(name).locator(".sparkline-line")
     expect(spark).to_have_attribute("d", re.compile(r"^M[\d.]+ 14H120$"))
@@ -153,7 +160,7 @@ def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
 
 def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen, feed):
     seen.menu(HERE).get_by_role("menuitem", name="Another query").click()
-    seen.field("radius").fill("20")
+    seen.field("radius").fill("40")
     seen.field("function").select_option("max")
     seen.field("of").select_option("longitude")
     seen.save("Easternmost")
@@ -172,7 +179,7 @@ def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen
 
 def test_a_fixed_place_is_moved_by_its_handle(seen, feed, live):
     seen.menu(EMPTY).get_by_role("menuitem", name="Count around here").click()
-    name = "Count 5 nm around 59.60\u00b0 N, 24.30\u00b0 E"
+    name = "Count 10 km around 59.60\u00b0 N, 24.30\u00b0 E"
     seen.expect_query(name, "running", "0")
     seen.expect_at(".handle-place", EMPTY)
     x, y = seen.pixel(*NEAR)
@@ -198,6 +205,7 @@ def tabbed(page, name):
 
 def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys, name = seen.page.keyboard, "5 nm around MS Anna"
+    choose_units(seen, "Nautical")
     keys.press("/")
     keys.type("anna")
     expect(seen.page.locator("#search-results button")).to_have_count(1)
@@ -208,11 +216,11 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     keys.press("Enter")
     seen.expect_query(name, "running", "1")
     handle = tabbed(seen.page, f"Radius of {name}")
-    expect(handle).to_have_attribute("aria-valuetext", "9.26 km (5 nm)")
+    expect(handle).to_have_attribute("aria-valuetext", "5 nm")
     view = seen.page.url
     keys.press("ArrowRight")
     expect(handle).to_have_attribute("aria-valuenow", "9360")
-    expect(seen.page.locator(".reach")).to_have_text("9.36 km (5.05 nm)")
+    expect(seen.page.locator(".reach")).to_have_text("5.05 nm")
     keys.press("Shift+ArrowUp")
     expect(handle).to_have_attribute("aria-valuenow", "10360")
     keys.press("Escape")
@@ -234,6 +242,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
 def test_how_far_neighbours_may_be_away_has_a_handle(seen, live):
     seen.menu(EMPTY).get_by_role("menuitem", name="Another query").click()
     seen.page.get_by_text("Nearest", exact=True).click()
+    seen.field("unit").select_option("nm")
     seen.field("maxDistance").fill("10")
     seen.save("Near there")
     seen.expect_query("Near there", "running", "1")
@@ -285,7 +294,7 @@ def test_a_long_press_opens_the_menu_on_a_phone(screen_of, user, feed):
     expect(screen.page.locator("#object-panel")).to_be_hidden()
     expect(menu).to_contain_text("MS Anna")
     menu.get_by_role("menuitem", name="Watch").tap()
-    screen.expect_query("5 nm around MS Anna", "running", "0")
+    screen.expect_query("10 km around MS Anna", "running", "0")
 
 
 def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed):
@@ -293,10 +302,10 @@ def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed)
     screen.look(ZOOM, *MIDDLE)
     assert screen.painted(HERE, "ship")
     screen.menu(HERE).get_by_role("menuitem", name="Watch").click()
-    name = "5 nm around MS Anna"
+    name = "10 km around MS Anna"
     screen.expect_query(name, "running", "1")
     note = screen.query(name).locator(".query-focus")
-    expect(note).to_have_text(re.compile("^MS Anna is lost, last heard of .* ago: the answer is empty"))
+    expect(note).to_have_text(re.compile("^MS Anna is lost: its last report was .* ago. The answer is empty"))
     screen.expect_query(name, "running", "0")
     screen.expect_at(".around-range", HERE)
     brief_feed.put(anna=NEAR, berta=HERE)
@@ -307,7 +316,7 @@ def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed)
 
 def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
-    name = "5 nm around MS Anna"
+    name = "10 km around MS Anna"
     seen.expect_query(name, "running", "1")
     roles = seen.query(name).locator(".roles")
     roles.locator("summary").click()
@@ -326,7 +335,7 @@ def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, fe
 
 def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(seen, feed, live):
     seen.menu(HERE).get_by_role("menuitem", name="Watch").click()
-    seen.expect_query("5 nm around MS Anna", "running", "1")
+    seen.expect_query("10 km around MS Anna", "running", "1")
     told = []
     seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: told.append(frame)))
     live.kill("web")
@@ -341,3 +350,22 @@ def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(s
     assert len(resumed) == 1
     assert all("WebSocket" in fault for fault in seen.faults)  # Chromium writes each vain attempt to the console
     seen.faults.clear()
+
+
+def test_figures_are_in_the_units_that_were_chosen_also_after_a_reload(seen):
+    scale = seen.page.locator(".leaflet-control-scale-line")
+    expect(scale).to_have_text(re.compile(r"^\d+ k?m$"))
+    seen.menu(HERE).get_by_role("menuitem", name="10 nearest").click()
+    nearest = seen.query("10 nearest to MS Anna").locator(".neighbour-away").first
+    expect(nearest).to_have_text(re.compile(r"^3\.0\d km$"))
+    for name, away, bar, speed in (
+        ("Imperial", r"^1\.8\d mi$", r" (mi|ft)$", "16.8 mph"),
+        ("Nautical", r"^1\.6\d nm$", r" (nm|m)$", "14.6 kn"),
+    ):
+        choose_units(seen, name)
+        expect(nearest).to_have_text(re.compile(away))
+        expect(scale).to_have_text(re.compile(bar))
+        expect(seen.hover(HERE)).to_contain_text(speed)
+    seen.page.reload()
+    expect(nearest).to_have_text(re.compile(r"^1\.6\d nm$"))
+    expect(seen.menu(HERE)).to_contain_text("Watch 5 nm around it")

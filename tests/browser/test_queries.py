@@ -41,7 +41,7 @@ def test_objects_move_on_the_map(screen, feed):
 
 def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     """The server's words about the query are changed on their way."""
-    warning = "a user-defined filter must judge whatever it is given, and what it fails on does not pass; got None"
+    warning = "objects on which a user-defined filter fails count as not matching; got None"
 
     def between(route):
         server = route.connect_to_server()
@@ -105,7 +105,7 @@ def test_an_empty_answer_says_so_until_something_enters(screen, feed):
     screen.expect_query("Roads", "running", "0")
     note = screen.query("Roads").locator(".query-note")
     expect(note).to_be_visible()
-    expect(note).to_have_text(f"Nothing of Ships of {feed.name} matches now.")
+    expect(note).to_have_text(f"No object of Ships of {feed.name} matches now.")
     feed.put(berta=INSIDE)
     screen.expect_query("Roads", "running", "1")
     expect(note).to_be_hidden()
@@ -150,13 +150,13 @@ def test_a_query_is_renamed_paused_resumed_and_cancelled(drawn, feed):
     feed.put(berta=OTHER_INSIDE)
     drawn.act("Anchorage", "Resume")
     drawn.expect_query("Anchorage", "running", "2")
-    drawn.act("Anchorage", "Cancel")
+    drawn.act("Anchorage", "Delete")
     drawn.page.locator("#confirm").get_by_text("Keep").click()
     drawn.expect_query("Anchorage", "running", "2")
-    drawn.act("Anchorage", "Cancel")
+    drawn.act("Anchorage", "Delete")
     drawn.page.locator("#confirm-yes").click()
     expect(drawn.page.locator("[data-query]")).to_have_count(0)
-    expect(drawn.page.locator("#toasts")).to_contain_text("Cancelled")
+    expect(drawn.page.locator("#toasts")).to_contain_text("Deleted")
     drawn.page.reload()
     drawn.live()
     expect(drawn.page.locator("#queries-empty")).to_be_visible()

@@ -36,6 +36,7 @@ def test_every_preset_is_a_definition_that_can_run(stream):
     check_definition(read_definition(orjson.dumps(stream)), {"earth": EARTH})
     assert stream["icon"] in {"aircraft", "ship", "bus"}
     assert stream["title"]
+    assert "simulated" not in stream["title"] and "×" not in stream["title"]  # chips say that
 
 
 def test_only_the_presets_that_need_no_internet_are_on():

@@ -63,7 +63,7 @@ async def test_a_killed_program_comes_back(supervisor, said, tmp_path):
         first = await until(lambda: list(starts.iterdir()))
         os.kill(int(first[0].name), signal.SIGKILL)
         await until(lambda: len(list(starts.iterdir())) == 2)
-    assert any("sleeper ended unasked (signal 9)" in line for line in said)
+    assert any("sleeper stopped unexpectedly (signal 9)" in line for line in said)
     assert not any(alive(int(start.name)) for start in starts.iterdir())
 
 

@@ -3,12 +3,14 @@ import { test } from "node:test";
 
 import * as format from "../../static/js/format.js";
 import { frameFigures } from "../../static/js/frame-meter.js";
+import { barOf } from "../../static/js/scale.js";
+import { chooseUnits, unitsName } from "../../static/js/units.js";
 import { courseOf, kindOf } from "../../static/js/objects.js";
 
 test("units follow the field's name", () => {
-  assert.equal(format.value("speed_mps", 10), "10 m/s (19.4 kn)");
+  assert.equal(format.value("speed_mps", 10), "10 m/s");
   assert.equal(format.value("course_deg", 273.04), "273°");
-  assert.equal(format.value("altitude_m", 10668), "10,668 m (35,000 ft)");
+  assert.equal(format.value("altitude_m", 10668), "10,668 m");
   assert.equal(format.value("length_m", 120), "120 m");
   assert.equal(format.value("eta_us", 0), "1970-01-01 00:00:00 UTC");
 });
@@ -74,8 +76,65 @@ test("frame figures are those of the frames", () => {
   assert.equal(frameFigures([]).fps, 0);
 });
 
-test("lengths are in metres, then in kilometres and nautical miles", () => {
-  assert.deepEqual([4.56, 850, 9260, 25_490, 1_234_567, NaN].map(format.length), ["4.6 m", "850 m", "9.26 km (5 nm)", "25.5 km (13.8 nm)", "1,235 km (667 nm)", "–"]);
+test("lengths are in metres, then in kilometres", () => {
+  assert.deepEqual([0, 4.56, 12.34, 850, 999.6, 9260, 25_490, 1_234_567, NaN].map(format.length), ["0 m", "4.6 m", "12.3 m", "850 m", "1,000 m", "9.26 km", "25.5 km", "1,235 km", "–"]);
+});
+
+/** Run with other units, and come back. */
+function inUnits(name, run) {
+  chooseUnits(name);
+  try {
+    run();
+  } finally {
+    chooseUnits("metric");
+  }
+}
+
+test("nautical figures are in nautical miles, knots, feet and feet a minute", () => {
+  inUnits("nautical", () => {
+    assert.deepEqual([4.56, 100, 186, 9260, 1_234_567].map(format.length), ["4.6 m", "100 m", "0.1 nm", "5 nm", "667 nm"]);
+    assert.equal(format.value("speed_mps", 10), "19.4 kn");
+    assert.equal(format.value("vertical_rate_mps", 5.08), "1,000 ft/min");
+    assert.equal(format.value("climb_fpm", -1200), "-1,200 ft/min");
+    assert.equal(format.value("altitude_m", 10668), "35,000 ft");
+    assert.equal(format.value("length_m", 120), "120 m");
+    assert.equal(format.figureText(10, { function: "avg", property: "speed_mps" }), "19.4 kn");
+  });
+});
+
+test("imperial figures are in feet, miles, miles an hour and degrees Fahrenheit", () => {
+  inUnits("imperial", () => {
+    assert.deepEqual([3.048, 100, 1609.344, 80_467.2].map(format.length), ["10 ft", "328 ft", "1 mi", "50 mi"]);
+    assert.equal(format.value("speed_mps", 10), "22.4 mph");
+    assert.equal(format.value("altitude_m", 1000), "3,281 ft");
+    assert.equal(format.value("air_c", 20), "68 °F");
+    assert.equal(format.value("load_kg", 100), "220 lb");
+  });
+});
+
+test("a feed's own units become the chosen ones", () => {
+  assert.deepEqual([["altitude_ft", 35_000], ["climb_fpm", 1000], ["range_nm", 5], ["wind_kn", 20], ["speed_kmh", 36]].map(([name, content]) => format.value(name, content)),
+    ["10,668 m", "5.1 m/s", "9.26 km", "10.3 m/s", "10 m/s"]);
+});
+
+test("an unknown choice of units changes nothing", () => {
+  for (const name of ["cubits", "constructor", null]) chooseUnits(name);
+  assert.equal(unitsName(), "metric");
+});
+
+test("a scale bar stands for a round length in the chosen units", () => {
+  const round = (amount) => 10 ** Math.floor(Math.log10(amount));
+  assert.deepEqual(barOf(2500, round), ["1 km", 0.4]);
+  assert.deepEqual(barOf(500, round), ["100 m", 0.2]);
+  inUnits("nautical", () => assert.deepEqual(barOf(3704, round), ["1 nm", 0.5]));
+  inUnits("imperial", () => assert.equal(barOf(100, round)[0], "100 ft"));
+});
+
+test("local time stands beside UTC only where they differ", () => {
+  const [winter, summer] = [Date.UTC(2026, 0, 15, 12), Date.UTC(2026, 6, 15, 12)];
+  assert.deepEqual([format.isUtc(winter, "UTC"), format.isUtc(winter, "Europe/London"), format.isUtc(summer, "Europe/London")], [true, true, false]);
+  assert.equal(format.bothTimes(winter, "UTC"), "2026-01-15 12:00:00 UTC");
+  assert.equal(format.bothTimes(winter, "Europe/Helsinki"), "2026-01-15 12:00:00 UTC, 2026-01-15 14:00:00 local");
 });
 
 test("a threshold tells in words what it did", () => {
@@ -86,7 +145,7 @@ test("a threshold tells in words what it did", () => {
 
 test("a figure is told in the unit of its property", () => {
   assert.equal(format.figureText(23, { function: "count" }), "23");
-  assert.equal(format.figureText(10, { function: "avg", property: "speed_mps" }), "10 m/s (19.4 kn)");
+  assert.equal(format.figureText(10, { function: "avg", property: "speed_mps" }), "10 m/s");
   assert.equal(format.figureText(59.7123456, { function: "max", dimension: "latitude" }), "59.71235");
   assert.equal(format.figureText(null, { function: "min", property: "x" }), "–");
   assert.equal(format.groupName("null", { group_by: "ship_type" }), "no ship type");

@@ -83,8 +83,8 @@ test("an answer is told in words, and so is what is missing of it", () => {
   assert.equal(summary([{ ...stored("a", 1, 1), partner: { key: "z" } }]), "1 pair of 1 key, 2026-11-21 12:00:00 UTC");
   assert.equal(summary([{ ...stored("a", 1, 1), time: null }]), "1 row of 1 key");
   assert.match(summary([]), /Nothing/);
-  assert.match(missing({ type: "table.query", limit: 1000 }, 1000), /first 1,000 rows.*for more rows/);
-  assert.doesNotMatch(missing({ type: "table.join", limit: 10_000 }, 10_000), /for more/);
+  assert.match(missing({ type: "table.query", limit: 1000 }, 1000), /more rows.*first 1,000 by key.*larger maximum/);
+  assert.doesNotMatch(missing({ type: "table.join", limit: 10_000 }, 10_000), /larger maximum/);
   assert.match(missing({ type: "table.get", limit: 10_000 }, 3), /newest 10,000 rows/);
 });
 

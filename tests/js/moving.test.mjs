@@ -149,12 +149,12 @@ test("tuples are counted since the page was opened, whatever the connection", ()
 test("a query says what has become of its focal object", () => {
   const store = opened(AROUND, snapshot(7));
   const note = (ms = 0) => focusNote(store, store.queries.get(7), NOW + ms);
-  assert.equal(note(), "Waiting to hear of anna.");
+  assert.equal(note(), "No report of anna yet.");
   store.apply(change(7, placed(24, 60)), NOW);
   assert.equal(note(), "");
-  assert.equal(note(1_200_000), "MS Anna was last heard of 20 min ago, waiting.");
+  assert.equal(note(1_200_000), "MS Anna is silent: its last report was 20 min ago.");
   store.apply(change(7, placed(24, 60, { reason: "expired" })), NOW);
-  assert.equal(note(120_000), "MS Anna is lost, last heard of 2 min ago: the answer is empty until it is heard again.");
+  assert.equal(note(120_000), "MS Anna is lost: its last report was 2 min ago. The answer is empty until it reports again.");
 });
 
 test("thresholds are called as the engine calls them", () => {

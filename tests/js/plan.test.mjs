@@ -96,22 +96,22 @@ test("an aggregate is of a box or about a focus, and goes when the objects thems
 
 test("plans about a focus and aggregates are told in words", () => {
   const told = (plan, focus) => planText(plan, (_, name) => name, focus);
-  assert.equal(told({ kind: "range", around: AROUND }, "MS Anna"), "within 9.26 km (5 nm) of MS Anna");
-  assert.equal(told({ kind: "range", around: { at: [24.5, 59.7], half_widths: [500] } }), "in 1 km (0.54 nm) × any around 59.7000° N, 24.5000° E");
+  assert.equal(told({ kind: "range", around: AROUND }, "MS Anna"), "within 9.26 km of MS Anna");
+  assert.equal(told({ kind: "range", around: { at: [24.5, 59.7], half_widths: [500] } }), "in 1 km × any around 59.7000° N, 24.5000° E");
   assert.equal(told({ kind: "range", around: { key: "anna", polygon: [] } }), "in a polygon around anna");
   assert.equal(told({ kind: "knn", k: 10, around: { key: "anna" }, max_distance: 850 }), "10 nearest to anna, at most 850 m away");
   const aggregate = { function: "avg", property: "speed_mps", group_by: "ship_type" };
   assert.equal(told({ kind: "range", report: "inside", aggregate }), "average speed inside a rectangle, by ship type");
-  assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km (5 nm) of anna");
+  assert.equal(told({ kind: "range", around: AROUND, aggregate: { function: "count" } }), "count within 9.26 km of anna");
   assert.equal(told({ kind: "range", aggregate: { function: "max", dimension: "latitude" } }), "largest latitude inside a rectangle");
 });
 
 test("one click makes plans about an object or a place", () => {
   const [watch, nearest, count] = ABOUT.map((about) => about.plan("ships", { at: [1, 2] }));
-  assert.deepEqual(watch.around, { at: [1, 2], radius: 9260 });
+  assert.deepEqual(watch.around, { at: [1, 2], radius: 10_000 });
   assert.deepEqual([nearest.kind, nearest.k, nearest.around], ["knn", 10, { at: [1, 2] }]);
   assert.deepEqual([count.around, count.aggregate], [watch.around, { function: "count" }]);
-  assert.deepEqual(ABOUT.map((about) => nameAbout(about, "MS Anna")), ["5 nm around MS Anna", "10 nearest to MS Anna", "Count 5 nm around MS Anna"]);
+  assert.deepEqual(ABOUT.map((about) => nameAbout(about, "MS Anna")), ["10 km around MS Anna", "10 nearest to MS Anna", "Count 10 km around MS Anna"]);
   assert.ok(nameAbout(ABOUT[0], "x".repeat(500)).length <= 120);
 });
 

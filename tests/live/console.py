@@ -7,6 +7,7 @@ import sys
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 
+from webapp.demo.examples import make_example
 from webapp.models import ApiToken, Event, Layer, LoginLink, Query, Space, Stream
 from webapp.queries import checked_plan
 from webapp.tasks import reconcile as reconciliation
@@ -95,6 +96,13 @@ def add_queries(owner: str, plan: dict, count: int) -> None:
     )
 
 
+def add_example(name: str, plan: dict) -> int:
+    """Save an example of the demonstration, and tell the engine of it; return its number."""
+    query = make_example(name, plan)
+    reconciliation.delay()
+    return query.pk
+
+
 def reconcile() -> None:
     """Have the worker tell the engine what it does not know, as it does every 30 s."""
     reconciliation.delay()
@@ -118,6 +126,7 @@ COMMANDS = {
     "forget_query": forget_query,
     "events": events,
     "queries": queries,
+    "add_example": add_example,
     "add_queries": add_queries,
     "reconcile": reconcile,
     "remove_queries": remove_queries,

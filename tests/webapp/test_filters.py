@@ -109,7 +109,7 @@ async def test_whoever_watches_a_query_is_told_that_its_filter_fails(
             while not (await Query.objects.aget(pk=number)).warning:
                 await record(redis_client, EARTH)
         status = await socket.hear("query.status")
-        words = "what it fails on does not pass; the filter picky failed: KeyError: 'altitude'"
+        words = "fails count as not matching; the filter picky failed: KeyError: 'altitude'"
         assert (status["status"], status["error"]) == ("running", None)
         assert status["warning"].endswith(words)
         await async_client.aforce_login(staff)

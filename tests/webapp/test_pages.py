@@ -252,3 +252,9 @@ def test_a_token_is_shown_once(site, staff):
     assert ApiToken.user_of(secret) == staff
     assert secret not in ApiToken.objects.get().digest
     assert secret not in site.get(reverse("admin:webapp_apitoken_changelist")).content.decode()
+
+
+def test_clients_are_told_which_streams_are_not_live():
+    call_command("seed_demo", stdout=StringIO())
+    told = {name: Stream.objects.get(name=name).summary()["origin"] for name in ("ships", "buses", "aircraft", "mbta")}
+    assert told == {"ships": "simulated", "buses": "simulated", "aircraft": "recorded", "mbta": None}

@@ -96,7 +96,7 @@ def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, re
     recording.record_events(redis_client, EARTH)
     log.publish(failing(3, (query.pk, 3), error="another"))
     recording.record_events(redis_client, EARTH)
-    rule = "a user-defined filter must judge whatever it is given, and what it fails on does not pass"
+    rule = "objects on which a user-defined filter fails count as not matching"
     warning = f"{rule}; the filter picky failed: KeyError: 'altitude'"
     assert announced == [warning]
     assert list(Query.objects.order_by("pk").values_list("warning", flat=True)) == [warning, ""]

@@ -116,7 +116,7 @@ class LayerAdmin(admin.ModelAdmin):
         """End imports."""
         for layer in queryset:
             cancel_import(request.user, layer.name)
-        self.message_user(request, f"the imports of {len(queryset)} layers are not on their way", messages.SUCCESS)
+        self.message_user(request, f"imports of {len(queryset)} layers cancelled", messages.SUCCESS)
 
     @admin.display(description="progress")
     def percent(self, layer):

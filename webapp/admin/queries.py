@@ -89,7 +89,7 @@ class QueryAdmin(admin.ModelAdmin):
         """Evaluate queries again."""
         self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), "resumed")
 
-    @admin.action(description="Cancel selected queries")
+    @admin.action(description="End selected queries for good")
     def cancel(self, request, queryset):
         """End queries for good."""
         self._each(request, queryset, lambda query: queries.cancel(request.user, query.pk), "cancelled")

@@ -90,6 +90,7 @@ FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, defau
 HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
 # An absent field of an edit is left alone, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
+SHOWN = Field("true or false", _is_flag)
 PAUSED = Field("true or false", _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
 NEW_PLAN = Field(PLAN.rule, _is_object, required=False)
@@ -106,6 +107,7 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},
+    "examples.show": {"shown": SHOWN},
     "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "held": HELD},
     "query.unsubscribe": {"query": QUERY},
     "query.snapshot": {"query": QUERY},

@@ -23,7 +23,7 @@ from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
 from webapp.hub import Held, Subscription
-from webapp.models import Query, Space, Stream
+from webapp.models import Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
 from webapp.refusals import Refused
@@ -117,10 +117,20 @@ class Monitor(AsyncWebsocketConsumer):
         """Pass on how queries stand; one that is no longer shared ends for all but its owner."""
         for standing in event["queries"]:
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
+            if document["example"] and not self.examples:
+                continue
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
             self.outbox.status(document["query"], status_frame(document, mine))
+
+    async def examples_changed(self, event: dict[str, Any]) -> None:
+        """Say how the examples stand to a user who sees them again, and end them for one who removed them."""
+        self.examples = event["shown"]
+        numbers = await database_sync_to_async(_examples)()
+        for number in () if self.examples else numbers:
+            self.hubs.unsubscribe(number)
+        self.outbox.statuses(numbers)
 
     async def definitions_changed(self, _) -> None:
         """Listen to the spaces that there are now, and say which spaces and streams there are."""
@@ -149,6 +159,11 @@ class Monitor(AsyncWebsocketConsumer):
     async def on_query_cancel(self, reference, query):
         """End a query."""
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
+
+    async def on_examples_show(self, reference, shown):
+        """Show the user the examples, or remove them."""
+        await database_sync_to_async(queries.show_examples)(self.user, shown)
+        self.say({"type": "examples.shown", "id": reference, "shown": shown})
 
     async def on_query_subscribe(self, reference, format, query=None, queries=None, held=None):
         """Send a query's answer from now on, or those of several, without those that are not visible."""
@@ -260,6 +275,7 @@ class Monitor(AsyncWebsocketConsumer):
         hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
         hello |= {"dimensions": space_document(EARTH)["dimensions"], **definitions()}
         hello |= {"server_time_us": time.time_ns() // 1000}
+        self.examples = RemovedExamples.shown_to(self.user)
         return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
 
     async def _look_up(self, numbers):
@@ -268,7 +284,7 @@ class Monitor(AsyncWebsocketConsumer):
     def _standings(self, numbers):
         """Return the frames that tell how queries stand, in the order of their numbers."""
         found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
-        return [status_frame(query.document(), query.owner_id == self.user.pk) for query in found]
+        return [status_frame(query.document(), query.owner_id == self.user.pk, self.examples) for query in found]
 
     async def _transmit(self, frame):
         await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
@@ -296,11 +312,20 @@ class Monitor(AsyncWebsocketConsumer):
             await asyncio.wait([self.sender])
 
 
-def status_frame(document: dict[str, Any], mine: bool) -> str:
-    """Return what a connection is told of a query unasked; to others than its owner it ends when it is not shared."""
+def status_frame(document: dict[str, Any], mine: bool, examples: bool = True) -> str:
+    """Return what a connection is told of a query unasked.
+
+    To others than its owner it ends when it is not shared; an example ends for a user who removed the examples.
+    """
     if not (mine or document["shared"]):
         document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
+    elif document["example"] and not examples:
+        document = document | {"status": Query.CANCELLED, "error": "the examples were removed"}
     return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
+
+
+def _examples():
+    return list(Query.objects.alive().examples().order_by("pk").values_list("pk", flat=True))
 
 
 def definitions() -> dict[str, Any]:

@@ -164,7 +164,7 @@ class Supervisor:
                 finally:
                     await self._end(process, program.stop_s)
             pause_s = next_pause_s(pause_s, clock() - started_s)
-            self.say(f"{program.name} ended unasked ({reason}) and starts again in {pause_s:g} s; see its log")
+            self.say(f"{program.name} stopped unexpectedly ({reason}); it starts again in {pause_s:g} s; see its log")
             await asyncio.sleep(pause_s)
 
     async def _start(self, program):

@@ -23,7 +23,10 @@ class Event(models.Model):
     bounds = models.JSONField("bounds", default=list)
     properties = models.JSONField("properties", default=dict)
     partner = models.CharField(
-        "partner", max_length=200, blank=True, help_text="Of a join: the feature's key; of an aggregate: the threshold."
+        "partner",
+        max_length=200,
+        blank=True,
+        help_text="For a join: the key of the feature. For an aggregate: the threshold.",
     )
 
     class Meta:

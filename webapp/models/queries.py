@@ -13,8 +13,13 @@ class QuerySet(models.QuerySet):
     """Selections of queries."""
 
     def visible_to(self, user) -> "QuerySet":
-        """Select the user's own queries and the shared ones, except cancelled ones."""
-        return self.filter(Q(owner=user) | Q(shared=True)).exclude(status=Query.CANCELLED)
+        """Select the user's own queries and the shared ones, except cancelled ones and examples that they removed."""
+        seen = self.filter(Q(owner=user) | Q(shared=True)).exclude(status=Query.CANCELLED)
+        return seen if RemovedExamples.shown_to(user) else seen.filter(owner__isnull=False)
+
+    def examples(self) -> "QuerySet":
+        """Select the examples of the demonstration, also cancelled ones."""
+        return self.filter(owner=None)
 
     def alive(self) -> "QuerySet":
         """Select what has not been cancelled."""
@@ -36,13 +41,21 @@ class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
     `status` is what people see; `revision` counts every change; `acknowledged` is the newest revision that the engine
-    has answered for, and `epoch` names the state in which it did.
+    has answered for, and `epoch` names the state in which it did. A query without an owner is an example of the
+    demonstration.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
     STATUSES = [(status, status) for status in (PENDING, RUNNING, PAUSED, CANCELLED, FAILED)]
 
-    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="queries", verbose_name="owner")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        related_name="queries",
+        verbose_name="owner",
+        help_text="Nobody owns the examples of the demonstration.",
+    )
     name = models.CharField("name", max_length=120)
     stream = models.CharField("stream", max_length=40, db_index=True, editable=False)
     space = models.ForeignKey(
@@ -51,7 +64,7 @@ class Query(models.Model):
     plan = models.JSONField("plan")
     status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField("error", blank=True)
-    warning = models.TextField("warning", blank=True, help_text="What does not work as it should while it runs.")
+    warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")
     shared = models.BooleanField("shared", default=False)
     paused = models.BooleanField("paused", default=False)
     revision = models.PositiveBigIntegerField("revision", default=1)
@@ -68,6 +81,11 @@ class Query(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"
+
+    @property
+    def example(self) -> bool:
+        """Whether this is an example of the demonstration."""
+        return self.owner_id is None
 
     @property
     def should_run(self) -> bool:
@@ -100,9 +118,35 @@ class Query(models.Model):
             "warning": self.warning or None,
             "plan": self.plan,
             "shared": self.shared,
-            "owner": self.owner.get_username(),
+            "owner": self.owner.get_username() if self.owner else None,
+            "example": self.example,
             "revision": self.revision,
         }
+
+
+class RemovedExamples(models.Model):
+    """That a user removed the examples of the demonstration from their list; others still see them."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True)
+
+    class Meta:
+        verbose_name_plural = "removed examples"
+
+    def __str__(self) -> str:
+        return f"examples removed by {self.user}"
+
+    @classmethod
+    def shown_to(cls, user) -> bool:
+        """Tell whether a user sees the examples."""
+        return not cls.objects.filter(user=user).exists()
+
+    @classmethod
+    def show(cls, user, shown: bool) -> None:
+        """Show a user the examples, or remove them from their list."""
+        if shown:
+            cls.objects.filter(user=user).delete()
+        else:
+            cls.objects.get_or_create(user=user)
 
 
 def clock_revision() -> int:

@@ -10,6 +10,8 @@ from webapp.models.spaces import EARTH, Space
 
 # A thousand years: beyond, there are no dates.
 MAX_RETENTION_S = 1000 * 366 * 86_400
+# What a transport says of where its elements come from; others may be live.
+ORIGINS = {"simulator": "simulated", "file": "recorded"}
 NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
 
 
@@ -38,7 +40,7 @@ class Stream(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="An object unheard of for so long leaves every answer; empty: never.",
+        help_text="An object without a report for this many seconds leaves every answer. Empty: never.",
     )
     max_ahead_s = models.FloatField(
         "most ahead of the clock [s]",
@@ -50,14 +52,14 @@ class Stream(models.Model):
     stored = models.BooleanField(
         "store elements",
         default=False,
-        help_text="Every element goes to the history; otherwise only the last of each object is known.",
+        help_text="Store every element in the history. Otherwise only the newest one of each object is kept.",
     )
     retention_s = models.FloatField(
         "retention [s]",
         null=True,
         blank=True,
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
-        help_text="Stored elements that are older are removed, a file at a time; empty: never. A day is 86400.",
+        help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
     )
     transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
     transport_options = models.JSONField("transport options", default=dict, blank=True)
@@ -103,7 +105,8 @@ class Stream(models.Model):
     def summary(self) -> dict:
         """Return what clients are told of this stream."""
         summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
-        return summary | {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
+        summary |= {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
+        return summary | {"origin": ORIGINS.get(self.transport)}
 
     def _option_errors(self, field: str) -> dict[str, str]:
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""

@@ -13,11 +13,11 @@ FIRST_USER = "admin"
 class Command(BaseCommand):
     """Print a one-time login link; the first user is made by it."""
 
-    help = "Print a one-time login link, good for an hour; makes the first user, with all rights, where there is none."
+    help = "Print a login link that works once, for one hour. Make the first user, with all rights, if there is none."
 
     def add_arguments(self, parser):
         """Declare the arguments."""
-        parser.add_argument("--user", help="the user to log in; the first one with all rights where it is left out")
+        parser.add_argument("--user", help="the user to log in; by default the first one with all rights")
 
     def handle(self, *_, user=None, **__):
         """Print the link."""

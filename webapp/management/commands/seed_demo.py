@@ -1,24 +1,36 @@
-"""``manage.py seed_demo``: make the demonstration's streams."""
+"""``manage.py seed_demo``: make the demonstration's streams, its layer and its examples."""
 
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from streaming.gateway.presets import DEMO_STREAMS
-from webapp.models import Stream
+from webapp.demo.examples import import_port_areas, make_examples
+from webapp.models import Query, Stream
 
 
 class Command(BaseCommand):
-    """Make those of the demonstration's streams that are missing; the others stay as they are."""
+    """Make those of the demonstration's streams that are missing; the others stay as they are.
 
-    help = "Make the demonstration's streams that are missing, and the presets of public feeds, switched off."
+    The examples, with their layer, come with the first streams. They are not made again, whatever became of them.
+    """
+
+    help = (
+        "Make the demonstration's streams that are missing, and the presets of public feeds, switched off. The first "
+        "time, make the example queries and their layer."
+    )
 
     def handle(self, *_, **__):
         """Make them."""
         known = set(Stream.objects.values_list("name", flat=True))
         missing = [stream for stream in DEMO_STREAMS if stream["name"] not in known]
+        first = len(missing) == len(DEMO_STREAMS) and not Query.objects.examples().exists()
+        if first:
+            import_port_areas()
         with transaction.atomic():
             for stream in missing:
                 self._make(stream)
+            examples = make_examples() if first else []
+        self.stdout.write(f"{len(examples)} examples made")
         self.stdout.write(f"{len(missing)} streams made, {len(known)} were there")
 
     def _make(self, preset):

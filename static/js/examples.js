@@ -1,0 +1,28 @@
+// The examples of the demonstration: a button below the queries removes them from this user's list, and their layer from the map.
+
+import { $, coalesced } from "./dom.js";
+import { toast } from "./toasts.js";
+
+const REFRESH_MS = 200;
+
+/** @param {function} show of whether the user sees the examples; returns a promise of the server's reply, null where it failed */
+export function createExamples(store, show) {
+  const examples = () => [...store.queries.values()].filter(({ example }) => example);
+  const layers = () => examples().map(({ plan }) => plan.join?.layer).filter(Boolean);
+  const render = () => {
+    $("examples-note").hidden = examples().length === 0;
+    for (const layer of layers()) if (!store.looks.has(layer)) store.showLayer(layer, true); // unless this browser knows how
+  };
+  const remove = async () => {
+    const joined = layers();
+    const showAll = async (shown) => {
+      const done = await show(shown);
+      if (done) for (const layer of joined) store.showLayer(layer, shown);
+      return done;
+    };
+    if (await showAll(false)) toast("The examples are removed.", "info", { text: "Undo", run: () => showAll(true) });
+  };
+  $("examples-remove").addEventListener("click", remove);
+  store.on("queries layers", coalesced(render, REFRESH_MS));
+  render();
+}

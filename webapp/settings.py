@@ -86,7 +86,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}")}
+DATABASES = {"default": env.db_url_config(env.str("DATABASE_URL", "") or f"sqlite:///{HOME / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers do not wait for the writer (WAL); writers queue up at their first statement instead of failing later.
     DATABASES["default"]["OPTIONS"] = {

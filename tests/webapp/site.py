@@ -43,7 +43,8 @@ class Site:
         self.log = home / "web.log"
         agreed = {"LOOKOUT_HOME": str(home), "LOOKOUT_REDIS_URL": redis_url, "DATABASE_URL": ""} | variables
         self.environment = os.environ | agreed
-        self.place = Place(home, redis_url, "127.0.0.1", free_port())
+        proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
+        self.place = Place(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
         self.environment["LOOKOUT_PORT"] = str(self.place.port)
 
     def __enter__(self) -> "Site":

@@ -54,6 +54,8 @@ class Place:
         Where the web server listens.
     demo : bool
         Whether the demonstration's missing streams are made.
+    proxies : tuple of str
+        Addresses or networks of reverse proxies, whose word for the client's address and scheme counts.
     """
 
     home: Path
@@ -61,6 +63,7 @@ class Place:
     host: str
     port: int
     demo: bool = True
+    proxies: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -119,8 +122,9 @@ def web_programs(place: Place) -> list[Program]:
     """Return what needs Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
     celery = (PYTHON, "-m", "celery", "-A", "webapp")
+    trust = (f"--forwarded-allow-ips={','.join(place.proxies)}",) if place.proxies else ("--no-proxy-headers",)
     return [
-        Program("web", (*web, *WEB_OPTIONS), ready=_serves(f"{place.address}/healthz"), end_turn=3),
+        Program("web", (*web, *WEB_OPTIONS, *trust), ready=_serves(f"{place.address}/healthz"), end_turn=3),
         Program("worker", (*celery, "worker", *WORKER_OPTIONS), end_turn=3),
         Program("beat", (*celery, "beat", "--pidfile="), end_turn=3),
     ]

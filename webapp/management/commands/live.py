@@ -38,6 +38,7 @@ class Command(BaseCommand):
             host=settings.HOST,
             port=settings.PORT,
             demo=settings.DEMO,
+            proxies=settings.TRUSTED_PROXIES,
         )
         supervisor = Supervisor(
             logs=place.home / "log", environment=_environment(place), say=self._say, folder=settings.BASE_DIR, lock=lock

@@ -16,6 +16,7 @@ variable                  default                         what
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
+``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less room than this on the disk is told as a fault
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -39,6 +40,7 @@ HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
 TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
+MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)

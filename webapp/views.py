@@ -9,8 +9,11 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from streaming.plans.schema import plan_schema
+from webapp.health import Health
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
+
+HEALTH = Health()
 
 
 @never_cache
@@ -34,9 +37,16 @@ def schema_of_plans(request: HttpRequest) -> JsonResponse:
 
 
 @never_cache
-def health(request: HttpRequest) -> JsonResponse:
+def alive(request: HttpRequest) -> JsonResponse:
     """Say that this process answers."""
     return JsonResponse({"status": "ok"})
+
+
+@never_cache
+def health(request: HttpRequest) -> JsonResponse:
+    """Say whether all of Lookout works, and what does not."""
+    reasons = HEALTH.reasons()
+    return JsonResponse({"status": "down" if reasons else "ok", "reasons": reasons}, status=503 if reasons else 200)
 
 
 @never_cache

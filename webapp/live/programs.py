@@ -124,7 +124,7 @@ def web_programs(place: Place) -> list[Program]:
     celery = (PYTHON, "-m", "celery", "-A", "webapp")
     trust = (f"--forwarded-allow-ips={','.join(place.proxies)}",) if place.proxies else ("--no-proxy-headers",)
     return [
-        Program("web", (*web, *WEB_OPTIONS, *trust), ready=_serves(f"{place.address}/healthz"), end_turn=3),
+        Program("web", (*web, *WEB_OPTIONS, *trust), ready=_serves(f"{place.address}/livez"), end_turn=3),
         Program("worker", (*celery, "worker", *WORKER_OPTIONS), end_turn=3),
         Program("beat", (*celery, "beat", "--pidfile="), end_turn=3),
     ]

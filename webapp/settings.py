@@ -16,6 +16,7 @@ variable                  default                         what
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
+``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less room than this on the disk is told as a fault
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
@@ -181,10 +182,17 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Files are served from where they lie, under their own names: imports between ES modules work without a build.
-WHITENOISE_USE_FINDERS = True
-# Looked at anew for each request: what is looked at only once, at the start, has the wrong length after an edit.
-WHITENOISE_AUTOREFRESH = True
+STATIC_ROOT = env.str("LOOKOUT_STATIC_DIR", "") or None
+# Nothing in it is secret, but all of the state folder is private.
+FILE_UPLOAD_PERMISSIONS = 0o600
+if STATIC_ROOT:
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "webapp.static.HashedFiles"},
+    }
+# Where none are collected, files are served from where they lie, under their own names, and looked at anew for each
+# request: what is looked at only once, at the start, has the wrong length after an edit.
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_ROOT
 WHITENOISE_MAX_AGE = 60
 
 LEAFLET_CONFIG = {

@@ -12,8 +12,10 @@ from streaming.plans.schema import plan_schema
 from webapp.health import Health
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
+from webapp.static import modules
 
 HEALTH = Health()
+MAIN_MODULE = "js/main.js"
 
 
 @never_cache
@@ -28,7 +30,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "admin": reverse("admin:index"),
         "logout": reverse("logout"),
     }
-    return render(request, "map.html", {"page": page})
+    return render(request, "map.html", {"page": page, "modules": modules(MAIN_MODULE)})
 
 
 def schema_of_plans(request: HttpRequest) -> JsonResponse:

@@ -45,10 +45,11 @@ class Site:
         self.environment = os.environ | agreed
         proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
         self.place = Place(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
-        self.environment["LOOKOUT_PORT"] = str(self.place.port)
+        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
 
     def __enter__(self) -> "Site":
         self._manage("migrate", "--noinput", "-v0")
+        self._manage("collect_pages")
         self.token = self._manage("shell", "--no-imports", "-c", MAKE_USER).strip()
         web, *_ = web_programs(self.place)
         with self.log.open("wb") as log:
@@ -65,6 +66,10 @@ class Site:
     def __exit__(self, *_) -> None:
         self._process.terminate()
         self._process.wait(20)
+
+    def login_link(self) -> str:
+        """Return an address that logs the user in, once."""
+        return self._manage("create_login_link", "--user", "ann").strip().split()[-1]
 
     def _manage(self, *arguments):
         command = [sys.executable, "manage.py", *arguments]

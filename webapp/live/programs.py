@@ -114,7 +114,7 @@ def engine_program(place: Place, space: Space) -> Program:
 
 def steps(demo: bool) -> list[Program]:
     """Return what runs once, in this order, before the programs of the web; `demo` makes missing streams of it."""
-    commands = {"migrate": ("--noinput",)} | ({"seed_demo": ()} if demo else {})
+    commands = {"migrate": ("--noinput",), "collect_pages": ()} | ({"seed_demo": ()} if demo else {})
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 

@@ -60,6 +60,7 @@ def _environment(place):
         "LOOKOUT_REDIS_URL": place.redis_url,
         "LOOKOUT_HOST": place.host,
         "LOOKOUT_PORT": str(place.port),
+        "LOOKOUT_STATIC_DIR": str(place.home / "static"),
         "PYTHONUNBUFFERED": "1",
         "MALLOC_ARENA_MAX": "2",  # glibc's arena per thread would cost hundreds of megabytes
     }

@@ -11,5 +11,8 @@ class WebappConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the admin, and connect the signals that tell gateway and engine of what it changes."""
+        """Hide secrets in logs; register the admin and the signals that tell gateway and engine what it changes."""
         from webapp import admin, control, definitions, layers  # noqa: F401
+        from webapp.logs import hide_secrets
+
+        hide_secrets()

@@ -1,6 +1,10 @@
-"""What every page is allowed to load."""
+"""What every page is allowed to load, how its cookies travel, and what it says where too many log in at once."""
 
 import secrets
+
+from django.shortcuts import render
+
+from webapp.passwords import TooManyAtOnce
 
 POLICY = "; ".join(
     (
@@ -30,3 +34,35 @@ class ContentSecurityPolicy:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY.format(nonce=request.csp_nonce))
         return response
+
+
+class SecureCookies:
+    """Let cookies that are set over TLS travel over TLS alone."""
+
+    def __init__(self, get_response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request):
+        """Answer a request."""
+        response = self.get_response(request)
+        if request.is_secure():
+            for cookie in response.cookies.values():
+                cookie["secure"] = True
+        return response
+
+
+class BusyPage:
+    """Say that too many log in at once, instead of letting everybody wait for minutes."""
+
+    def __init__(self, get_response) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request):
+        """Answer a request."""
+        return self.get_response(request)
+
+    def process_exception(self, request, exception):
+        """Answer in place of a view that could not check a password."""
+        if isinstance(exception, TooManyAtOnce):
+            return render(request, "registration/busy.html", status=503)
+        return None

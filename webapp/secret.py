@@ -14,7 +14,7 @@ def kept_secret(path: Path) -> str:
     path : pathlib.Path
         Readable by its owner only.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)

@@ -12,14 +12,18 @@ variable                  default                         what
 ``LOOKOUT_SECRET_KEY``    made once, kept in the folder   signs sessions
 ``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
 ``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
+``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, with commas between
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
+``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
+``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less room than this on the disk is told as a fault
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 import environ
@@ -36,6 +40,8 @@ REGIONS = env.int("LOOKOUT_REGIONS", 4)
 HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
+TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
+MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
@@ -57,9 +63,11 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "channels",
     "leaflet",
+    "axes",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "webapp.middleware.SecureCookies",
     "webapp.middleware.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -68,6 +76,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "webapp.middleware.BusyPage",
+    "axes.middleware.AxesMiddleware",  # the last: it replaces the answer of a log-in that is locked
 ]
 ROOT_URLCONF = "webapp.urls"
 ASGI_APPLICATION = "webapp.asgi.application"
@@ -86,7 +96,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": env.db("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}")}
+DATABASES = {"default": env.db_url_config(env.str("DATABASE_URL", "") or f"sqlite:///{HOME / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers do not wait for the writer (WAL); writers queue up at their first statement instead of failing later.
     DATABASES["default"]["OPTIONS"] = {
@@ -142,6 +152,17 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+PASSWORD_HASHERS = ["webapp.passwords.PatientHasher"]
+# Whoever gives so many wrong passwords for a user from one address waits, also in the admin.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AXES_FAILURE_LIMIT = 5
+AXES_COOLOFF_TIME = timedelta(minutes=5)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
+AXES_VERBOSE = False
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "map"
 LOGOUT_REDIRECT_URL = "login"
@@ -150,6 +171,8 @@ SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_NAME = f"lookout_session_{PORT}"
 CSRF_COOKIE_NAME = f"lookout_csrf_{PORT}"
 X_FRAME_OPTIONS = "DENY"
+# Sent over TLS alone, and only there do browsers heed it.
+SECURE_HSTS_SECONDS = 365 * 24 * 3600
 # OpenStreetMap's tile servers refuse requests that do not say from which site they come.
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 
@@ -159,10 +182,17 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Files are served from where they lie, under their own names: imports between ES modules work without a build.
-WHITENOISE_USE_FINDERS = True
-# Looked at anew for each request: what is looked at only once, at the start, has the wrong length after an edit.
-WHITENOISE_AUTOREFRESH = True
+STATIC_ROOT = env.str("LOOKOUT_STATIC_DIR", "") or None
+# Nothing in it is secret, but all of the state folder is private.
+FILE_UPLOAD_PERMISSIONS = 0o600
+if STATIC_ROOT:
+    STORAGES = {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+        "staticfiles": {"BACKEND": "webapp.static.HashedFiles"},
+    }
+# Where none are collected, files are served from where they lie, under their own names, and looked at anew for each
+# request: what is looked at only once, at the start, has the wrong length after an edit.
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_ROOT
 WHITENOISE_MAX_AGE = 60
 
 LEAFLET_CONFIG = {

@@ -11,6 +11,7 @@ urlpatterns = [
     path("", views.map_page, name="map"),
     path("plans/schema.json", views.schema_of_plans, name="plan-schema"),
     path("healthz", views.health, name="health"),
+    path("livez", views.alive, name="alive"),
     path("login/", auth.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("login/once/<str:secret>/", views.login_once, name="login-once"),

@@ -9,8 +9,13 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from streaming.plans.schema import plan_schema
+from webapp.health import Health
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
+from webapp.static import modules
+
+HEALTH = Health()
+MAIN_MODULE = "js/main.js"
 
 
 @never_cache
@@ -25,7 +30,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "admin": reverse("admin:index"),
         "logout": reverse("logout"),
     }
-    return render(request, "map.html", {"page": page})
+    return render(request, "map.html", {"page": page, "modules": modules(MAIN_MODULE)})
 
 
 def schema_of_plans(request: HttpRequest) -> JsonResponse:
@@ -34,9 +39,16 @@ def schema_of_plans(request: HttpRequest) -> JsonResponse:
 
 
 @never_cache
-def health(request: HttpRequest) -> JsonResponse:
+def alive(request: HttpRequest) -> JsonResponse:
     """Say that this process answers."""
     return JsonResponse({"status": "ok"})
+
+
+@never_cache
+def health(request: HttpRequest) -> JsonResponse:
+    """Say whether all of Lookout works, and what does not."""
+    reasons = HEALTH.reasons()
+    return JsonResponse({"status": "down" if reasons else "ok", "reasons": reasons}, status=503 if reasons else 200)
 
 
 @never_cache

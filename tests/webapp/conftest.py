@@ -23,7 +23,7 @@ from webapp.settings import channel_layers
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
 PLAN = {"stream": "ships", "compare": BOX}
-ORIGIN = (b"origin", b"http://localhost:8000")
+ORIGIN, HOST = (b"origin", b"http://localhost:8000"), (b"host", b"localhost:8000")
 PASSWORD = "a long pass phrase"
 
 
@@ -159,7 +159,7 @@ def cookie_of(user):
     client = Client()
     client.force_login(user)
     cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
-    return [(b"cookie", cookie.encode()), ORIGIN]
+    return [(b"cookie", cookie.encode()), ORIGIN, HOST]
 
 
 class Socket(WebsocketCommunicator):

@@ -64,10 +64,6 @@ def test_a_static_file_edited_under_a_running_server_is_sent_whole(client, setti
             assert answer["Content-Length"] == str(len(text))
 
 
-def test_the_process_says_that_it_answers(client):
-    assert client.get("/healthz").json() == {"status": "ok"}
-
-
 def test_a_login_link_works_once(client):
     out = StringIO()
     call_command("create_login_link", stdout=out)

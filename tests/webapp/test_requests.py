@@ -4,7 +4,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 
-from tests.webapp.conftest import BOX, ORIGIN, PLAN, cookie_of, token_of
+from tests.webapp.conftest import BOX, HOST, ORIGIN, PLAN, cookie_of, token_of
+from webapp.consumers.access import same_site
+from webapp.consumers.guesses import BURST
 from webapp.models import Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -107,11 +109,12 @@ async def test_a_user_may_have_so_many_queries(project, streams, user, connect):
         await socket.hear("error", code="limit")
 
 
-async def opening(headers, path="/ws/monitor/"):
+async def opening(headers, path="/ws/monitor/", client=("127.0.0.1", 5000)):
     """Open the websocket; return what the server first says."""
     from webapp.asgi import application
 
     socket = WebsocketCommunicator(application, path, headers)
+    socket.scope["client"] = client
     await socket.send_input({"type": "websocket.connect"})
     first = await socket.receive_output(10)
     if first["type"] == "websocket.accept":
@@ -139,13 +142,49 @@ async def test_another_site_may_not_enter_with_the_users_cookie_or_token(user):
         assert (await opening([header, elsewhere]))["type"] == "websocket.close"
 
 
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("http://localhost:9000", "localhost:8000"),
+        ("https://localhost:8000", "localhost:8000"),
+        ("http://127.0.0.1:8000", "localhost:8000"),
+        ("http://localhost", "localhost:8000"),
+        ("http://localhost:x", "localhost:8000"),
+        ("http://evil.example", "evil.example"),
+        ("null", "localhost:8000"),
+        ("http://localhost:8000", ""),
+    ],
+)
+async def test_a_page_of_another_scheme_host_or_port_may_not_enter(origin, host, user):
+    cookie = (await sync_to_async(cookie_of)(user))[0]
+    headers = [cookie, (b"origin", origin.encode()), (b"host", host.encode())]
+    assert (await opening(headers))["type"] == "websocket.close"
+
+
+def test_the_port_of_a_scheme_need_not_be_said():
+    for scheme, origin in (("ws", b"http://localhost"), ("wss", b"https://localhost:443")):
+        assert same_site(scheme, {b"origin": origin, b"host": b"localhost"}, ["localhost"])
+
+
+async def test_an_address_may_try_some_wrong_tokens_and_programs_that_were_let_in_still_may(user):
+    async def trying(token):
+        return await opening([(b"authorization", b"Token " + token)], client=("10.0.0.7", 5000))
+
+    good = (await sync_to_async(token_of)(user)).encode()
+    assert '"hello"' in (await trying(good))["text"]
+    guesses = [(await trying(b"guess%d" % n))["code"] for n in range(BURST + 1)]
+    assert guesses == [4401] * BURST + [4429]
+    assert (await trying(b"guess1"))["code"] == 4401, "one that goes on with the same costs nothing"
+    assert '"hello"' in (await trying(good))["text"]
+
+
 async def test_without_an_origin_a_cookie_does_not_count(user):
     cookie = (await sync_to_async(cookie_of)(user))[0]
     assert (await opening([cookie]))["code"] == 4401
 
 
 async def test_strangers_and_wrong_tokens_are_turned_away(user):
-    assert (await opening([ORIGIN]))["code"] == 4401
+    assert (await opening([ORIGIN, HOST]))["code"] == 4401
     assert (await opening([(b"authorization", b"Token wrong")]))["code"] == 4401
     user.is_active = False
     secret = await sync_to_async(token_of)(user)

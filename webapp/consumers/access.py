@@ -1,37 +1,75 @@
 """Who may open the websocket: browsers of this site with a login, and programs with a token."""
 
-from urllib.parse import parse_qs
+import time
+from urllib.parse import parse_qs, urlsplit
 
 from channels.db import database_sync_to_async
-from channels.security.websocket import AllowedHostsOriginValidator
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
+from django.http.request import split_domain_port, validate_host
 
+from webapp.consumers.guesses import Guesses
 from webapp.models import ApiToken
 
 SCHEME = b"token "
+PORTS = {"http": 80, "https": 443}
+TOO_MANY = 4429, "too many wrong tokens came from this address; try again in a minute"
 
 
 class Access:
     """ASGI middleware that settles ``scope["user"]``.
 
     A browser always says from which origin it comes, and that must be this site; what says nothing is a program, whose
-    cookies do not count: it needs a token.
+    cookies do not count: it needs a token. One that is not even looked up leaves its reason in ``scope["refusal"]``.
     """
 
     def __init__(self, app) -> None:
-        self.app = app
-        self.same_site = AllowedHostsOriginValidator(app)
+        self.app, self.denied, self.guesses = app, WebsocketDenier.as_asgi(), Guesses()
 
     async def __call__(self, scope, receive, send):
         """Pass a connection on."""
         headers = dict(scope["headers"])
+        if b"origin" in headers and not same_site(scope.get("scheme", "ws"), headers, settings.ALLOWED_HOSTS):
+            return await self.denied(scope, receive, send)
         secret = token_of(headers, scope["query_string"])
-        from_browser = b"origin" in headers
         if secret is not None:
-            scope = {**scope, "user": await database_sync_to_async(ApiToken.user_of)(secret) or AnonymousUser()}
-        elif not from_browser:
+            address = (scope.get("client") or ("",))[0]
+            scope = {**scope, **await self._judged(address, secret, time.monotonic())}
+        elif b"origin" not in headers:
             scope = {**scope, "user": AnonymousUser()}
-        return await (self.same_site if from_browser else self.app)(scope, receive, send)
+        return await self.app(scope, receive, send)
+
+    async def _judged(self, address, secret, now):
+        """Return the user for whom a token stands, and why it was not looked up, if so."""
+        if self.guesses.known_wrong(address, secret, now):
+            return {"user": AnonymousUser()}
+        if self.guesses.too_many(address, secret, now):
+            return {"user": AnonymousUser(), "refusal": TOO_MANY}
+        user = await database_sync_to_async(ApiToken.user_of)(secret)
+        self.guesses.learn(address, secret, user is not None, now)
+        return {"user": user or AnonymousUser()}
+
+
+def same_site(scheme: str, headers: dict[bytes, bytes], allowed: list[str]) -> bool:
+    """Tell whether a page of this very site opens a websocket: scheme, host and port are compared.
+
+    Examples
+    --------
+    >>> page = {b"origin": b"http://localhost:8000", b"host": b"localhost:8000"}
+    >>> same_site("ws", page, ["localhost"]), same_site("wss", page, ["localhost"]), same_site("ws", page, ["other"])
+    (True, False, False)
+    """
+    host = headers.get(b"host", b"").decode("latin-1")
+    own_scheme = "https" if scheme == "wss" else "http"
+    try:
+        origin = urlsplit(headers[b"origin"].decode("latin-1").lower())
+        domain, port = split_domain_port(host)
+        here = own_scheme, domain, int(port or PORTS[own_scheme])
+        there = origin.scheme, origin.netloc.removesuffix(f":{origin.port}"), origin.port or PORTS.get(origin.scheme)
+    except ValueError:  # a port that is no number
+        return False
+    return here == there and bool(domain) and validate_host(domain, allowed)
 
 
 def token_of(headers: dict[bytes, bytes], query_string: bytes) -> str | None:

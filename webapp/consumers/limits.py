@@ -27,10 +27,14 @@ class TokenBucket:
     def __post_init__(self) -> None:
         self.tokens = self.burst
 
-    def take(self, now: float) -> bool:
-        """Take a token, if there is one."""
+    def left(self, now: float) -> float:
+        """Return how many tokens there are."""
         self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
         self.at = now
-        allowed = self.tokens >= 1
+        return self.tokens
+
+    def take(self, now: float) -> bool:
+        """Take a token, if there is one."""
+        allowed = self.left(now) >= 1
         self.tokens -= allowed
         return allowed

@@ -1,6 +1,5 @@
 """Messages from clients: which there are, and what each must hold."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from streaming.plans import PREDICATES
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.refusals import Refused
+from webapp.text import read_json
 
 MAX_NAME_CHARACTERS = 120
 MAX_STREAMS = 32
@@ -135,19 +135,16 @@ def read_document(text: str) -> dict[str, Any]:
     Raises
     ------
     Refused
-        Where the text is not a JSON object. NaN and infinities, which JSON does not have, are refused too.
+        Where the text is not a JSON object. NaN and infinities, which JSON does not have, are refused too, and so are
+        texts that cannot be stored.
     """
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        document = read_json(text)
     except (ValueError, RecursionError) as error:
         raise Refused("json", f"a message must be a JSON object; {error}") from None
     if not isinstance(document, dict):
         raise Refused("json", f"a message must be a JSON object; got {text!r:.80}")
     return document
-
-
-def _no_constant(name):
-    raise ValueError(f"got {name}")
 
 
 def reference_of(document: dict[str, Any]) -> str | int | None:

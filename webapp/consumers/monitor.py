@@ -55,7 +55,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.user = self.scope["user"]
         if not self.user.is_authenticated:
             await self.accept()
-            await self.close(UNAUTHENTICATED, "log in, or send a token")
+            await self.close(*self.scope.get("refusal", (UNAUTHENTICATED, "log in, or send a token")))
             return
         now = time.monotonic()
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)

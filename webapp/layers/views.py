@@ -17,6 +17,7 @@ from webapp.layers.imports import Label, begin_upload, cancel_import
 from webapp.layers.versions import changeable, edit_features
 from webapp.models import Layer
 from webapp.refusals import Refused
+from webapp.text import RULE, unsound_text
 
 STATUSES = {"layer": 404, "version": 404, "owner": 403, "conflict": 409, "size": 413}
 MAX_KEYS = 1_000
@@ -57,6 +58,7 @@ def _upload(request):
     if upload is None:
         raise Refused("file", "file must be the file to import, as multipart/form-data; got none")
     form = {field: request.POST.get(field, "").strip() for field in ("name", "title", "space", "crs", "key", "table")}
+    _check_sound(form)
     wanted = Wanted(form["crs"], form["key"], form["table"])
     layer = begin_upload(request.user, upload, Label(form["name"], form["title"], form["space"]), wanted)
     return JsonResponse({"layer": layer.document()}, status=202)
@@ -109,7 +111,13 @@ def _document(request) -> dict[str, Any]:
         raise Refused("json", f"an edit must be a JSON object; {error}") from None
     if not isinstance(document, dict) or set(document) - {"version", "upsert", "remove"}:
         raise Refused("json", f"an edit must be an object with version, upsert and remove; got {document!r:.80}")
+    _check_sound(document)
     return document
+
+
+def _check_sound(value):
+    if (unsound := unsound_text(value)) is not None:
+        raise Refused("fields", f"{RULE}; got {unsound!r:.80}")
 
 
 def _known(name) -> Layer:

@@ -5,6 +5,7 @@ import fcntl
 import os
 import secrets
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,14 +25,15 @@ class CannotStart(Exception):
 
 @contextlib.contextmanager
 def only_one(home: Path) -> Iterator[int]:
-    """Hold a state folder's lock; give its file descriptor.
+    """Make a state folder private and hold its lock; give the lock's file descriptor.
 
     Raises
     ------
     CannotStart
-        When another Lookout runs from the folder.
+        When another Lookout runs from the folder, or the folder is another user's.
     """
-    home.mkdir(parents=True, exist_ok=True)
+    make_private(home)
+    (home / "live.lock").touch(mode=0o600)
     with (home / "live.lock").open("a+") as lock:
         deadline_s = time.monotonic() + PREDECESSOR_S
         while not _locked(lock):
@@ -46,6 +48,33 @@ def only_one(home: Path) -> Iterator[int]:
         lock.write(str(os.getpid()))
         lock.flush()
         yield lock.fileno()
+
+
+def make_private(home: Path) -> None:
+    """Make a state folder that only its owner can read, or close one that earlier releases left open.
+
+    Raises
+    ------
+    CannotStart
+        When the folder belongs to another user.
+    """
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        _close(home)
+    except PermissionError:
+        raise CannotStart(f"LOOKOUT_HOME must be a folder of the user who starts Lookout; got {home}") from None
+    for folder, folders, files in os.walk(home):
+        for name in (*folders, *files):
+            # What is gone meanwhile, or is another user's, stays behind the closed folder.
+            with contextlib.suppress(FileNotFoundError, PermissionError):
+                _close(Path(folder, name))
+
+
+def _close(path):
+    """Take every right from group and others."""
+    mode = path.lstat().st_mode
+    if not stat.S_ISLNK(mode) and mode & 0o077:
+        path.chmod(stat.S_IMODE(mode) & ~0o077)
 
 
 def _locked(lock):

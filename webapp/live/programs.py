@@ -55,6 +55,8 @@ class Place:
         Where the web server listens.
     demo : bool
         Whether the demonstration's missing streams are made.
+    proxies : tuple of str
+        Addresses or networks of reverse proxies, whose word for the client's address and scheme counts.
     """
 
     home: Path
@@ -62,6 +64,7 @@ class Place:
     host: str
     port: int
     demo: bool = True
+    proxies: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:
@@ -117,7 +120,7 @@ def engine_program(place: Place, space: Space) -> Program:
 
 def steps(demo: bool) -> list[Program]:
     """Return what runs once, in this order, before the programs of the web; `demo` makes missing streams of it."""
-    commands = {"migrate": ("--noinput",)} | ({"seed_demo": ()} if demo else {})
+    commands = {"migrate": ("--noinput",), "collect_pages": ()} | ({"seed_demo": ()} if demo else {})
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 
@@ -125,8 +128,9 @@ def web_programs(place: Place) -> list[Program]:
     """Return what needs Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
     celery = (PYTHON, "-m", "celery", "-A", "webapp")
+    trust = (f"--forwarded-allow-ips={','.join(place.proxies)}",) if place.proxies else ("--no-proxy-headers",)
     return [
-        Program("web", (*web, *WEB_OPTIONS), ready=_serves(f"{place.address}/healthz"), end_turn=3),
+        Program("web", (*web, *WEB_OPTIONS, *trust), ready=_serves(f"{place.address}/livez"), end_turn=3),
         Program("worker", (*celery, "worker", *WORKER_OPTIONS), end_turn=3),
         Program("beat", (*celery, "beat", "--pidfile="), end_turn=3),
     ]

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from webapp.models.spaces import EARTH, Space
+from webapp.text import SoundJSONField
 
 
 class QuerySet(models.QuerySet):
@@ -61,7 +62,7 @@ class Query(models.Model):
     space = models.ForeignKey(
         Space, models.PROTECT, default=EARTH, related_name="queries", verbose_name="space", editable=False
     )
-    plan = models.JSONField("plan")
+    plan = SoundJSONField("plan")
     status = models.CharField("status", max_length=10, choices=STATUSES, default=PENDING, db_index=True)
     error = models.TextField("error", blank=True)
     warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")

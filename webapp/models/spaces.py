@@ -5,6 +5,7 @@ from django.db import models
 
 from streaming import spaces
 from streaming.errors import InvalidSpace
+from webapp.text import SoundJSONField
 
 EARTH = spaces.EARTH.name
 
@@ -19,7 +20,7 @@ class Space(models.Model):
         "name", max_length=spaces.MAX_NAME_CHARACTERS, primary_key=True, help_text="Fixed once saved."
     )
     title = models.CharField("title", max_length=80, blank=True)
-    definition = models.JSONField(
+    definition = SoundJSONField(
         "definition",
         help_text='For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.',
     )

@@ -7,6 +7,7 @@ from django.db import models
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
 from webapp.models.spaces import EARTH, Space
+from webapp.text import SoundJSONField
 
 # A thousand years: beyond, there are no dates.
 MAX_RETENTION_S = 1000 * 366 * 86_400
@@ -62,9 +63,9 @@ class Stream(models.Model):
         help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
     )
     transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
-    transport_options = models.JSONField("transport options", default=dict, blank=True)
+    transport_options = SoundJSONField("transport options", default=dict, blank=True)
     decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read, such as ais, sbs1, gtfs_rt.")
-    decoder_options = models.JSONField("decoder options", default=dict, blank=True)
+    decoder_options = SoundJSONField("decoder options", default=dict, blank=True)
     created = models.DateTimeField("created", auto_now_add=True)
 
     class Meta:

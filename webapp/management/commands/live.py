@@ -38,6 +38,7 @@ class Command(BaseCommand):
             host=settings.HOST,
             port=settings.PORT,
             demo=settings.DEMO,
+            proxies=settings.TRUSTED_PROXIES,
         )
         supervisor = Supervisor(
             logs=place.home / "log", environment=_environment(place), say=self._say, folder=settings.BASE_DIR, lock=lock
@@ -59,6 +60,7 @@ def _environment(place):
         "LOOKOUT_REDIS_URL": place.redis_url,
         "LOOKOUT_HOST": place.host,
         "LOOKOUT_PORT": str(place.port),
+        "LOOKOUT_STATIC_DIR": str(place.home / "static"),
         "PYTHONUNBUFFERED": "1",
         "MALLOC_ARENA_MAX": "2",  # glibc's arena per thread would cost hundreds of megabytes
     }

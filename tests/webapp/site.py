@@ -1,0 +1,88 @@
+"""A web server in a process of its own, as `make live` starts it, without engine and gateway."""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from bench.ports import free_port
+from webapp.live.programs import Place, web_programs
+
+ROOT = Path(__file__).parents[2]
+MAKE_USER = """
+from django.contrib.auth import get_user_model
+from webapp.models import ApiToken
+user = get_user_model().objects.create_superuser("ann", password="a long pass phrase")
+token = ApiToken(user=user, name="test")
+print(token.draw())
+token.save()
+"""
+
+
+class Site:
+    """A running web server, with one user; a context that ends it.
+
+    Parameters
+    ----------
+    home : Path
+        The state folder.
+    redis_url : str
+    variables : dict of str to str
+        Of the environment.
+
+    Attributes
+    ----------
+    token : str
+        Of the user.
+    """
+
+    def __init__(self, home: Path, redis_url: str, **variables: str) -> None:
+        self.log = home / "web.log"
+        agreed = {"LOOKOUT_HOME": str(home), "LOOKOUT_REDIS_URL": redis_url, "DATABASE_URL": ""} | variables
+        self.environment = os.environ | agreed
+        proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
+        self.place = Place(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
+        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
+
+    def __enter__(self) -> "Site":
+        self._manage("migrate", "--noinput", "-v0")
+        self._manage("collect_pages")
+        self.token = self._manage("shell", "--no-imports", "-c", MAKE_USER).strip()
+        web, *_ = web_programs(self.place)
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                list(map(str, web.command)),
+                cwd=ROOT,
+                env=self.environment | dict(web.variables),
+                stdout=log,
+                stderr=log,
+            )
+        self._wait()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+
+    def login_link(self) -> str:
+        """Return an address that logs the user in, once."""
+        return self._manage("create_login_link", "--user", "ann").strip().split()[-1]
+
+    def _manage(self, *arguments):
+        command = [sys.executable, "manage.py", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+
+    def _wait(self):
+        deadline_s = time.monotonic() + 60
+        while time.monotonic() < deadline_s:
+            try:
+                return urllib.request.urlopen(f"{self.place.address}/login/", timeout=20).close()
+            except urllib.error.URLError:
+                assert self._process.poll() is None, self.log.read_text()
+                time.sleep(0.1)
+        raise TimeoutError(self.log.read_text())

@@ -1,0 +1,95 @@
+"""What Lookout says of its own health."""
+
+import shutil
+import time
+
+import pytest
+from django.db import OperationalError
+
+from streaming.logs import Log
+from webapp.health import STUCK_AFTER_S, Health
+from webapp.models import Space
+
+pytestmark = pytest.mark.django_db(transaction=True)
+US = 1_000_000
+
+
+@pytest.fixture
+def names(redis_client):
+    """Have engine and gateway say that they are well; return the names under which they do."""
+    log = Log(redis_client, "earth", 2)
+    redis_client.hset(log.names.gateway, "at_us", time.time_ns() // 1000)
+    redis_client.hset(log.names.engine, mapping={"at_us": time.time_ns() // 1000, "batch": 7})
+    return log.names
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """Ask anew in each test."""
+    monkeypatch.setattr("webapp.views.HEALTH", Health())
+
+
+def unhealthy(client):
+    """Return the reasons that a stranger is told."""
+    answer = client.get("/healthz")
+    document = answer.json()
+    assert (answer.status_code, document["status"]) == ((503, "down") if document["reasons"] else (200, "ok"))
+    return document["reasons"]
+
+
+def test_all_is_well(client, names):
+    assert unhealthy(client) == {}
+
+
+@pytest.mark.parametrize("program", ["engine", "gateway"])
+def test_a_program_that_is_silent_or_has_never_spoken_is_down(program, client, names, redis_client, monkeypatch):
+    redis_client.hset(getattr(names, program), "at_us", time.time_ns() // 1000 - 20 * US)
+    assert unhealthy(client) == {program: "has been silent for 20 s"}
+    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    redis_client.delete(getattr(names, program))
+    assert unhealthy(client) == {program: "has not started yet"}
+
+
+def test_an_engine_that_lives_but_evaluates_nothing_is_down(client, names, redis_client, monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    assert unhealthy(client) == {}
+    now_s = STUCK_AFTER_S + 2
+    assert unhealthy(client) == {"engine": f"has evaluated no batch for {now_s:.0f} s"}
+    now_s += 2
+    redis_client.hset(names.engine, "batch", 8)
+    assert unhealthy(client) == {}
+
+
+def test_the_engine_of_an_added_space_counts(client, names):
+    Space.objects.create(name="prices", definition={"dimensions": [{"name": "price", "lo": 0, "hi": 9}]})
+    assert unhealthy(client) == {"engine-prices": "has not started yet"}
+
+
+def test_what_does_not_answer_is_named_without_its_address(client, names, project, monkeypatch):
+    project.REDIS_URL = "redis://:secret@127.0.0.1:1/0"
+    assert unhealthy(client) == {"redis": "does not answer"}
+    project.MIN_DISK_BYTES = shutil.disk_usage(project.HOME).total * 2
+    monkeypatch.setattr("webapp.views.HEALTH", Health())
+    assert list(unhealthy(client)) == ["redis", "disk"]
+
+
+def test_a_database_without_its_tables_is_down(client, names, monkeypatch, settings):
+    def broken(*_, **__):
+        raise OperationalError("no such table")
+
+    monkeypatch.setattr(Space.objects, "values_list", broken)
+    assert unhealthy(client) == {"database": "does not answer"}
+
+
+def test_who_asks_often_costs_little(client, names, monkeypatch):
+    looks = []
+    monkeypatch.setattr(Health, "_look", lambda self: looks.append(1) or {})
+    for _ in range(20):
+        unhealthy(client)
+    assert len(looks) < 5
+
+
+def test_the_process_alone_says_that_it_lives_whatever_is_down(client, project):
+    project.REDIS_URL = "redis://127.0.0.1:1/0"
+    assert client.get("/livez").json() == {"status": "ok"}

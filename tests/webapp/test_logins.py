@@ -1,0 +1,160 @@
+"""Log-ins and tokens: who guesses waits, nobody else does, and no secret comes into a log."""
+
+import asyncio
+import logging
+import os
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
+from itertools import count
+from threading import BoundedSemaphore
+
+import aiohttp
+import pytest
+from django.contrib.auth.hashers import PBKDF2PasswordHasher, get_hasher
+from django.test import Client
+
+from tests.webapp.conftest import PASSWORD
+from tests.webapp.site import Site
+from webapp import passwords
+from webapp import settings as project_settings
+from webapp.logs import hide_secrets
+from webapp.passwords import NICENESS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, redis_server):
+    """Run a web server with the hashing of passwords that users get."""
+    with Site(tmp_path_factory.mktemp("site"), redis_server) as running:
+        yield running
+
+
+@pytest.fixture
+def log():
+    """Return what a program that logs has printed."""
+    hide_secrets()
+    printed = StringIO()
+    handler = logging.StreamHandler(printed)
+    logger = logging.getLogger("tests.secrets")
+    logger.addHandler(handler)
+    yield logger, printed
+    logger.removeHandler(handler)
+
+
+async def test_tokens_come_into_no_log(site):
+    socket = f"{site.place.address}/ws/monitor/"
+    async with aiohttp.ClientSession() as browser:
+        for query in (f"?token={site.token}", f"?%74oken={site.token}", f"?a=b&token={site.token}"):
+            async with browser.ws_connect(socket + query) as connection:
+                assert (await connection.receive_json())["type"] == "hello"
+        async with browser.get(f"{site.place.address}/login/once/{site.token}/") as page:
+            assert page.status == 410
+    words = site.log.read_text()
+    assert words.count("/ws/monitor/") >= 3
+    assert site.token not in words
+
+
+def test_a_secret_in_an_exception_is_hidden(log):
+    logger, printed = log
+    try:
+        raise ValueError("no answer from redis://:hunter2@127.0.0.1:5000/0 to /ws/monitor/?token=hunter3")
+    except ValueError as error:
+        logger.exception("failed: %s", error)
+    assert "no answer from redis" in printed.getvalue()
+    assert "hunter" not in printed.getvalue()
+
+
+async def wrong_login(browser, address, name):
+    """Give a wrong password."""
+    async with browser.get(f"{address}/login/") as page:
+        token = re.search('name="csrfmiddlewaretoken" value="([^"]+)"', await page.text())[1]
+    form = {"csrfmiddlewaretoken": token, "username": name, "password": "wrong"}
+    async with browser.post(f"{address}/login/", data=form) as page:
+        return page.status
+
+
+async def slowest_reply(connection, until):
+    """Ask over and over until a time has come; return how long the slowest reply took [s]."""
+    slowest = 0.0
+    for number in count():
+        if until():
+            return slowest
+        began_s = time.monotonic()
+        await connection.send_json({"type": "query.cancel", "id": number, "query": 1})
+        while (await connection.receive_json(timeout=60)).get("id") != number:
+            pass
+        slowest = max(slowest, time.monotonic() - began_s)
+        await asyncio.sleep(0.05)
+
+
+async def test_wrong_log_ins_do_not_hold_up_the_websocket(site):
+    jar = aiohttp.CookieJar(unsafe=True)  # the site has a number for a name
+    async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+        address = f"{site.place.address}/ws/monitor/?token={site.token}"
+        async with browser.ws_connect(address) as connection:
+            began_s = time.monotonic()
+            guesses = [asyncio.create_task(wrong_login(browser, site.place.address, f"u{n}")) for n in range(20)]
+            slowest = await slowest_reply(connection, lambda: all(guess.done() for guess in guesses))
+            took_s = time.monotonic() - began_s
+        print(f"20 wrong log-ins took {took_s:.1f} s; the slowest reply meanwhile {slowest:.2f} s")
+        assert [await guess for guess in guesses] == [200] * 20
+        assert slowest < max(1.0, took_s / 5)
+
+
+def test_one_thread_of_low_priority_hashes_all_passwords(monkeypatch, settings):
+    settings.PASSWORD_HASHERS = project_settings.PASSWORD_HASHERS
+    hashed_by = []
+
+    def encode(*_):
+        hashed_by.append((threading.get_ident(), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())))
+        return "hash"
+
+    monkeypatch.setattr(PBKDF2PasswordHasher, "encode", encode)
+    with ThreadPoolExecutor(10) as requests:
+        assert list(requests.map(lambda _: get_hasher().encode("a", "salt"), range(20))) == ["hash"] * 20
+    assert len(set(hashed_by)) == 1
+    assert hashed_by[0][1] == max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0))
+
+
+def test_more_log_ins_at_once_than_can_be_checked_are_told_so(client, settings, user, monkeypatch):
+    settings.PASSWORD_HASHERS = ["webapp.passwords.PatientHasher"]
+    monkeypatch.setattr("webapp.passwords._waiting", BoundedSemaphore(1))
+    with passwords._waiting:
+        page = client.post("/login/", {"username": "ann", "password": PASSWORD})
+    assert (page.status_code, b"Too many log-ins at once" in page.content) == (503, True)
+    assert client.post("/login/", {"username": "nobody", "password": PASSWORD}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/login/", "/admin/login/"])
+def test_who_guesses_a_password_must_wait_and_is_told_so(path, client, user):
+    wrong = [client.post(path, {"username": "ann", "password": "wrong"}).status_code for _ in range(6)]
+    assert wrong == [200] * 4 + [429] * 2
+    page = client.post(path, {"username": "ann", "password": PASSWORD})
+    assert page.status_code == 429
+    assert "5 wrong passwords were given for this user name from your address. Wait 5 minutes" in page.content.decode()
+    elsewhere = Client(REMOTE_ADDR="10.0.0.9")
+    assert elsewhere.post("/login/", {"username": "ann", "password": PASSWORD}).url == "/"
+
+
+def test_cookies_that_were_set_over_tls_travel_over_tls_alone(user):
+    form = {"username": "ann", "password": PASSWORD}
+    for secure in (False, True):
+        answer = Client().post("/login/", form, secure=secure)
+        assert {bool(cookie["secure"]) for cookie in answer.cookies.values()} == {secure}
+        assert ("Strict-Transport-Security" in answer.headers) is secure
+
+
+@pytest.mark.parametrize(("proxies", "believed"), [("", False), ("127.0.0.1", True)])
+async def test_a_proxy_is_believed_where_it_is_declared(proxies, believed, tmp_path, redis_server):
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.0.0.9"}
+    with Site(tmp_path, redis_server, LOOKOUT_TRUSTED_PROXIES=proxies) as site:
+        async with (
+            aiohttp.ClientSession(headers=forwarded) as browser,
+            browser.get(f"{site.place.address}/login/") as page,
+        ):
+            assert ("Strict-Transport-Security" in page.headers) is believed
+            assert all(bool(cookie["secure"]) is believed for cookie in page.cookies.values())

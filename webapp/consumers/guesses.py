@@ -1,0 +1,61 @@
+"""How many wrong tokens an address may try."""
+
+from collections import OrderedDict
+
+from webapp.consumers.limits import TokenBucket
+from webapp.models.tokens import hashed
+
+# Wrong tokens that an address may try at once, and how many a second in the long run.
+BURST, RATE = 20, 0.1
+# A token that was wrong is taken for wrong for so long, without a look: a program that goes on with it costs nothing.
+WRONG_FOR_S = 60.0
+MOST_REMEMBERED = 10_000
+
+
+class Guesses:
+    """Knows which tokens were wrong and which right, and which addresses try too many.
+
+    Examples
+    --------
+    >>> guesses = Guesses()
+    >>> for number in range(BURST):
+    ...     guesses.learn("10.0.0.1", f"guess {number}", right=False, now=0.0)
+    >>> guesses.too_many("10.0.0.1", "another", now=0.0), guesses.too_many("10.0.0.2", "another", now=0.0)
+    (True, False)
+    >>> guesses.known_wrong("10.0.0.1", "guess 7", now=1.0), guesses.too_many("10.0.0.1", "another", now=10.0)
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
+        self._wrong: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self._right: OrderedDict[str, None] = OrderedDict()
+
+    def known_wrong(self, address: str, secret: str, now: float) -> bool:
+        """Tell whether a token from an address was wrong a short while ago."""
+        return self._wrong.get((address, hashed(secret)), now) > now
+
+    def too_many(self, address: str, secret: str, now: float) -> bool:
+        """Tell whether an address has tried too many wrong tokens; a token that was right before may come in anyway."""
+        bucket = self._buckets.get(address)
+        return hashed(secret) not in self._right and bucket is not None and bucket.left(now) < 1
+
+    def learn(self, address: str, secret: str, right: bool, now: float) -> None:
+        """Take note of whether a token was right."""
+        digest = hashed(secret)
+        if right:
+            _remember(self._right, digest, None)
+            return
+        self._right.pop(digest, None)
+        _remember(self._wrong, (address, digest), now + WRONG_FOR_S)
+        bucket = self._buckets.get(address) or TokenBucket(RATE, BURST, now)
+        bucket.take(now)
+        _remember(self._buckets, address, bucket)
+
+
+def _remember(known, key, value):
+    """Keep something as the newest, and not more than so much."""
+    known[key] = value
+    known.move_to_end(key)
+    if len(known) > MOST_REMEMBERED:
+        known.popitem(last=False)

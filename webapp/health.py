@@ -1,0 +1,112 @@
+"""Whether all that Lookout consists of does its work, for whoever watches over it."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import redis
+from django.conf import settings
+from django.db import Error, close_old_connections
+
+from streaming.logs import LogNames
+from streaming.spaces import EARTH
+from webapp.hub.reports import SILENT_AFTER_US
+from webapp.models import Space
+
+# The gateway's clock makes an engine evaluate a batch every second; one that takes this long is stuck.
+STUCK_AFTER_S = 60.0
+# Whoever asks more often gets the same answer again.
+FRESH_S = 1.0
+TIMEOUT_S = 3.0
+MIB = 1 << 20
+
+
+@dataclass
+class Health:
+    """Finds out what does not work.
+
+    Parameters
+    ----------
+    clock : function
+        Monotonic [s].
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _found: tuple[float, dict[str, str]] | None = None
+    _batches: dict[str, tuple[bytes, float]] = field(default_factory=dict)
+
+    def reasons(self) -> dict[str, str]:
+        """Return why Lookout is not well: a few words for each part that is not; nothing secret is among them."""
+        with self._lock:
+            if self._found is None or self.clock() - self._found[0] >= FRESH_S:
+                self._found = self.clock(), self._look()
+            return self._found[1]
+
+    def _look(self):
+        reasons, spaces = {}, [EARTH.name]
+        try:
+            close_old_connections()
+            spaces = sorted({*spaces, *Space.objects.values_list("name", flat=True)})
+        except Error:
+            reasons["database"] = "does not answer"
+        try:
+            reasons |= self._of_programs(_client(settings.REDIS_URL), spaces)
+        except (redis.RedisError, OSError):
+            reasons["redis"] = "does not answer"
+        return reasons | _of_disks()
+
+    def _of_programs(self, client, spaces):
+        """Return what is wrong with the gateway and the engines, by what they say of themselves."""
+        with client.pipeline(transaction=False) as pipeline:
+            pipeline.hgetall(LogNames(EARTH.name).gateway)
+            for space in spaces:
+                pipeline.hgetall(LogNames(space).engine)
+            gateway, *engines = pipeline.execute()
+        now_us = time.time_ns() // 1000
+        wrong = {"gateway": _silence(gateway, now_us)}
+        for space, report in zip(spaces, engines, strict=True):
+            name = "engine" if space == EARTH.name else f"engine-{space}"
+            wrong[name] = _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
+        return {name: words for name, words in wrong.items() if words}
+
+    def _standstill(self, space, report, no_clock):
+        """Tell that an engine evaluates nothing, though the gateway's clock asks it to."""
+        batch = report.get(b"batch")
+        if batch is None:
+            return "has not evaluated a batch yet"
+        known, since_s = self._batches.get(space, (None, 0.0))
+        if batch != known or no_clock:
+            self._batches[space] = batch, self.clock()
+            return ""
+        stands_s = self.clock() - since_s
+        return f"has evaluated no batch for {stands_s:.0f} s" if stands_s > STUCK_AFTER_S else ""
+
+
+def _silence(report, now_us):
+    """Tell that a program gives no signs of life."""
+    at_us = report.get(b"at_us")
+    if at_us is None:
+        return "has not started yet"
+    silent_us = now_us - int(at_us)
+    return f"has been silent for {silent_us / 1e6:.0f} s" if silent_us > SILENT_AFTER_US else ""
+
+
+def _of_disks():
+    """Tell that there is too little room for state, layers or history."""
+    free = {}
+    for folder in (settings.HOME, settings.LAYERS_DIR, settings.HISTORY_DIR):
+        if folder.exists():
+            free[folder] = shutil.disk_usage(folder).free
+    least = min(free.values(), default=settings.MIN_DISK_BYTES)
+    if least >= settings.MIN_DISK_BYTES:
+        return {}
+    return {"disk": f"has {least // MIB:,} MiB left, less than {settings.MIN_DISK_BYTES // MIB:,} MiB"}
+
+
+@lru_cache(maxsize=4)
+def _client(url):
+    return redis.Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S)

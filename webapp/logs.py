@@ -1,0 +1,60 @@
+"""Log lines without secrets: tokens in addresses, log-in links, passwords of servers."""
+
+import logging
+import re
+from typing import Any
+
+HIDDEN = "…"
+# What is hidden, and what stays of it. A query of an address is hidden whole: a token in it may be spelt in many ways.
+SECRETS = (
+    (re.compile(r"(?<=[\w/])\?\S*=[^\s\"']*"), f"?{HIDDEN}"),
+    (re.compile(r"(login/once/)[^\s/\"']+"), rf"\1{HIDDEN}"),
+    (re.compile(r"(?i)\b(token )[\w-]{20,}"), rf"\1{HIDDEN}"),
+    (re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+(?=@)"), rf"\1{HIDDEN}"),
+)
+
+
+def without_secrets(text: str) -> str:
+    """Return a text in which secrets are hidden.
+
+    Examples
+    --------
+    >>> without_secrets('"WebSocket /ws/monitor/?token=abc" [accepted]')
+    '"WebSocket /ws/monitor/?…" [accepted]'
+    >>> without_secrets("Gone: /login/once/abc/"), without_secrets("redis://:abc@127.0.0.1:5000/0")
+    ('Gone: /login/once/…/', 'redis://:…@127.0.0.1:5000/0')
+    """
+    for secret, shown in SECRETS:
+        text = secret.sub(shown, text)
+    return text
+
+
+def hide_secrets() -> None:
+    """Hide secrets in every record of this process from now on, whichever library writes it and whoever prints it."""
+    made = logging.getLogRecordFactory()
+    if getattr(made, "hides_secrets", False):
+        return
+
+    def make(*arguments: Any, **named: Any) -> logging.LogRecord:
+        record = made(*arguments, **named)
+        if isinstance(record.msg, str):
+            record.msg = without_secrets(record.msg)
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_shown, record.args))
+        elif isinstance(record.args, dict):
+            record.args = {name: _shown(value) for name, value in record.args.items()}
+        if record.exc_info and record.exc_info[0]:
+            record.exc_text = without_secrets(logging.Formatter().formatException(record.exc_info))
+        return record
+
+    make.hides_secrets = True
+    logging.setLogRecordFactory(make)
+
+
+def _shown(value):
+    """Return an argument of a log line; an object, such as an exception, in words if these hold a secret."""
+    if isinstance(value, int | float | None):
+        return value
+    words = str(value)
+    shown = without_secrets(words)
+    return value if shown == words else shown

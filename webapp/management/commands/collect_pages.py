@@ -1,0 +1,16 @@
+"""``manage.py collect_pages``: make the files that browsers load, where their sources have changed."""
+
+from django.core.management.base import BaseCommand
+
+from webapp.static import collect
+
+
+class Command(BaseCommand):
+    """Collect, hash and compress static files into `LOOKOUT_STATIC_DIR`."""
+
+    help = "Collect, hash and compress the files that browsers load, where their sources have changed."
+    requires_system_checks = ()
+
+    def handle(self, *_, **__):
+        """Collect."""
+        self.stdout.write("collected" if collect() else "nothing has changed")

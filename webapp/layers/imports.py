@@ -65,6 +65,7 @@ def import_limits() -> Limits:
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
         features=settings.LAYER_MAX_FEATURES,
         memory_bytes=settings.LAYER_IMPORT_MEMORY_BYTES,
+        time_s=settings.LAYER_IMPORT_S,
     )
 
 

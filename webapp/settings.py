@@ -190,6 +190,8 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# Of a request that brings no file of a layer: an edit of features is the largest.
+MAX_REQUEST_BYTES = 64 << 20
 # Limits of layers; see `streaming.layers.Limits`.
 LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
 LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)

@@ -229,7 +229,7 @@ createLayerList(store, {
   join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
-    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it find nothing any more.`;
+    const question = `Remove \u201c${layer.title}\u201d with all its versions? Queries that join it wait until it is there again.`;
     if (await confirmed(question, "Remove")) await tried(api.remove(layer.name), `Removed \u201c${layer.title}\u201d.`);
   },
 });

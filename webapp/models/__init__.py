@@ -2,10 +2,21 @@
 
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
-from webapp.models.layers import Layer
+from webapp.models.layers import Layer, RefusedImport
 from webapp.models.queries import Query
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
 
-__all__ = ["ApiToken", "EnabledFilter", "Event", "EventCursor", "Layer", "LoginLink", "Query", "Space", "Stream"]
+__all__ = [
+    "ApiToken",
+    "EnabledFilter",
+    "Event",
+    "EventCursor",
+    "Layer",
+    "LoginLink",
+    "Query",
+    "RefusedImport",
+    "Space",
+    "Stream",
+]

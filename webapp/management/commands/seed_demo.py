@@ -1,13 +1,13 @@
 """``manage.py seed_demo``: make the demonstration's streams."""
 
-from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from streaming.gateway.presets import DEMO_STREAMS
+from webapp.management.prepared import PreparedCommand
 from webapp.models import Stream
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     """Make those of the demonstration's streams that are missing; the others stay as they are."""
 
     help = "Make the demonstration's streams that are missing, and the presets of public feeds, switched off."

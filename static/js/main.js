@@ -60,7 +60,7 @@ const map = new MonitorMap($("map"), {
   now,
   palette: palette.read,
   hidden: (name) => !shown(name),
-  worldUrl: document.body.dataset.world,
+  baseUrls: { world: document.body.dataset.world, land: document.body.dataset.land },
   onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
   start: opened,
 });

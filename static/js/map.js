@@ -18,7 +18,7 @@ const FREE = 100_000; // degrees of longitude: any number of turns
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`; `onPlan(query, plan)`,
+   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`; `onPlan(query, plan)`,
    *   a promise of the saved edit; `start`, the first view or null
    */
   constructor(element, parts) {
@@ -45,7 +45,7 @@ export class MonitorMap {
     // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
     L.control.scale({ position: "bottomright", imperial: false, maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
-    this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
+    this.base = createBaseLayer(L, parts.topojson, parts.baseUrls, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
     this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan });
     this.rectangles = new Map();

@@ -3,6 +3,7 @@
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
 from webapp.models.layers import Layer, RefusedImport
+from webapp.models.maps import BaseMap
 from webapp.models.queries import Query
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
@@ -10,6 +11,7 @@ from webapp.models.tokens import ApiToken, LoginLink
 
 __all__ = [
     "ApiToken",
+    "BaseMap",
     "EnabledFilter",
     "Event",
     "EventCursor",

@@ -18,6 +18,7 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402
 
 from webapp.consumers import Access, Monitor  # noqa: E402
 from webapp.sockets import SOCKET_PATH  # noqa: E402
+from webapp.uploads import BoundedBody  # noqa: E402
 
 sockets = URLRouter([path(SOCKET_PATH, Monitor.as_asgi())])
-application = ProtocolTypeRouter({"http": pages, "websocket": AuthMiddlewareStack(Access(sockets))})
+application = ProtocolTypeRouter({"http": BoundedBody(pages), "websocket": AuthMiddlewareStack(Access(sockets))})

@@ -11,7 +11,7 @@ POLICY = "; ".join(
         "default-src 'self'",
         "script-src 'self' 'nonce-{nonce}'",
         "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob: https://tile.openstreetmap.org https://*.tile.openstreetmap.org",
+        "img-src 'self' data: blob: https://tile.openstreetmap.org https://*.tile.openstreetmap.org{images}",
         "connect-src 'self' ws: wss:",
         "worker-src 'self' blob:",
         "object-src 'none'",
@@ -23,16 +23,22 @@ POLICY = "; ".join(
 
 
 class ContentSecurityPolicy:
-    """Send a Content-Security-Policy; `request.csp_nonce` allows the inline script that starts the Leaflet map."""
+    """Send a Content-Security-Policy.
+
+    `request.csp_nonce` allows the inline script that starts the Leaflet map; `request.csp_images` lists further hosts
+    of images.
+    """
 
     def __init__(self, get_response) -> None:
         self.get_response = get_response
 
     def __call__(self, request):
         """Answer a request."""
-        request.csp_nonce = secrets.token_urlsafe(16)
+        request.csp_nonce, request.csp_images = secrets.token_urlsafe(16), []
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY.format(nonce=request.csp_nonce))
+        images = "".join(f" {source}" for source in request.csp_images)
+        policy = POLICY.format(nonce=request.csp_nonce, images=images)
+        response.headers.setdefault("Content-Security-Policy", policy)
         return response
 
 

@@ -18,10 +18,11 @@ from streaming.plans import (
 )
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
-from webapp.models import EnabledFilter, Query, RemovedExamples, Stream
+from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
 from webapp.tasks import cancel_query, register_query, take_snapshots
+from webapp.waiting import stand
 
 
 def checked_plan(document: Any) -> dict:
@@ -67,7 +68,9 @@ def _checked(document, stream):
 
 
 def _check_partners(partners, space):
-    """Raise Refused where the layer or stream to join with does not lie in a space."""
+    """Raise Refused where the layer or stream to join with does not lie in a space; a layer may still come."""
+    if partners.source == "layer" and not Layer.objects.filter(name=partners.name).exists():
+        return
     stored = space.streams.filter(stored=True)
     there = {"layer": space.layers, "stream": space.streams, "stored": stored}[partners.source]
     if not there.filter(name=partners.name).exists():
@@ -118,6 +121,7 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
     stream = _stream(document["stream"])
     query = Query(owner=owner, name=name, plan=document, stream=stream.name, space=stream.space, shared=shared)
+    stand(query)
     query.save()
     _send(query)
     return query
@@ -143,7 +147,7 @@ def edit(user, number: int, **changes: Any) -> Query:
         was_shared = query.shared
         for field, value in changes.items():
             setattr(query, field, value)
-        query.status = Query.PAUSED if query.paused else Query.PENDING
+        stand(query)
         _revise(query)
     _send(query, was_shared)
     return query
@@ -155,7 +159,7 @@ def cancel(user, number: int) -> Query:
         query = _editable(user, number)
         if query.status == Query.CANCELLED:
             return query
-        query.status = Query.CANCELLED
+        query.status, query.error, query.warning = Query.CANCELLED, "", ""
         _revise(query)
     _send(query)
     return query
@@ -201,7 +205,6 @@ def _check_space(query, name):
 
 def _revise(query):
     query.revision += 1
-    query.error = query.warning = ""
     query.save()
 
 

@@ -45,6 +45,7 @@ MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
+MAPS_DIR = HOME / "maps"
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")
@@ -221,11 +222,14 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# Of a request that brings no file of a layer: an edit of features is the largest.
+MAX_REQUEST_BYTES = 64 << 20
 # Limits of layers; see `streaming.layers.Limits`.
 LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
 LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)
 LAYER_MAX_FEATURES = env.int("LOOKOUT_LAYER_MAX_FEATURES", 5_000_000)
 LAYER_IMPORT_MEMORY_BYTES = env.int("LOOKOUT_LAYER_MEMORY_BYTES", 4 << 30)
+LAYER_IMPORT_S = env.float("LOOKOUT_LAYER_IMPORT_S", 900.0)
 MAX_LAYERS_PER_USER = 100
 LAYER_IMPORTS_AT_ONCE = 2
 LAYER_EDIT_FEATURES = 1_000

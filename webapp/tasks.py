@@ -20,6 +20,7 @@ from webapp.models import Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
 from webapp.redis import client
+from webapp.waiting import follow_layers
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,7 @@ def reconcile() -> int:
     """
     republish()
     layers.tell_engine()
+    follow_layers()
     spaces = _spaces()
     return sum(_reconcile(space, RECONCILE_S / len(spaces)) for space in spaces)
 

@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import path
 
-from webapp import views
+from webapp import maps, views
 from webapp.layers import views as layers
 
 urlpatterns = [
@@ -20,5 +20,6 @@ urlpatterns = [
     path("layers/<slug:name>", layers.layer, name="layer"),
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
+    path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
     path("admin/", admin.site.urls),
 ]

@@ -10,6 +10,7 @@ from django.views.decorators.cache import never_cache
 
 from streaming.plans.schema import plan_schema
 from webapp.health import Health
+from webapp.maps import base_maps, image_sources
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
 from webapp.static import modules
@@ -22,6 +23,7 @@ MAIN_MODULE = "js/main.js"
 @login_required
 def map_page(request: HttpRequest) -> HttpResponse:
     """Show the map."""
+    request.csp_images = image_sources()
     page = {
         "user": request.user.get_username(),
         "staff": request.user.is_staff,
@@ -29,6 +31,8 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "csrf": get_token(request),
         "admin": reverse("admin:index"),
         "logout": reverse("logout"),
+        "base_maps": base_maps(),
+        "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
     return render(request, "map.html", {"page": page, "modules": modules(MAIN_MODULE)})
 

@@ -1,30 +1,31 @@
 // The base map that needs no internet: land, coast and borders drawn into tiles, so that panning costs nothing.
 
-import { clippedLine, clippedRing, overlaps, projected, ringsOf, simplified, unwrappedRings, withoutSeam } from "./land.js";
+import { cellRings, clippedLine, clippedRing, overlaps, projected, ringsOf, simplified, unwrappedRings, withoutSeam } from "./land.js";
 
 const TILE_PX = 512;
 const WORLD_PX = 256;
 const MARGIN_PX = 4;
 const SIMPLIFY_PX = 0.6;
-const DETAILED_FROM_ZOOM = 7; // the data is no finer than this
+const DETAILED_FROM_ZOOM = 5; // here the finer data begins
+const FINEST_ZOOM = 10; // and is no finer than this
 
 /**
  * Make the layer.
  *
  * @param {object} L Leaflet
  * @param {object} topojson topojson-client
- * @param {string} url of world-atlas' countries-50m.json
+ * @param {object} urls `world`, world-atlas' countries-50m.json; `land`, the index of the finer cells
  * @param {function} palette returning `{sea, land, coast, border, grid}`
  */
-export function createBaseLayer(L, topojson, url, palette) {
+export function createBaseLayer(L, topojson, urls, palette) {
   const Layer = L.GridLayer.extend({
     createTile(coords, done) {
       const tile = document.createElement("canvas");
       const ratio = Math.min(window.devicePixelRatio || 1, 2);
       tile.width = tile.height = TILE_PX * ratio;
-      world(topojson, url).then(
-        (levels) => {
-          drawTile(tile, ratio, coords, levels(coords.z), palette());
+      shapesOf(topojson, urls, coords).then(
+        (shapes) => {
+          drawTile(tile, ratio, coords, shapes, palette());
           done(null, tile);
         },
         (error) => done(error, tile),
@@ -42,31 +43,76 @@ export function createBaseLayer(L, topojson, url, palette) {
   });
 }
 
-let loaded = null;
-
-/** The world by zoom, loaded once: a function of the zoom that returns `{land, coast, borders}`. */
-function world(topojson, url) {
-  loaded ??= fetch(url)
-    .then((response) => {
-      if (!response.ok) throw new Error(`the base map could not be loaded: ${response.status}`);
-      return response.json();
-    })
-    .then((topology) => levelsOf(topojson, topology));
-  return loaded;
+/** What is drawn in a tile: `{lands, coasts, borders}`, each land a list of rings that are filled together. */
+async function shapesOf(topojson, urls, { x, y, z }) {
+  const coarse = (await world(topojson, urls.world))(Math.min(z, FINEST_ZOOM));
+  if (z < DETAILED_FROM_ZOOM) return coarse;
+  try {
+    const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) => levels(Math.min(z, FINEST_ZOOM)));
+    return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders: coarse.borders };
+  } catch {
+    return coarse; // rather than no land at all
+  }
 }
 
-function levelsOf(topojson, topology) {
-  const { countries, land } = topology.objects;
-  const shapes = {
-    land: ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings).map(projected),
-    coast: withoutSeam(topojson.mesh(topology, land).coordinates).map(projected),
-    borders: withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates).map(projected),
-  };
+const loaded = new Map(); // address -> promise of what was made of it
+
+/** Load JSON once; what failed is asked for again the next time. */
+function once(url, make) {
+  if (!loaded.has(url)) {
+    const promise = fetch(url).then((response) => {
+      if (!response.ok) throw new Error(`the base map could not be loaded: ${response.status}`);
+      return response.json();
+    });
+    loaded.set(url, promise.then(make));
+    loaded.get(url).catch(() => loaded.delete(url));
+  }
+  return loaded.get(url);
+}
+
+/** The world by zoom: a function of the zoom that returns `{lands, coasts, borders}`. */
+function world(topojson, url) {
+  return once(url, (topology) => {
+    const { countries, land } = topology.objects;
+    const level = byZoom({
+      land: ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings).map(projected),
+      coasts: withoutSeam(topojson.mesh(topology, land).coordinates).map(projected),
+      borders: withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates).map(projected),
+    });
+    return (zoom) => {
+      const { land: rings, coasts, borders } = level(zoom);
+      return { lands: [rings], coasts, borders };
+    };
+  });
+}
+
+/** Promises of the cells of land that a tile shows; each is a function of the zoom that returns `{land, coast}`. */
+async function cellsOf(url, x, y, z) {
+  const index = await once(url, (document) => ({ ...document, names: new Set(document.cells) }));
+  const side = TILE_PX / (WORLD_PX * 2 ** z);
+  const [west, east] = [x * side, (x + 1) * side].map((across) => 360 * across - 180);
+  const [north, south] = [y * side, (y + 1) * side].map(latitudeAt);
+  const from = (bound) => Math.floor(bound / index.cell) * index.cell;
+  const found = [];
+  for (let lon = from(west); lon < east; lon += index.cell)
+    for (let lat = from(south); lat < north; lat += index.cell)
+      if (index.names.has(`${lon}_${lat}`)) found.push(cellOf(url, index, [lon, lat]));
+  return found;
+}
+
+function cellOf(url, index, corner) {
+  return once(new URL(`${corner.join("_")}.json`, new URL(url, location.href)).href, (rings) => {
+    const shapes = cellRings(rings, index, corner);
+    return byZoom({ land: shapes.map(({ ring }) => projected(ring)), coast: shapes.flatMap(({ coast }) => coast).map(projected) });
+  });
+}
+
+/** A function of the zoom that returns shapes as fine as it shows them. */
+function byZoom(shapes) {
   const levels = new Map();
   return (zoom) => {
-    const level = Math.min(zoom, DETAILED_FROM_ZOOM);
-    if (!levels.has(level)) levels.set(level, simplifiedWorld(shapes, SIMPLIFY_PX / (WORLD_PX * 2 ** level)));
-    return levels.get(level);
+    if (!levels.has(zoom)) levels.set(zoom, simplifiedWorld(shapes, SIMPLIFY_PX / (WORLD_PX * 2 ** zoom)));
+    return levels.get(zoom);
   };
 }
 
@@ -100,15 +146,17 @@ function drawTile(tile, ratio, { x, y, z }, shapes, colours) {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.lineJoin = "round";
   graticule(context, colours.grid, { z, world, left, top });
-  context.beginPath();
-  for (const ring of near(shapes.land)) {
-    trace(clippedRing(ring, clip));
-    context.closePath();
-  }
   context.fillStyle = colours.land;
-  context.fill("evenodd");
+  for (const land of shapes.lands) {
+    context.beginPath();
+    for (const ring of near(land)) {
+      trace(clippedRing(ring, clip));
+      context.closePath();
+    }
+    context.fill("evenodd");
+  }
   stroke(shapes.borders, colours.border, z < 5 ? 0.7 : 1);
-  stroke(shapes.coast, colours.coast, z < 5 ? 0.7 : 1.1);
+  stroke(shapes.coasts, colours.coast, z < 5 ? 0.7 : 1.1);
 }
 
 /** Meridians and parallels on the sea, at a round distance that suits the zoom. */
@@ -131,10 +179,13 @@ function graticule(context, style, { z, world, left, top }) {
   context.stroke();
 }
 
+function latitudeAt(y) {
+  return (Math.atan(Math.sinh((0.5 - y) * 2 * Math.PI)) * 180) / Math.PI;
+}
+
 function parallels(step, top, side) {
-  const latitude = (y) => (Math.atan(Math.sinh((0.5 - y) * 2 * Math.PI)) * 180) / Math.PI;
   const y = (lat) => 0.5 - Math.asinh(Math.tan((lat * Math.PI) / 180)) / (2 * Math.PI);
   const out = [];
-  for (let lat = Math.ceil(latitude(top + side) / step) * step; lat <= latitude(top); lat += step) out.push(y(lat));
+  for (let lat = Math.ceil(latitudeAt(top + side) / step) * step; lat <= latitudeAt(top); lat += step) out.push(y(lat));
   return out;
 }

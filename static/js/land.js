@@ -45,6 +45,34 @@ export function withoutSeam(lines) {
 }
 
 /**
+ * Rings of a file of `static/land/` as `{ring, coast}`: GeoJSON positions, and the parts of the ring that are coast, not the
+ * cell's edge.
+ *
+ * @param {number[][]} rings flat whole numbers: a place in steps from the cell's corner, then differences
+ * @param {object} index `cell`, `overlap` and `step` in degrees
+ * @param {number[]} corner longitude and latitude of the cell's south-west corner
+ */
+export function cellRings(rings, { cell, overlap, step }, [west, south]) {
+  const [low, high] = [Math.round(-overlap / step), Math.round((cell + overlap) / step)];
+  const edge = (here, there) => here === there && (here === low || here === high);
+  return rings.map((numbers) => {
+    const ring = [];
+    const parts = [[]];
+    let [x, y] = [0, 0];
+    for (let i = 0; i < numbers.length; i += 2) {
+      const [lastX, lastY] = [x, y];
+      x += numbers[i];
+      y += numbers[i + 1];
+      const position = [west + x * step, south + y * step];
+      if (i > 0 && (edge(x, lastX) || edge(y, lastY))) parts.push([]);
+      parts.at(-1).push(position);
+      ring.push(position);
+    }
+    return { ring, coast: withoutSeam(parts.filter((part) => part.length > 1)) };
+  });
+}
+
+/**
  * A ring whose longitudes jump across the antimeridian as two whole rings, one on each side of the world. Antarctica goes
  * round the pole, and closes along the map's lower edge as it is.
  */

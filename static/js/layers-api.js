@@ -16,8 +16,10 @@ export class LayersApi {
     this.csrf = csrf;
   }
 
+  /** All layers; then, each with the status `failed` and no version, those whose first import was refused to the user. */
   async list() {
-    return (await this.#ask("GET", "")).layers;
+    const { layers, refused } = await this.#ask("GET", "");
+    return [...layers, ...refused];
   }
 
   /**

@@ -7,7 +7,7 @@ import { createOrigin } from "./origin.js";
 
 const REFRESH_MS = 500;
 
-/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `onBase(i)`; `onTrails(on)` */
+/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of the base map that is shown; `onBase(i)`; `onTrails(on)` */
 export function createLayers(parts) {
   const { store, map } = parts;
   const rows = new Map();
@@ -30,7 +30,7 @@ export function createLayers(parts) {
     for (const note of document.querySelectorAll(".no-stream")) note.hidden = running || !greeted;
   };
   map.baseNames.forEach((name, i) => {
-    const input = h("input", { type: "radio", name: "base", value: i, checked: i === 0, onchange: () => parts.onBase(i) });
+    const input = h("input", { type: "radio", name: "base", value: i, checked: i === parts.base, onchange: () => parts.onBase(i) });
     $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
   });
   $("trails").addEventListener("change", ({ target }) => parts.onTrails(target.checked));

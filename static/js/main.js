@@ -14,7 +14,7 @@ import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore, heldAlike, looksOf } from "./store.js";
-import { colour, createTheme } from "./theme.js";
+import { colour, createTheme, isDark } from "./theme.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { FeaturePanel } from "./feature-panel.js";
 import { EventList } from "./event-list.js";
@@ -64,7 +64,9 @@ const map = new MonitorMap($("map"), {
   now,
   palette: palette.read,
   hidden: (name) => !shown(name),
-  worldUrl: document.body.dataset.world,
+  baseUrls: { world: document.body.dataset.world, land: document.body.dataset.land, vectors: document.body.dataset.vectors },
+  baseMaps: page.base_maps,
+  isDark,
   onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
   start: opened,
 });
@@ -233,7 +235,7 @@ createLayerList(store, {
   join: (layer) => joinLayer(layer.name),
   cancel: (layer) => tried(api.cancel(layer.name)),
   remove: async (layer) => {
-    const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it then find nothing. This cannot be undone.`;
+    const question = `Delete \u201c${layer.title}\u201d with all its versions? Queries that join it wait until there is one of its name again. This cannot be undone.`;
     if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
   },
 });
@@ -253,7 +255,9 @@ createUnitsControl(() => {
   historyPanel.showUnits();
   store.emit("objects", "queries", "figures", "places");
 });
-createLayers({ store, map, now, shown, toggle: toggleStream, onBase: (index) => map.setBase(index), onTrails: setTrails });
+showBase(map.firstBase(recall("base")));
+map.leaflet.on("zoomend", showBaseHint);
+createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
@@ -404,6 +408,19 @@ function openAroundMenu() {
 function showAroundMenu(target, point) {
   if (target.stream) aroundMenu.show(target, point);
   else toast("No stream is switched on, so there is nothing to query here.");
+}
+
+/** Show a base map, and remember it. */
+async function showBase(index) {
+  if (index !== map.firstBase(recall("base"))) remember("base", map.baseNames[index]);
+  showBaseHint();
+  await tried(map.setBase(index));
+  showBaseHint();
+}
+
+/** Say what can be added where the built-in map has nothing to show. */
+function showBaseHint() {
+  $("base-hint").hidden = !map.bare;
 }
 
 /** Wait for a change of a layer; an error becomes a toast. */

@@ -1,6 +1,7 @@
 // The Leaflet map: panes, base layers, the rectangles of queries, and flying to places. The one place with latitude first.
 
 import { createBaseLayer } from "./base-layer.js";
+import { firstOf, layerOf, needsGround } from "./base-maps.js";
 import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
 import { MovingLayer } from "./moving-layer.js";
@@ -8,25 +9,30 @@ import { boxOf } from "./plan.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
-const OSM = [
-  "OpenStreetMap (online)",
-  "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
-  { attribution: '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors', maxZoom: 19 },
-];
+// Switched on by hand only: the map works offline.
+const OSM = {
+  name: "OpenStreetMap (online)",
+  kind: "xyz",
+  url: "https://tile.openstreetmap.org/{z}/{x}/{y}.png",
+  credit: '&copy; <a href="https://www.openstreetmap.org/copyright">OpenStreetMap</a> contributors',
+  min_zoom: 0,
+  max_zoom: 19,
+};
+const STREETS_FROM_ZOOM = 12; // here the built-in map has nothing more to show
 const LAT_LIMIT = 85;
 const FREE = 100_000; // degrees of longitude: any number of turns
 
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `worldUrl`; `onPlan(query, plan)`,
+   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`; `onPlan(query, plan)`,
    *   a promise of the saved edit; `start`, the first view or null
    */
   constructor(element, parts) {
     const { L, store, start } = parts;
     Object.assign(this, parts);
     const djoptions = JSON.parse(element.dataset.djoptions);
-    this.tiles = djoptions.layers?.length ? djoptions.layers : [OSM]; // switched on by hand only: the map works offline
+    this.added = [...parts.baseMaps, OSM];
     djoptions.layers = [];
     djoptions.extent = null; // longitude goes round and round
     djoptions.resetview = false;
@@ -46,25 +52,40 @@ export class MonitorMap {
     // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
-    this.base = createBaseLayer(L, parts.topojson, parts.worldUrl, parts.palette).addTo(this.leaflet);
+    this.ground = createBaseLayer(L, parts.topojson, parts.baseUrls, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
     this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan });
     this.rectangles = new Map();
+    this.chosen = 0;
     this.leaflet.on("moveend", () => this.placeRectangles());
   }
 
   /** Names of the base maps; the first is the offline one. */
   get baseNames() {
-    return ["Natural Earth (offline)", ...this.tiles.map(([name]) => name)];
+    return ["Natural Earth (offline)", ...this.added.map(({ name }) => name)];
   }
 
-  setBase(index) {
-    this.current?.remove();
-    const [, url, options] = this.tiles[index - 1] ?? [];
-    this.current = url
-      ? this.L.tileLayer(url, typeof options === "string" ? { attribution: options } : options).addTo(this.leaflet)
-      : this.base.addTo(this.leaflet);
-    if (this.current !== this.base) this.base.remove();
+  /** Which of them to begin with. */
+  firstBase(remembered) {
+    return firstOf(this.baseNames, this.added, remembered);
+  }
+
+  /** Whether the view is nearer than the shown base map has anything to show. */
+  get bare() {
+    return this.chosen === 0 && this.leaflet.getZoom() >= STREETS_FROM_ZOOM;
+  }
+
+  /** Show a base map, by its number; resolves once it is there. */
+  async setBase(index) {
+    this.chosen = index;
+    const base = this.added[index - 1];
+    const layer = base ? await layerOf(this.L, base, { vectorsUrl: this.baseUrls.vectors, dark: this.isDark() }) : null;
+    if (this.chosen !== index) return;
+    this.shownBase?.remove();
+    if (!base || needsGround(base)) this.ground.addTo(this.leaflet);
+    else this.ground.remove();
+    this.ground.setZIndex(0);
+    this.shownBase = layer?.addTo(this.leaflet) ?? null;
   }
 
   /** Show figures in units that were chosen. */
@@ -80,7 +101,8 @@ export class MonitorMap {
   }
 
   recolour() {
-    this.base.redraw();
+    this.ground.redraw();
+    if (this.added[this.chosen - 1]?.format === "mvt") this.setBase(this.chosen);
     this.objects.reset();
     for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
     this.moving.refresh();

@@ -124,7 +124,7 @@ function update(store, query, element, parts, nowMs) {
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setText(parts.share.lastChild, query.shared ? "Stop sharing" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
-  parts.pause.hidden ||= !["running", "paused"].includes(query.status);
+  parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
 /** The filter of a plan, shortened. */

@@ -9,7 +9,7 @@ import { KINDS, NO_COLOUR, Objects, kindOf } from "./objects.js";
 export const COLOURS = 8;
 export const LAYER_COLOURS = 6;
 export const EVENTS_KEPT = 2000;
-export const LIVE_STATUSES = ["pending", "running", "paused", "failed"];
+export const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 
 // An event time further than this ahead of the server's clock is the sender's error, and does not make others look old.
 const FUTURE_MS = 60_000;

@@ -1,8 +1,8 @@
 """The process in which a file is read: ``python -m streaming.layers``, with a job as JSON on standard input.
 
 It answers with JSON lines: ``{"share": 0.5}`` now and then, at last ``{"imported": ...}`` or ``{"error": ...}``. A file
-comes from anybody, and GDAL is large: so it reads in a process of its own, with a bound on memory, with drivers for
-files alone, and can be ended at any moment.
+comes from anybody, and GDAL is large: so it reads in a process of its own, with a bound on memory and on the size of
+files, without a network, with drivers for files alone, and can be ended at any moment.
 """
 
 import ctypes
@@ -15,6 +15,8 @@ from pathlib import Path
 
 import orjson
 
+from streaming.layers.offline import OPTIONS, go_offline
+
 # Every driver of GDAL 3.12 for vectors but those of `reading.DRIVERS`; GDAL looks at this when it is loaded.
 SKIPPED = (
     "MEM,PCIDSK,PDS4,VICAR,PDF,MBTiles,EEDA,OGCAPI,GDALG,MapInfo File,LVBAG,S57,DGN,OGR_VRT,CSV,GML,ESRIJSON,OGR_GMT,"
@@ -23,6 +25,8 @@ SKIPPED = (
     "AVCE00,AIVector,HTTP"
 )
 
+# A part may be larger than the little file that it comes of.
+LEAST_FILE_BYTES = 1 << 30
 # linux/prctl.h
 PR_SET_PDEATHSIG = 1
 
@@ -30,11 +34,14 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Do the job."""
     _end_with_who_asked()
-    os.environ["GDAL_SKIP"] = SKIPPED
+    os.environ.update(OPTIONS, GDAL_SKIP=SKIPPED)
+    go_offline()
     words = orjson.loads(sys.stdin.buffer.read())
     # What is not backed by a file: of addresses Arrow and GDAL reserve more than they use.
     memory_bytes = words["limits"]["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
 
     from streaming.layers.features import InvalidLayer
     from streaming.layers.importing import import_file

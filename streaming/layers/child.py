@@ -5,6 +5,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -39,7 +40,7 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
     Raises
     ------
     InvalidLayer
-        When the file cannot be imported.
+        When the file cannot be imported, or not within its time.
     """
     with (job.folder / STDERR).open("wb") as stderr:
         # In a session of its own: Ctrl-C is for whoever asks, who ends the process in turn.
@@ -51,8 +52,12 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
             cwd=Path(__file__).parents[2],
             start_new_session=True,
         )
+    began_s = time.monotonic()
     try:
-        yield from _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR)
+        for step in _followed(child, orjson.dumps(asdict(job), default=str), job.folder / STDERR):
+            if time.monotonic() - began_s > job.limits.time_s:
+                raise InvalidLayer(f"an import must take {job.limits.time_s:g} s at most; this one takes longer")
+            yield step
     finally:
         _end(child)
 

@@ -16,7 +16,7 @@ from streaming.layers.job import Imported, Job
 from streaming.layers.parts import write_part
 from streaming.layers.placing import placed, transform_to
 from streaming.layers.reading import Rows, check_sequence, opened
-from streaming.layers.unpack import SEQUENCE, unpacked
+from streaming.layers.unpack import SEQUENCE, Unpacked, unpacked
 from streaming.spaces import Space
 
 # So many problems are told one by one; the others are counted.
@@ -70,22 +70,31 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
     return Imported(part, summary, gathered.problems, gathered.problem_count)
 
 
-def _gather(source, job, tell):
-    """Return all of a file's features, in their place."""
+def _gather(files, job, tell):
+    """Return the features of all files, in their place."""
+    if job.wanted.table and len(files) > 1:
+        raise InvalidLayer(f"no table can be named where an archive holds several files; got {job.wanted.table!r}")
     gathered = _Gathered()
-    with opened(source, job.wanted) as file:
-        transform = transform_to(job.space, file.crs)
-        for rows in file.batches:
-            _add(gathered, rows, job.space, transform)
-            if gathered.rows > job.limits.features:
-                raise InvalidLayer(f"a layer may have at most {job.limits.features:,} features; got more")
-            tell(READING_SHARE * min(1.0, gathered.rows / file.total) if file.total else 0.0)
-    if source.suffix == SEQUENCE:
-        check_sequence(source, gathered.rows)
+    for number, file in enumerate(files):
+        _read(gathered, file, job, lambda share, number=number: tell(READING_SHARE * (number + share) / len(files)))
     if not gathered.tables:
         reason = "; row {:,} was {}".format(*gathered.problems[0]) if gathered.problems else ""
         raise InvalidLayer(f"a layer needs a feature with a geometry; got none in {gathered.rows:,} rows{reason}")
     return gathered
+
+
+def _read(gathered, file: Unpacked, job, tell):
+    """Add the features of a file."""
+    before = gathered.rows
+    with opened(file, job.wanted) as source:
+        transform = transform_to(job.space, source.crs)
+        for rows in source.batches:
+            _add(gathered, rows, job.space, transform)
+            if gathered.rows > job.limits.features:
+                raise InvalidLayer(f"a layer may have at most {job.limits.features:,} features; got more")
+            tell(min(1.0, (gathered.rows - before) / source.total) if source.total else 0.0)
+    if file.path.suffix == SEQUENCE:
+        check_sequence(file.path, gathered.rows)
 
 
 def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:

@@ -40,12 +40,15 @@ class Limits:
         Of the layer.
     memory_bytes : int
         Of the process that reads.
+    time_s : float
+        From the beginning of that process to its end.
     """
 
     unpacked_bytes: int = 4 << 30
     members: int = 1_000
     features: int = 5_000_000
     memory_bytes: int = 4 << 30
+    time_s: float = 900.0
 
 
 @dataclass(frozen=True)

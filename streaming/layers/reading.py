@@ -1,5 +1,6 @@
 """What GDAL reads: a file's features in Arrow batches, with their keys and properties."""
 
+import mmap
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pyogrio
 
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Wanted
-from streaming.layers.unpack import SEQUENCE, count_in
+from streaming.layers.unpack import SEQUENCE, Unpacked, count_in
 
 # Of what GDAL can open, these are files and nothing else; others read addresses, folders or programs that a file names.
 DRIVERS = ("GeoJSON", "GeoJSONSeq", "TopoJSON", "GPKG", "ESRI Shapefile", "KML", "LIBKML", "FlatGeobuf", "GPX")
@@ -22,6 +23,8 @@ GEOJSON_SUFFIXES = (".geojson", ".json", ".topojson", SEQUENCE)
 # To ask these for their tables is to read them whole.
 SINGLE = (".geojson", ".json", SEQUENCE, ".fgb")
 BATCH_ROWS = 16_384
+# A reference system at an address (GeoJSON of 2008, section 3.3.2). There are no arrays in it; what is around has some.
+LINKED_SYSTEM = re.compile(rb'"crs"\s*:\s*\{[^\[\]]{0,2000}?"type"\s*:\s*"link"[^\[\]]{0,2000}')
 # What has to do with how a file is drawn in Google Earth, with GDAL's defaults.
 KML_STYLE = ("altitudeMode", "tessellate", "extrude", "visibility", "drawOrder", "icon")
 
@@ -62,22 +65,27 @@ class Source:
 
 
 @contextmanager
-def opened(path: Path, wanted: Wanted):
+def opened(file: Unpacked, wanted: Wanted):
     """Open a file for reading; yield a `Source`.
+
+    The features of one of several files have its name as a property, and before their numbers.
 
     Raises
     ------
     InvalidLayer
         When GDAL cannot read the file, it has no table with geometry or several, or `wanted` does not suit it.
     """
+    path = file.path
     with said_clearly(path):
+        if path.suffix in GEOJSON_SUFFIXES and not wanted.crs:
+            _check_system(path)
         table = _table(path, wanted.table)
         options = {"layer": table, "use_pyarrow": True, "batch_size": BATCH_ROWS, "return_fids": True}
         with pyogrio.open_arrow(path, datetime_as_string=True, **options) as (meta, reader):
             geometry = meta["geometry_name"] or "wkb_geometry"
             if geometry not in reader.schema.names:
                 raise InvalidLayer(f"a layer needs geometries; got the columns {', '.join(map(str, meta['fields']))}")
-            read = _reader_of(reader.schema, meta["fid_column"] or "OGC_FID", geometry, wanted.key, path.suffix)
+            read = _reader_of(reader.schema, meta["fid_column"] or "OGC_FID", geometry, wanted.key, file)
             crs = wanted.crs or meta["crs"] or ("OGC:CRS84" if path.suffix in GEOJSON_SUFFIXES else None)
             yield Source(crs, _total(path, table), map(read, reader))
 
@@ -125,9 +133,22 @@ def _total(path, table):
     return count if count >= 0 else None
 
 
-def _reader_of(schema, fid, geometry, key, suffix) -> Callable[[pa.RecordBatch], Rows]:
+def _check_system(path):
+    """Raise InvalidLayer where the reference system of GeoJSON stands elsewhere; nobody goes there to look."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        found = LINKED_SYSTEM.search(text)
+        if found is None:
+            return
+        told = re.search(rb'"href"\s*:\s*"([^"]*)"', found[0])
+    rule = "the reference system of GeoJSON must not be a link; name it, as crs, such as EPSG:4326"
+    raise InvalidLayer(f"{rule}; got {(told[1] if told else b'no address').decode(errors='replace'):.200}")
+
+
+def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], Rows]:
     """Return what makes rows of a record batch."""
-    dropped = {fid, geometry, *(KML_STYLE if suffix == ".kml" else ())}
+    dropped = {fid, geometry, *(KML_STYLE if file.path.suffix == ".kml" else ())}
     columns = [name for name in schema.names if name not in dropped]
     if key and key not in columns:
         raise InvalidLayer(
@@ -135,6 +156,7 @@ def _reader_of(schema, fid, geometry, key, suffix) -> Callable[[pa.RecordBatch],
         )
     # GDAL tells a GeoJSON feature's id, where it is a text, as a column of this name, and as the number otherwise.
     named = key or ("id" if "id" in columns else "")
+    prefix = f"{file.name}/" if file.name and not key else ""
 
     def read(batch):
         values = {name: _values(batch.column(schema.get_field_index(name))) for name in columns}
@@ -142,11 +164,23 @@ def _reader_of(schema, fid, geometry, key, suffix) -> Callable[[pa.RecordBatch],
         keys = (
             numbers if not named else [n if k in (None, "") else k for k, n in zip(values[named], numbers, strict=True)]
         )
+        if file.name:
+            values[_free_name(values)] = [file.name] * len(numbers)
         return Rows(
-            [_text(k) for k in keys], _binary(batch.column(schema.get_field_index(geometry))), _json(values, batch)
+            [prefix + _text(k) for k in keys],
+            _binary(batch.column(schema.get_field_index(geometry))),
+            _json(values, batch),
         )
 
     return read
+
+
+def _free_name(values):
+    """Return the name of the property that tells a feature's file, which no other property has."""
+    name = "file"
+    while name in values:
+        name += "_"
+    return name
 
 
 def _values(column):

@@ -1,11 +1,13 @@
 """From an uploaded file to the one that GDAL opens: we unpack archives, within bounds that they cannot lie about."""
 
 import gzip
+import shutil
 import stat
 import zipfile
 import zlib
 from collections.abc import Iterable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -31,6 +33,24 @@ ARCHIVES = (".gz", ".zip", ".kmz")
 # Shapefiles are several files.
 ZIPPED_ONLY = (".shp",)
 CHUNK_BYTES = 1 << 20
+# What is larger than this, unpacked, must not be larger than so many times the archive: real files shrink less.
+FREE_OF_RATIO_BYTES = 256 << 20
+MOST_RATIO = 200
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A file to open.
+
+    Parameters
+    ----------
+    path : Path
+    name : str
+        What it was called, without its suffix, where an archive held several; else empty.
+    """
+
+    path: Path
+    name: str = ""
 
 
 def suffixes_of(name: str) -> str:
@@ -58,45 +78,86 @@ def suffixes_of(name: str) -> str:
     raise InvalidLayer(f"{rule}; got {PurePosixPath(name).name!r:.100}")
 
 
-def unpacked(path: Path, folder: Path, limits: Limits) -> Path:
-    """Return the file to open: `path` itself, or what was unpacked of it into `folder`.
+def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
+    """Return the files to open: `path` itself, or what was unpacked of it into `folder`.
+
+    There is one, but for an archive of several shapefiles.
 
     Raises
     ------
     InvalidLayer
-        When the archive is broken or cut off, is larger than allowed, would write outside of the folder, or does not
-        hold one file of a known kind.
+        When the archive is broken or cut off, is larger than allowed, would write outside of the folder, or holds
+        neither one file of a known kind nor several shapefiles.
     """
     suffix = suffixes_of(path.name)
     if suffix in (".zip", ".kmz"):
         return _unzipped(path, folder, limits)
     if suffix.endswith(".gz"):
         target = folder / f"layer{SUFFIXES[suffix.removesuffix('.gz')]}"
-        with _whole(), gzip.open(path) as source:
-            _copy(source, target, Allowance(limits.unpacked_bytes))
-        return target
+        with _whole(), path.open("rb") as packed, gzip.open(packed) as source:
+            _copy(source, target, _Growing(_allowance(path, folder, limits), packed))
+        return [Unpacked(target)]
     if path.stat().st_size > limits.unpacked_bytes:
-        raise InvalidLayer(_too_large(limits.unpacked_bytes, f"{path.stat().st_size:,}"))
+        raise InvalidLayer(f"{_MOST_BYTES.format(limits.unpacked_bytes)}; got {path.stat().st_size:,}")
     target = folder / f"layer{SUFFIXES[suffix]}"
     target.symlink_to(path.absolute())
-    return target
+    return [Unpacked(target)]
+
+
+_MOST_BYTES = "a layer's file must have at most {:,} bytes, unpacked"
+_RATIO = "{:,} bytes of an archive must unpack to {:,} at most"
 
 
 class Allowance:
-    """So many bytes may still be unpacked."""
+    """A number of bytes that may still be unpacked.
 
-    def __init__(self, total: int) -> None:
-        self.total = self.left = total
+    Parameters
+    ----------
+    total : int
+    rule : str
+        Why there are no more.
+    """
 
-    def take(self, count: int) -> None:
-        """Take some of them, or raise InvalidLayer."""
+    def __init__(self, total: int, rule: str) -> None:
+        self.left, self.rule = total, rule
+
+    def take(self, count: int, told: str = "more") -> None:
+        """Take some of them, or raise InvalidLayer; `told` says how many there are in all."""
         self.left -= count
         if self.left < 0:
-            raise InvalidLayer(_too_large(self.total, "more"))
+            raise InvalidLayer(f"{self.rule}; got {told}")
 
 
-def _too_large(limit, size):
-    return f"a layer's file must have at most {limit:,} bytes, unpacked; got {size}"
+class _Growing(Allowance):
+    """An allowance that grows with what has been read of the archive, so that a bomb is known before its end."""
+
+    def __init__(self, whole: Allowance, packed: IO[bytes]) -> None:
+        super().__init__(whole.left, whole.rule)
+        self.packed, self.taken = packed, 0
+
+    def take(self, count: int, told: str = "more") -> None:
+        """Take some bytes, or raise InvalidLayer."""
+        self.taken += count
+        most = _most_of(self.packed.tell())
+        if self.taken > most:
+            raise InvalidLayer(f"{_RATIO.format(self.packed.tell(), most)}; got {told}")
+        super().take(count, told)
+
+
+def _most_of(packed_bytes):
+    return max(FREE_OF_RATIO_BYTES, MOST_RATIO * packed_bytes)
+
+
+def _allowance(path, folder, limits):
+    """Return what an archive may unpack to: by the limit, by its own size, and by the free disk."""
+    size = path.stat().st_size
+    rules = (
+        (limits.unpacked_bytes, _MOST_BYTES),
+        (_most_of(size), _RATIO.format(size, _most_of(size))),
+        (shutil.disk_usage(folder).free // 2, "half of the free disk, {:,} bytes, must hold what is unpacked"),
+    )
+    total, rule = min(rules)
+    return Allowance(total, rule.format(total))
 
 
 def _copy(source: IO[bytes] | gzip.GzipFile, target: Path, allowance: Allowance) -> None:
@@ -116,27 +177,38 @@ def _whole():
 
 
 def _unzipped(path, folder, limits):
-    inside = folder / "zip"
     with _whole(), zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if not member.is_dir()]
         _check_members(members, limits)
+        _allowance(path, folder, limits).take(size := sum(m.file_size for m in members), f"{size:,}")
         members = [m for m in members if not m.filename.startswith("__MACOSX/")]
-        allowance = Allowance(limits.unpacked_bytes)
-        for number, member in enumerate(members):
-            # Our own names: nothing of an archive decides where a byte goes. The files of a shapefile stay together.
-            target = inside / _folder_of(member, members) / f"layer{PurePosixPath(member.filename.lower()).suffix}"
-            if target.exists():
-                target = target.with_name(f"{number}-{target.name}")
+        allowance = _allowance(path, folder, limits)
+        targets = _targets(members, folder / "zip")
+        for member, target in zip(members, targets, strict=True):
             target.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source:
                 _copy(source, target, allowance)
-    return _the_one([p for p in sorted(inside.rglob("*")) if p.suffix in SUFFIXES], [m.filename for m in members])
+    names = [m.filename for m in members]
+    found = [(name, target) for name, target in zip(names, targets, strict=True) if target.suffix in SUFFIXES]
+    return _chosen(found, names)
 
 
-def _folder_of(member, members):
-    """Return a folder of ours for the files of an archive that have the same name but for the suffix."""
-    stems = sorted({str(PurePosixPath(m.filename.lower()).with_suffix("")) for m in members})
-    return str(stems.index(str(PurePosixPath(member.filename.lower()).with_suffix(""))))
+def _targets(members, folder):
+    """Return where the files of an archive go, under our own names: nothing of it decides where a byte goes.
+
+    The files of a shapefile, whose names are the same but for the suffix, stay together.
+    """
+    stems = [_stem(member.filename.lower()) for member in members]
+    folders = {stem: folder / str(number) for number, stem in enumerate(sorted(set(stems)))}
+    targets: dict[Path, None] = {}
+    for number, (member, stem) in enumerate(zip(members, stems, strict=True)):
+        target = folders[stem] / f"layer{PurePosixPath(member.filename.lower()).suffix}"
+        targets[target.with_name(f"{number}-{target.name}") if target in targets else target] = None
+    return list(targets)
+
+
+def _stem(name):
+    return str(PurePosixPath(name).with_suffix(""))
 
 
 def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
@@ -144,9 +216,6 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
     members = list(members)
     if len(members) > limits.members:
         raise InvalidLayer(f"an archive must have at most {limits.members:,} files; got {len(members):,}")
-    size = sum(member.file_size for member in members)
-    if size > limits.unpacked_bytes:
-        raise InvalidLayer(_too_large(limits.unpacked_bytes, f"{size:,}"))
     for member in members:
         name = PurePosixPath(member.filename.replace("\\", "/"))
         linked = stat.S_ISLNK(member.external_attr >> 16)
@@ -154,13 +223,18 @@ def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
             raise InvalidLayer(f"the files of an archive must lie inside of it; got {member.filename!r:.100}")
 
 
-def _the_one(found: list[Path], names: list[str]) -> Path:
-    if len(found) != 1:
-        rule = f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}"
+def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
+    """Return the one file of an archive that can be opened, or all of its shapefiles."""
+    if len(found) == 1:
+        (_, path), *_ = found
+        known = path.with_suffix(SUFFIXES[path.suffix])
+        return [Unpacked(path if known == path else path.rename(known))]
+    if not found or {path.suffix for _, path in found} != set(ZIPPED_ONLY):
+        rule = f"an archive must hold one file that ends in one of {', '.join(SUFFIXES)}, or several that end in .shp"
         raise InvalidLayer(f"{rule}; got {len(found)} in {', '.join(names)[:200] or 'an empty archive'}")
-    if SUFFIXES[found[0].suffix] != found[0].suffix:
-        return found[0].rename(found[0].with_suffix(SUFFIXES[found[0].suffix]))
-    return found[0]
+    short = [PurePosixPath(name).stem for name, _ in found]
+    told = short if len(set(short)) == len(short) else [_stem(name) for name, _ in found]
+    return sorted((Unpacked(path, name) for (_, path), name in zip(found, told, strict=True)), key=lambda one: one.name)
 
 
 def count_in(path: Path, word: bytes) -> int:

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as geometry from "../../static/js/geometry.js";
-import { clippedLine, clippedRing, projected, simplified, unwrappedRings, withoutSeam } from "../../static/js/land.js";
+import { cellRings, clippedLine, clippedRing, projected, simplified, unwrappedRings, withoutSeam } from "../../static/js/land.js";
 import { planOf } from "../../static/js/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 
@@ -113,4 +113,16 @@ test("an edit keeps what the form does not show", () => {
   const before = { compare: { lo: [0, 0, 100], hi: [1, 1, 900] }, transform: [{ enlarge_m: 5 }], emit: "changes" };
   const plan = planOf(before, { stream: "s", report: "inside", where: "", box: { lo: [5, 5], hi: [6, 6] } });
   assert.deepEqual([plan.compare, plan.transform], [{ lo: [5, 5, 100], hi: [6, 6, 900] }, [{ enlarge_m: 5 }]]);
+});
+
+test("a cell of land has rings to fill and coasts that leave its edges and the antimeridian out", () => {
+  const index = { cell: 15, overlap: 0.5, step: 0.5 };
+  // A square from the western edge into the cell: the edge is no coast.
+  const [square] = cellRings([[-1, 2, 5, 0, 0, 4, -5, 0, 0, -4]], index, [0, 45]);
+  assert.deepEqual(square.ring, [[-0.5, 46], [2, 46], [2, 48], [-0.5, 48], [-0.5, 46]]);
+  assert.deepEqual(square.coast, [[[-0.5, 46], [2, 46], [2, 48], [-0.5, 48]]]);
+  const [island] = cellRings([[2, 2, 2, 0, 0, 2, -2, -2]], index, [0, 45]);
+  assert.deepEqual(island.coast, [island.ring]);
+  const [cut] = cellRings([[26, 2, 4, 0, 0, 4, -4, 0, 0, -4]], index, [165, 45]);
+  assert.deepEqual(cut.coast, [[[178, 46], [180, 46]], [[180, 48], [178, 48], [178, 46]]]);
 });

@@ -34,7 +34,7 @@ from webapp.celery import app as celery_app
 from webapp.layers import imports
 from webapp.layers.imports import import_layer
 from webapp.management.commands.import_layer import Bar, name_of
-from webapp.models import Layer, Space
+from webapp.models import Layer, RefusedImport, Space
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 SQUARES = [shapely.box(n, 0, n + 0.5, 0.5) for n in range(4)]
@@ -238,7 +238,7 @@ def test_changes_need_the_token_of_the_page(user):
 def test_a_dropped_layer_is_gone_for_the_engine_too(site, redis_client, folder):
     upload(site)
     assert site.delete("/layers/squares").status_code == 204
-    assert site.get("/layers/").json() == {"layers": []}
+    assert site.get("/layers/").json() == {"layers": [], "refused": []}
     assert entries(redis_client, "drop_layer") == [{"op": "drop_layer", "layer": "squares"}]
     assert nothing_left(folder)
     for answer in (
@@ -286,6 +286,67 @@ def test_a_file_that_cannot_be_imported_fails_and_the_last_version_stays(site, r
     assert (layer["status"], layer["version"], layer["features"], layer["error"]) == ("ready", 2, 2, None)
 
 
+def test_a_first_import_that_is_refused_leaves_nothing_but_its_reason(site, client, other, staff, folder):
+    assert upload(site, b"hello", title="Squares").status_code == 202
+    assert not Layer.objects.exists()
+    assert nothing_left(folder)
+    (refused,) = site.get("/layers/").json()["refused"]
+    assert (refused["name"], refused["title"], refused["status"]) == ("squares", "Squares", "failed")
+    assert "must be whole and of a known kind" in refused["error"]
+    answer = site.get("/layers/squares")
+    assert answer.status_code == 404
+    assert "whose import was refused: a layer's file must be whole" in answer.json()["error"]
+    site.force_login(staff)
+    assert site.get("/layers/").json()["refused"] == [], "it was told to who asked"
+    page = site.get(reverse("admin:webapp_refusedimport_changelist")).content.decode()
+    assert "must be whole and of a known kind" in page
+
+
+def test_a_refusal_is_forgotten_when_it_is_dismissed_and_when_the_name_is_tried_again(site, folder):
+    upload(site, b"hello")
+    assert site.delete("/layers/squares").status_code == 204
+    assert site.get("/layers/").json() == {"layers": [], "refused": []}
+    assert site.delete("/layers/squares").status_code == 404
+    upload(site, b"hello")
+    upload(site)
+    listed = site.get("/layers/").json()
+    assert ([layer["status"] for layer in listed["layers"]], listed["refused"]) == (["ready"], [])
+    assert not RefusedImport.objects.exists()
+
+
+def test_old_refusals_go(site, folder):
+    upload(site, b"hello")
+    RefusedImport.objects.update(refused=timezone.now() - timedelta(days=8))
+    tasks.retire_imports()
+    assert not RefusedImport.objects.exists()
+
+
+async def test_who_asked_for_an_import_is_told_that_it_was_refused(site, user, other, connect):
+    async with connect(user) as asking, connect(other) as another:
+        await asking.hear("hello")
+        await another.hear("hello")
+        await database_sync_to_async(upload)(site, b"hello")
+        heard = await asking.hear("layer.status")
+        while heard["layer"]["status"] != "failed":
+            heard = await asking.hear("layer.status")
+        assert "must be whole" in heard["layer"]["error"]
+        heard = await another.hear("layer.status")
+        while heard["layer"]["status"] != "deleted":
+            assert heard["layer"]["status"] == "importing"
+            heard = await another.hear("layer.status")
+        await another.silence("layer.status")
+
+
+def test_a_failed_import_leaves_title_and_features_as_they_were(site):
+    upload(site, title="Squares")
+    upload(site, b"hello", title="Circles")
+    (layer,) = site.get("/layers/").json()["layers"]
+    assert (layer["title"], layer["version"], layer["features"]) == ("Squares", 1, 4)
+    upload(site, squares(2), title="Two squares")
+    (layer,) = site.get("/layers/").json()["layers"]
+    assert (layer["title"], layer["version"], layer["error"]) == ("Two squares", 2, None)
+
+
 async def test_an_upload_that_is_cut_off_makes_no_layer(user, folder):
     from webapp.asgi import application
 
@@ -329,8 +390,8 @@ def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
         assert next(steps, None) is not None, "the import goes on"
         layers.cancel_import(user, "squares")
 
-    layers.run_import(layer, path, Wanted(), cancel)
-    assert Layer.objects.get().status == "cancelled"
+    assert layers.run_import(layer, path, Wanted(), cancel).status == "cancelled"
+    assert not Layer.objects.exists()
     assert nothing_left(folder)
 
 
@@ -341,10 +402,9 @@ def test_an_import_cancelled_before_its_turn_never_begins(site, user, folder, mo
     assert upload(site).status_code == 409, "a layer has one import at a time"
     assert site.post("/layers/squares/cancel").json()["layer"]["status"] == "cancelled"
     import_layer(*sent[0])
-    layer = Layer.objects.get()
-    assert (layer.status, layer.version) == ("cancelled", None)
+    assert site.get("/layers/").json() == {"layers": [], "refused": []}
     assert nothing_left(folder)
-    assert site.get("/layers/squares/features").status_code == 400
+    assert site.get("/layers/squares/features").status_code == 404
 
 
 def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypatch):
@@ -354,8 +414,10 @@ def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypa
     monkeypatch.setattr(imports, "import_in_child", crash)
     with pytest.raises(OSError, match="no space left"):
         upload(site)
-    layer = Layer.objects.get()
-    assert (layer.status, layer.error) == ("failed", "an import must come to its end; got OSError: no space left")
+    assert not Layer.objects.exists()
+    (refused,) = site.get("/layers/").json()["refused"]
+    assert (refused["status"], refused["version"]) == ("failed", None)
+    assert refused["error"] == "an import must come to its end; got OSError: no space left"
     assert nothing_left(folder)
 
 
@@ -370,9 +432,8 @@ def test_an_import_whose_worker_died_is_ended(site, folder, monkeypatch):
     assert layers.running_imports() == 0
     monkeypatch.setattr(imports, "DEAD_AFTER", timedelta(0))
     assert tasks.retire_imports() == 1
-    layer = Layer.objects.get()
-    assert layer.status == "failed"
-    assert "the worker ended before it did" in layer.error
+    assert not Layer.objects.exists()
+    assert "the worker ended before it did" in RefusedImport.objects.get().reason
     assert nothing_left(folder)
 
 
@@ -548,7 +609,7 @@ def test_ctrl_c_cancels_the_command_cleanly(tmp_path, folder, monkeypatch):
     with monkeypatch.context() as patched, pytest.raises(CommandError, match="cancelled; layer 'areas' is as it was"):
         patched.setattr("webapp.management.commands.import_layer.Bar.show", interrupt)
         call_command("import_layer", str(write(tmp_path, frame(), "gpkg")), stdout=StringIO())
-    assert Layer.objects.get().status == "cancelled"
+    assert not Layer.objects.exists()
     assert nothing_left(folder)
     call_command("import_layer", str(tmp_path / "areas.gpkg"), stdout=StringIO())
     assert Layer.objects.get().status == "ready"
@@ -585,6 +646,31 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
     monkeypatch.setattr(import_layer, "retry", wait)
     with pytest.raises(Retry):
         import_layer(*sent[1])
+    Layer.objects.filter(name="squares").update(heartbeat=None)
+    import_layer(*sent[1])
+    assert Layer.objects.get(name="second").status == "ready"
+
+
+def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypatch):
+    from celery.exceptions import Retry
+
+    sent = []
+    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
+    upload(site)
+    upload(site, name="second")
+    site.force_login(other)
+    upload(site, name="third")
+    Layer.objects.filter(name="squares").update(heartbeat=timezone.now())
+
+    def wait(**_):
+        raise Retry
+
+    monkeypatch.setattr(import_layer, "retry", wait)
+    with pytest.raises(Retry):
+        import_layer(*sent[1])
+    import_layer(*sent[2])
+    assert Layer.objects.get(name="third").status == "ready"
+    assert Layer.objects.get(name="second").status == "importing"
     Layer.objects.filter(name="squares").update(heartbeat=None)
     import_layer(*sent[1])
     assert Layer.objects.get(name="second").status == "ready"

@@ -204,8 +204,7 @@ def test_streams_are_joined_within_a_space(prices, streams):
 
 def test_streams_are_joined_with_the_layers_of_their_space(prices, streams):
     plan = {"stream": "ships", "kind": "join", "join": {"layer": "ports"}}
-    with pytest.raises(Refused, match=r"join: in earth, layer must be one of \(none yet\); got 'ports'"):
-        queries.checked_plan(plan)
+    assert queries.checked_plan(plan)["join"]["layer"] == "ports", "it may still come"
     layer = Layer.objects.create(name="ports", space=prices)
     Layer.objects.create(name="roads", space_id="earth")
     with pytest.raises(Refused, match="join: in earth, layer must be one of roads; got 'ports'"):

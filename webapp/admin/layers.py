@@ -7,7 +7,7 @@ from django.utils.html import format_html_join
 from streaming.layers import Wanted
 from webapp.layers.imports import Label, begin_upload, cancel_import, check_label
 from webapp.layers.versions import layer_store
-from webapp.models import Layer, Space
+from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
 from webapp.refusals import Refused
 
@@ -138,3 +138,18 @@ class LayerAdmin(admin.ModelAdmin):
         if (more := layer.problem_count - len(rows)) > 0:
             rows.append((f"{more:,} more", "not listed"))
         return format_html_join("", "<p>{}: {}</p>", rows) or "none"
+
+
+@admin.register(RefusedImport)
+class RefusedImportAdmin(admin.ModelAdmin):
+    """First imports that were refused, with the reason; there is nothing else of them."""
+
+    list_display = ("name", "title", "owner", "reason", "refused")
+    list_filter = (("owner", admin.RelatedOnlyFieldListFilter),)
+    list_select_related = ("owner",)
+    search_fields = ("name", "title", "reason")
+    readonly_fields = ("name", "title", "space", "owner", "reason", "refused")
+
+    def has_add_permission(self, request):
+        """Refusals are told, not written."""
+        return False

@@ -16,8 +16,16 @@ from django.utils import timezone
 
 from streaming.layers import Imported, InvalidLayer, Job, Limits, Wanted, check_name, suffixes_of
 from streaming.layers.child import import_in_child
-from webapp.layers.versions import adopted, announce, changeable, check_editable, layer_store, space_of
-from webapp.models import Layer
+from webapp.layers.versions import (
+    adopted,
+    announce,
+    announce_refusal,
+    changeable,
+    check_editable,
+    layer_store,
+    space_of,
+)
+from webapp.models import Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.refusals import Refused
 
@@ -65,11 +73,12 @@ def import_limits() -> Limits:
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
         features=settings.LAYER_MAX_FEATURES,
         memory_bytes=settings.LAYER_IMPORT_MEMORY_BYTES,
+        time_s=settings.LAYER_IMPORT_S,
     )
 
 
 def begin_import(user, label: Label) -> Layer:
-    """Make a layer that is being imported, or have an existing one be imported anew; its version stays in use.
+    """Make a layer that is being imported, or have an existing one be imported anew; it stays as it is meanwhile.
 
     Parameters
     ----------
@@ -87,10 +96,12 @@ def begin_import(user, label: Label) -> Layer:
         layer = Layer.objects.select_for_update().filter(name=label.name).first()
         if layer is None:
             _check_count(user)
-            layer = Layer(name=label.name, space_id=label.space or EARTH, owner=user)
+            layer = Layer(name=label.name, title=label.title, space_id=label.space or EARTH, owner=user)
+            RefusedImport.objects.filter(owner=user, name=label.name).delete()
         else:
             _check_free(user, layer, label)
-        layer.title, layer.status, layer.progress, layer.error = label.title or layer.title, Layer.IMPORTING, 0.0, ""
+        layer.next_title, layer.status, layer.progress, layer.error = label.title, Layer.IMPORTING, 0.0, ""
+        layer.importer = user
         # Who runs a command does not wait for a turn.
         layer.run, layer.heartbeat = uuid.uuid4(), timezone.now() if user is None else None
         layer.save()
@@ -145,20 +156,19 @@ def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str
     layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
     if layer is None:
         forget_upload(run)
-    elif running_imports() >= settings.LAYER_IMPORTS_AT_ONCE:
+    elif not _take_turn(layer):
         raise self.retry(countdown=1)
     else:
         run_import(layer, Path(path), Wanted(**wanted))
 
 
 def cancel_import(user, name: str) -> Layer:
-    """End an import; the version before it stays in use. Where none is on its way, nothing changes."""
+    """End an import; the version before it stays in use, or nothing. Where none is on its way, nothing changes."""
     with transaction.atomic():
         layer = changeable(user, name)
     if layer.status == Layer.IMPORTING:
         _settle(layer, Layer.CANCELLED, "")
-        layer.refresh_from_db()
-    return layer
+    return Layer.objects.filter(pk=layer.pk).first() or layer
 
 
 def run_import(
@@ -192,7 +202,10 @@ def run_import(
         raise
     finally:
         shutil.rmtree(incoming(layer.run), ignore_errors=True)
-    return Layer.objects.filter(pk=layer.pk).first() or layer
+    row = Layer.objects.filter(pk=layer.pk).first()
+    if row is None and layer.status == Layer.IMPORTING:
+        layer.status = Layer.CANCELLED  # by somebody else
+    return row or layer
 
 
 def check_label(label: Label) -> None:
@@ -217,6 +230,18 @@ def running_imports() -> int:
     return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
 
 
+def _take_turn(layer):
+    """Let an import begin if few are at work, and none of the same user; return whether it may."""
+    with transaction.atomic():
+        # Who takes a turn holds all rows that are importing, so two cannot take the last one.
+        importing = list(Layer.objects.select_for_update().filter(status=Layer.IMPORTING).order_by("pk"))
+        busy = [one for one in importing if one.heartbeat and one.heartbeat > timezone.now() - DEAD_AFTER]
+        importers = {one.importer_id for one in busy if one.importer_id is not None}
+        if len(busy) >= settings.LAYER_IMPORTS_AT_ONCE or layer.importer_id in importers:
+            return False
+        return bool(_current(layer).update(heartbeat=timezone.now()))
+
+
 def retire_imports() -> int:
     """End imports whose worker died, and remove what they left; return their number."""
     now = timezone.now()
@@ -225,6 +250,7 @@ def retire_imports() -> int:
         heartbeat__isnull=True, updated__lt=now - LOST_AFTER
     )
     ended = [layer for layer in dead if _settle(layer, Layer.FAILED, DIED)]
+    RefusedImport.objects.filter(refused__lt=now - RefusedImport.KEPT).delete()
     known = {str(run) for run in importing.values_list("run", flat=True)}
     with contextlib.suppress(FileNotFoundError):
         for folder in (settings.LAYERS_DIR / INCOMING).iterdir():
@@ -266,18 +292,48 @@ def _adopt(layer, imported):
             return
         version = layer_store().adopt(row.name, imported.part, imported.summary, space_of(row), str(row))
         row.status, row.progress, row.error, row.heartbeat = Layer.READY, 1.0, "", None
+        row.title, row.next_title = row.next_title or row.title, ""
         row.problems = [{"row": number, "reason": reason} for number, reason in imported.problems]
         row.problem_count = imported.problem_count
         adopted(row, version, imported.summary)
 
 
 def _settle(layer, status, error):
-    """End an import without a version, unless it has ended already; return whether that was so."""
-    ended = _current(layer).update(status=status, error=error, heartbeat=None, updated=timezone.now())
-    if ended:
-        layer.status, layer.error = status, error
-        announce(layer)
-    return bool(ended)
+    """End an import without a version, unless it has ended already; return whether that was so.
+
+    A layer that has a version stays as it was before; one that has none is gone, and who asked is told why.
+    """
+    with transaction.atomic():
+        row = _current(layer).select_for_update().first()
+        if row is None:
+            return False
+        layer.status = row.status = status
+        layer.error = row.error = error
+        if row.version is None:
+            _withdraw(row)
+        else:
+            row.heartbeat, row.next_title = None, ""
+            row.save(update_fields=["status", "error", "heartbeat", "next_title", "updated"])
+            transaction.on_commit(lambda: announce(row))
+    return True
+
+
+def _withdraw(row):
+    """Remove a layer that never had a version."""
+    refused = RefusedImport.keep(row, row.error) if row.error else None
+    row.delete()
+    if refused is not None:
+        transaction.on_commit(lambda: announce_refusal(refused))
+
+
+def forget_refusal(user, name: str) -> bool:
+    """Forget that an import was refused to a user; return whether one was."""
+    refused = RefusedImport.objects.filter(owner=user, name=name).first()
+    if refused is None:
+        return False
+    refused.delete()
+    announce_refusal(refused, status="deleted")
+    return True
 
 
 def _current(layer):

@@ -18,10 +18,11 @@ from streaming.layers import Conflict, InvalidLayer, LayerStore, Summary, featur
 from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
-from webapp.models import Layer
-from webapp.notify import LAYERS_GROUP
+from webapp.models import Layer, RefusedImport
+from webapp.notify import LAYERS_GROUP, user_group
 from webapp.redis import log
 from webapp.refusals import Refused
+from webapp.waiting import layer_changed
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +69,17 @@ def _catch_up(number):
 
 def announce(layer: Layer, **changes: Any) -> None:
     """Tell every connection how a layer stands."""
-    message = {"type": "layer.status", "document": layer.document() | changes}
-    _without_redis(layer.name, lambda: async_to_sync(get_channel_layer().group_send)(LAYERS_GROUP, message))
+    _send_to(LAYERS_GROUP, layer.document() | changes)
+
+
+def announce_refusal(refused: RefusedImport, **changes: Any) -> None:
+    """Tell who asked for an import that it was refused."""
+    _send_to(user_group(refused.owner_id), refused.document() | changes)
+
+
+def _send_to(group, document):
+    message = {"type": "layer.status", "document": document}
+    _without_redis(document["name"], lambda: async_to_sync(get_channel_layer().group_send)(group, message))
 
 
 def adopted(layer: Layer, version: int, summary: Summary) -> None:
@@ -160,6 +170,7 @@ def _put_in_use(layer):
     _without_redis(layer.name, lambda: _send(layer, "layer", version=layer.version))
     layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
     announce(layer)
+    layer_changed(layer.name)
 
 
 @receiver(post_delete, sender=Layer)
@@ -171,6 +182,7 @@ def _drop(layer):
     _without_redis(layer.name, lambda: _send(layer, "drop_layer"))
     layer_store().drop(layer.name)
     announce(layer, status="deleted")
+    layer_changed(layer.name)
 
 
 def _without_redis(name, tell):

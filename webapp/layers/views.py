@@ -13,9 +13,9 @@ from django.views.decorators.cache import never_cache
 
 from streaming.layers import Wanted
 from webapp.layers.drawing import draw, parse_box, parse_zoom
-from webapp.layers.imports import Label, begin_upload, cancel_import
+from webapp.layers.imports import Label, begin_upload, cancel_import, forget_refusal
 from webapp.layers.versions import changeable, edit_features
-from webapp.models import Layer
+from webapp.models import Layer, RefusedImport
 from webapp.refusals import Refused
 from webapp.text import RULE, unsound_text
 
@@ -47,7 +47,8 @@ def _error(status, message):
 
 
 def _layers(request):
-    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.all()]})
+    refused = [refusal.document() for refusal in RefusedImport.of(request.user)]
+    return JsonResponse({"layers": [layer.document() for layer in Layer.objects.all()], "refused": refused})
 
 
 def _upload(request):
@@ -69,17 +70,19 @@ def _cancel(request, name):
 
 
 def _one(request, name):
-    return JsonResponse({"layer": _known(name).document()})
+    return JsonResponse({"layer": _known(name, request.user).document()})
 
 
 def _drop(request, name):
+    if not Layer.objects.filter(name=name).exists() and forget_refusal(request.user, name):
+        return HttpResponse(status=204)
     with transaction.atomic():
         changeable(request.user, name).delete()
     return HttpResponse(status=204)
 
 
 def _features(request, name):
-    layer, asked = _known(name), request.GET
+    layer, asked = _known(name, request.user), request.GET
     version = asked.get("version") or str(layer.version or "")
     if not (version.isascii() and version.isdigit()):
         raise Refused("fields", f"version must be the number of a version of layer {name!r}; got {version!r:.20}")
@@ -120,10 +123,12 @@ def _check_sound(value):
         raise Refused("fields", f"{RULE}; got {unsound!r:.80}")
 
 
-def _known(name) -> Layer:
+def _known(name, user) -> Layer:
     layer = Layer.objects.filter(name=name).first()
     if layer is None:
-        raise Refused("layer", f"layer must be the name of a layer; got {name!r}")
+        refused = RefusedImport.objects.filter(owner=user, name=name).first()
+        why = f", whose import was refused: {refused.reason}" if refused else ""
+        raise Refused("layer", f"layer must be the name of a layer; got {name!r}{why}")
     return layer
 
 

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('webapp', '0009_event_thresholds'),
+        ('webapp', '0013_layers_and_base_maps'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -2,7 +2,8 @@
 
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
-from webapp.models.layers import Layer
+from webapp.models.layers import Layer, RefusedImport
+from webapp.models.maps import BaseMap
 from webapp.models.queries import Query, RemovedExamples
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
@@ -10,12 +11,14 @@ from webapp.models.tokens import ApiToken, LoginLink
 
 __all__ = [
     "ApiToken",
+    "BaseMap",
     "EnabledFilter",
     "Event",
     "EventCursor",
     "Layer",
     "LoginLink",
     "Query",
+    "RefusedImport",
     "RemovedExamples",
     "Space",
     "Stream",

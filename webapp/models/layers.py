@@ -1,9 +1,11 @@
 """Layers: what people know of the stored tables that streams are joined with."""
 
 import uuid
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from streaming.layers import Summary
 from webapp.models.spaces import Space
@@ -13,8 +15,9 @@ from webapp.models.streams import NAME_RULE
 class Layer(models.Model):
     """A layer; its features are in the files of its newest version (`streaming.layers.store`).
 
-    `version` is the one in use, whatever has become of the last import. `run` names the import that may change this
-    row: one that is cancelled, or overtaken, is not it any more. `heartbeat` is when the import last gave a sign of
+    `version` is the one in use, whatever has become of the last import; it is empty during a first import only. `run`
+    names the import that may change this row: one that is cancelled, or overtaken, is not it any more; `importer` asked
+    for it, and `next_title` is the title that its version brings. `heartbeat` is when the import last gave a sign of
     life, empty while it waits for its turn.
     """
 
@@ -36,6 +39,10 @@ class Layer(models.Model):
     error = models.TextField("error", blank=True)
     problems = models.JSONField("problems", default=list, editable=False)
     problem_count = models.PositiveBigIntegerField("problems", default=0, editable=False)
+    importer = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="imports", editable=False
+    )
+    next_title = models.CharField(max_length=80, blank=True, editable=False)
     run = models.UUIDField(default=uuid.uuid4, editable=False)
     heartbeat = models.DateTimeField(null=True, editable=False)
     created = models.DateTimeField("created", auto_now_add=True)
@@ -75,3 +82,47 @@ class Layer(models.Model):
             "geometry_types": self.geometry_types,
             "stream_space": self.space_id,
         }
+
+
+class RefusedImport(models.Model):
+    """Why there is no layer of a name: the first import of one was refused, which left nothing but these words."""
+
+    KEPT = timedelta(days=7)
+    MOST_OF_A_USER = 100
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="refused_imports", verbose_name="owner"
+    )
+    name = models.SlugField("name", max_length=40)
+    title = models.CharField("title", max_length=80, blank=True)
+    space = models.CharField("space", max_length=40)
+    reason = models.TextField("reason")
+    refused = models.DateTimeField("refused", default=timezone.now)
+
+    class Meta:
+        ordering = ["-refused"]
+        constraints = [models.UniqueConstraint(fields=["owner", "name"], name="one_refusal_of_a_name")]
+
+    def __str__(self) -> str:
+        return self.title or self.name
+
+    @classmethod
+    def keep(cls, layer: Layer, reason: str) -> "RefusedImport | None":
+        """Keep why a layer's first import was refused, for who asked for it; a command says it itself."""
+        if layer.importer_id is None:
+            return None
+        words = {"title": layer.title, "space": layer.space_id, "reason": reason, "refused": timezone.now()}
+        kept, _ = cls.objects.update_or_create(owner_id=layer.importer_id, name=layer.name, defaults=words)
+        older = cls.objects.filter(owner_id=layer.importer_id).values_list("pk", flat=True)[cls.MOST_OF_A_USER :]
+        cls.objects.filter(pk__in=list(older)).delete()
+        return kept
+
+    @classmethod
+    def of(cls, user) -> "list[RefusedImport]":
+        """Return what was refused to a user, but for names that layers have now."""
+        return list(cls.objects.filter(owner=user).exclude(name__in=Layer.objects.values("name")))
+
+    def document(self) -> dict:
+        """Return what its owner is told: a layer without a version, that failed."""
+        failed = Layer(name=self.name, title=self.title, space_id=self.space, status=Layer.FAILED, error=self.reason)
+        return failed.document()

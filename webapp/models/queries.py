@@ -34,7 +34,8 @@ class QuerySet(models.QuerySet):
         engine has not told its epoch (empty), its state is taken for the one that it had.
         """
         unheard = Q(acknowledged__lt=models.F("revision"))
-        elsewhere = Q(paused=False) & ~Q(status=Query.CANCELLED) & ~Q(epoch=epoch)
+        runs = Q(paused=False) & ~Q(status__in=(Query.CANCELLED, Query.WAITING))
+        elsewhere = runs & ~Q(epoch=epoch)
         return self.filter(unheard | elsewhere if epoch else unheard)
 
 
@@ -42,12 +43,13 @@ class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
     `status` is what people see; `revision` counts every change; `acknowledged` is the newest revision that the engine
-    has answered for, and `epoch` names the state in which it did. A query without an owner is an example of the
-    demonstration.
+    has answered for, and `epoch` names the state in which it did. A query that is `waiting` joins with a layer that is
+    not there, so the engine does not know it. A query without an owner is an example of the demonstration.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
-    STATUSES = [(status, status) for status in (PENDING, RUNNING, PAUSED, CANCELLED, FAILED)]
+    WAITING = "waiting"
+    STATUSES = [(status, status) for status in (PENDING, RUNNING, PAUSED, CANCELLED, FAILED, WAITING)]
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -91,7 +93,17 @@ class Query(models.Model):
     @property
     def should_run(self) -> bool:
         """Whether the engine should evaluate this query."""
-        return not self.paused and self.status != self.CANCELLED
+        return not self.paused and self.status not in (self.CANCELLED, self.WAITING)
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer that this query joins with; empty where it joins with none."""
+        return self.plan.get("join", {}).get("layer", "")
+
+    def wait_for(self, layer: str) -> None:
+        """Wait for a layer that is not there; nothing is saved."""
+        self.status = self.WAITING
+        self.warning = f"waits for the layer {layer!r}, which is not there; it starts once the layer is imported"
 
     def editable_by(self, user) -> bool:
         """Tell whether a user may change or end this query."""

@@ -2,15 +2,16 @@
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.urls import reverse
 
+from webapp.management.prepared import PreparedCommand
 from webapp.models import LoginLink
 
 FIRST_USER = "admin"
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     """Print a one-time login link; the first user is made by it."""
 
     help = "Print a login link that works once, for one hour. Make the first user, with all rights, if there is none."

@@ -4,10 +4,11 @@ import re
 import time
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from streaming.layers import InvalidLayer, Wanted, suffixes_of
 from webapp.layers import Label, begin_import, run_import
+from webapp.management.prepared import PreparedCommand
 from webapp.models import Layer
 from webapp.refusals import Refused
 
@@ -16,7 +17,7 @@ BAR = 40
 LINE_S = 10.0
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     """Import a file: a new layer, or a new version of an existing one."""
 
     help = "Import a file that GDAL reads (GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...) into a layer."

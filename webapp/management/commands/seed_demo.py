@@ -1,14 +1,14 @@
 """``manage.py seed_demo``: make the demonstration's streams, its layer and its examples."""
 
-from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from streaming.gateway.presets import DEMO_STREAMS
 from webapp.demo.examples import import_port_areas, make_examples
+from webapp.management.prepared import PreparedCommand
 from webapp.models import Query, Stream
 
 
-class Command(BaseCommand):
+class Command(PreparedCommand):
     """Make those of the demonstration's streams that are missing; the others stay as they are.
 
     The examples, with their layer, come with the first streams. They are not made again, whatever became of them.

@@ -1,0 +1,52 @@
+// The base maps that operators add: tiles of a server, a WMS, and files of images or vectors on this site.
+
+/** Leaflet's options of a base map, as the page describes it. */
+export function optionsOf({ kind, layers, credit, attribution = "", min_zoom: minZoom, max_zoom: maxNativeZoom }) {
+  const shared = { attribution: credit ?? escaped(attribution), minZoom, maxNativeZoom, maxZoom: 24 };
+  return kind === "wms" ? { ...shared, layers, format: "image/png", transparent: true } : shared;
+}
+
+/** Whether the built-in map shows below a base map: a file has a town, perhaps, and a least zoom leaves the others empty. */
+export function needsGround({ kind, min_zoom: minZoom }) {
+  return kind !== "xyz" || minZoom > 0;
+}
+
+/** The number of the base map to begin with: the one that was chosen last, the default, or the built-in one. */
+export function firstOf(names, maps, remembered) {
+  const last = names.indexOf(remembered);
+  if (last >= 0) return last;
+  return Math.max(0, names.indexOf(maps.find((base) => base.default)?.name));
+}
+
+/**
+ * Make the layer of a base map; a promise, since vectors need a library that is loaded when they are first shown.
+ *
+ * @param {object} L Leaflet
+ * @param {object} base as the page describes it
+ * @param {object} parts `vectorsUrl`, of protomaps-leaflet; `dark`, whether the theme is
+ */
+export async function layerOf(L, base, { vectorsUrl, dark }) {
+  const options = optionsOf(base);
+  if (base.kind === "wms") return L.tileLayer.wms(base.url, options);
+  if (base.format !== "mvt") return L.tileLayer(base.url, options);
+  const { leafletLayer } = await vectors(vectorsUrl);
+  const { maxNativeZoom: maxDataZoom, attribution } = options;
+  return leafletLayer({ url: base.url, maxDataZoom, attribution, flavor: dark ? "dark" : "light", lang: "en" });
+}
+
+let loading = null;
+
+function vectors(url) {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = url;
+    script.onload = () => resolve(window.protomapsL);
+    script.onerror = () => reject(new Error("The map could not be loaded. Try again in a moment."));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+function escaped(text) {
+  return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
+}

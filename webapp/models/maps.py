@@ -1,0 +1,84 @@
+"""Base maps that operators add to the built-in one."""
+
+import re
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator
+from django.db import models
+
+from webapp.tiles import BrokenMap, map_format
+
+MOST_ZOOM = 24
+# What a source of the Content-Security-Policy may be made of; `{s}.` stands for Leaflet's subdomains.
+HOST = re.compile(r"(\{s\}\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
+
+
+class BaseMap(models.Model):
+    """A map below the objects: tiles of a server, a WMS, or a file below the state folder."""
+
+    XYZ, WMS, FILE = "xyz", "wms", "file"
+    KINDS = [(XYZ, "tile server (XYZ)"), (WMS, "WMS"), (FILE, "MBTiles or PMTiles file")]
+
+    name = models.CharField("name", max_length=60, unique=True)
+    kind = models.CharField("kind", max_length=4, choices=KINDS, default=XYZ)
+    address = models.CharField(
+        "address",
+        max_length=500,
+        help_text="Of tiles: https://tile.example.org/{z}/{x}/{y}.png. Of a WMS: its address, without a question. "
+        "Of a file: its name in the folder maps of the state folder, such as town.mbtiles.",
+    )
+    layers = models.CharField("layers", max_length=500, blank=True, help_text="Of a WMS: their names, with commas.")
+    attribution = models.CharField("attribution", max_length=300, blank=True, help_text="Shown on the map, as text.")
+    min_zoom = models.PositiveSmallIntegerField("least zoom", default=0, validators=[MaxValueValidator(MOST_ZOOM)])
+    max_zoom = models.PositiveSmallIntegerField(
+        "largest zoom",
+        default=18,
+        validators=[MaxValueValidator(MOST_ZOOM)],
+        help_text="Beyond it, tiles are enlarged.",
+    )
+    default = models.BooleanField("default", default=False, help_text="Shown until a user chooses another one.")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Check the address, and what it leads to where it is a file."""
+        if self.min_zoom is not None and self.max_zoom is not None and self.min_zoom > self.max_zoom:
+            raise ValidationError(
+                {"max_zoom": f"must be at least the least zoom, {self.min_zoom}; got {self.max_zoom}"}
+            )
+        if self.kind == self.FILE:
+            self._check_file()
+            return
+        parts = urlsplit(self.address)
+        if parts.scheme not in ("http", "https") or not HOST.fullmatch(parts.netloc) or re.search(r"\s", self.address):
+            raise ValidationError({"address": f"must begin with http:// or https:// and a host; got {self.address!r}"})
+        if self.kind == self.XYZ and not all(part in self.address for part in ("{z}", "{x}", "{y}")):
+            raise ValidationError({"address": f"must have {{z}}, {{x}} and {{y}} in it; got {self.address!r}"})
+        if self.kind == self.WMS and not self.layers:
+            raise ValidationError({"layers": "a WMS needs the names of its layers"})
+
+    def _check_file(self):
+        try:
+            map_format(settings.MAPS_DIR, self.address)
+        except BrokenMap as error:
+            raise ValidationError({"address": str(error)}) from None
+
+    def save(self, *args, **kwargs) -> None:
+        """Save; there is one default at most."""
+        super().save(*args, **kwargs)
+        if self.default:
+            BaseMap.objects.exclude(pk=self.pk).update(default=False)
+
+    @property
+    def image_source(self) -> str:
+        """The source of its images in a Content-Security-Policy; empty where they come from this site."""
+        if self.kind == self.FILE:
+            return ""
+        parts = urlsplit(self.address)
+        return f"{parts.scheme}://{parts.netloc.replace('{s}.', '*.')}"

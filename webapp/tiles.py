@@ -1,0 +1,104 @@
+"""Tiles of local files: MBTiles and PMTiles, which hold images or vectors."""
+
+import contextlib
+import mmap
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from pmtiles.reader import Reader
+from pmtiles.tile import Compression, TileType
+
+SUFFIXES = (".mbtiles", ".pmtiles")
+TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "mvt": "application/x-protobuf"}
+PMTILES = {TileType.PNG: "png", TileType.JPEG: "jpg", TileType.WEBP: "webp", TileType.MVT: "mvt"}
+MBTILES = {"png": "png", "jpg": "jpg", "jpeg": "jpg", "webp": "webp", "pbf": "mvt"}
+GZIPPED = b"\x1f\x8b"
+
+
+class BrokenMap(Exception):
+    """A file of tiles is not there, or is none."""
+
+
+def map_format(folder: Path, name: str) -> str:
+    """Return what the tiles of a file are: one of `TYPES`.
+
+    Parameters
+    ----------
+    folder : Path
+        Below which files may lie.
+    name : str
+
+    Raises
+    ------
+    BrokenMap
+    """
+    path = _path(folder, name)
+    with _said(name):
+        if path.suffix == ".mbtiles":
+            with _tables(path) as tables:
+                row = tables.execute("SELECT value FROM metadata WHERE name = 'format'").fetchone()
+            found = MBTILES.get(row[0] if row else "png")
+        else:
+            with _archive(path) as archive:
+                header = archive.header()
+                plain = header["tile_compression"] in (Compression.NONE, Compression.GZIP)
+                found = PMTILES.get(header["tile_type"]) if plain else None
+    if found is None:
+        raise BrokenMap(
+            f"the tiles of a file must be one of {', '.join(TYPES)}, plain or gzipped; got others in {name!r}"
+        )
+    return found
+
+
+def tile_of(folder: Path, name: str, z: int, x: int, y: int) -> bytes | None:
+    """Return a tile of a file, rows counted from the north; None where it has none.
+
+    Raises
+    ------
+    BrokenMap
+    """
+    path = _path(folder, name)
+    with _said(name):
+        if path.suffix == ".pmtiles":
+            with _archive(path) as archive:
+                return archive.get(z, x, y)
+        query = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
+        with _tables(path) as tables:
+            # MBTiles 1.3: rows are counted from the south, as in the Tile Map Service.
+            row = tables.execute(query, (z, x, 2**z - 1 - y)).fetchone()
+        return row[0] if row else None
+
+
+def _path(folder, name):
+    path = (folder / name).resolve()
+    if path.suffix not in SUFFIXES or not path.is_relative_to(folder.resolve()):
+        raise BrokenMap(f"a file of tiles must end in one of {', '.join(SUFFIXES)} and lie in {folder}; got {name!r}")
+    if not path.is_file():
+        raise BrokenMap(f"a file of tiles must lie in {folder}; got {name!r}, which is not there")
+    return path
+
+
+@contextlib.contextmanager
+def _said(name):
+    """Say what is wrong with a file that cannot be read."""
+    try:
+        yield
+    except (sqlite3.Error, OSError, ValueError, KeyError, EOFError, IndexError) as error:
+        raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None
+    except Exception as error:  # pmtiles raises nothing more special
+        if type(error) is not Exception and type(error).__module__.partition(".")[0] != "pmtiles":
+            raise
+        raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None
+
+
+@contextlib.contextmanager
+def _tables(path) -> Iterator[sqlite3.Connection]:
+    with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as tables:
+        yield tables
+
+
+@contextlib.contextmanager
+def _archive(path) -> Iterator[Reader]:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        yield Reader(lambda offset, length: text[offset : offset + length])

@@ -1,0 +1,67 @@
+"""Joins with layers that are not there: they wait, say so, and start when their layer comes."""
+
+import logging
+from collections.abc import Iterable
+
+from django.db import transaction
+from redis.exceptions import ConnectionError as NoRedis
+
+from webapp.models import Layer, Query
+from webapp.notify import announce
+
+logger = logging.getLogger(__name__)
+
+
+def stand(query: Query) -> None:
+    """Give a query that is new or has changed the status in which it begins; nothing is saved."""
+    query.error = query.warning = ""
+    query.status = Query.PAUSED if query.paused else Query.PENDING
+    if query.layer and not query.paused and not there([query]):
+        query.wait_for(query.layer)
+
+
+def there(queries: Iterable[Query]) -> set[int | None]:
+    """Return the numbers of the joins whose layer has a version, in their space."""
+    queries = list(queries)
+    known = Layer.objects.filter(version__isnull=False, name__in={query.layer for query in queries})
+    places = set(known.values_list("space_id", "name"))
+    return {query.pk for query in queries if (query.space_id, query.layer) in places}
+
+
+def follow_layers(name: str = "") -> list[Query]:
+    """Have joins wait whose layer is gone, and start those whose layer has come.
+
+    Parameters
+    ----------
+    name : str
+        Of the layer that changed; empty for all layers.
+
+    Returns
+    -------
+    list of Query
+        Those that changed, saved and announced, and still to be told to the engine.
+    """
+    with transaction.atomic():
+        joins = Query.objects.alive().filter(paused=False, plan__join__layer__isnull=False)
+        if name:
+            joins = joins.filter(plan__join__layer=name)
+        joins = list(joins.select_for_update().select_related("owner"))
+        present = there(joins)
+        changed = [query for query in joins if (query.pk in present) == (query.status == Query.WAITING)]
+        for query in changed:
+            stand(query)
+            query.revision += 1
+            query.save()
+    announce(changed)
+    return changed
+
+
+def layer_changed(name: str) -> None:
+    """Have the joins with a layer follow it, and send tasks that tell the engine; the next reconciliation does, too."""
+    from webapp.tasks import cancel_query, register_query  # they import the layers
+
+    try:
+        for query in follow_layers(name):
+            (register_query if query.should_run else cancel_query).delay(query.pk)
+    except (NoRedis, ConnectionError) as error:
+        logger.warning("queries that join with layer %s follow it at the next start: %s", name, error)

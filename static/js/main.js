@@ -236,6 +236,7 @@ createLayerList(store, {
   },
 });
 const layerForm = new LayerForm({
+  mostBytes: page.upload_bytes,
   upload: (fields, onProgress) => api.upload(fields, onProgress),
   names: () => [...store.layers.keys()],
   onOpen: () => tabs.show("layers"),

@@ -197,6 +197,24 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     expect(parks.page.locator("#query-form")).to_be_hidden()
 
 
+def test_a_join_says_on_its_card_that_it_waits_while_its_layer_is_gone(feed, parks, name):
+    act(parks, name, "Join")
+    parks.field("name").fill("In parks")
+    parks.field("stream").select_option(feed.name)
+    parks.save()
+    parks.tab("Queries")
+    parks.expect_query("In parks", "running", "0")
+    parks.tab("Layers")
+    act(parks, name, "Remove")
+    parks.page.locator("#confirm-yes").click()
+    parks.tab("Queries")
+    parks.expect_query("In parks", "waiting")
+    expect(parks.query("In parks")).to_contain_text(f"waits for the layer '{name}', which is not there")
+    upload(parks, name)
+    parks.tab("Queries")
+    parks.expect_query("In parks", "running", "0")
+
+
 def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_objects(feed, parks, name):
     feed.put(anna=(24.35, 59.62), berta=AWAY)
     act(parks, name, "Colour by count")

@@ -121,6 +121,18 @@ def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):
     expect(row(screen, name)).to_have_count(0)
 
 
+def test_a_file_that_is_too_large_is_refused_before_it_is_sent(screen, name):
+    # Before the page's modules run, which read it.
+    screen.page.add_init_script("""document.addEventListener("readystatechange", () => {
+      const page = document.getElementById("page");
+      if (page) page.textContent = JSON.stringify({...JSON.parse(page.textContent), upload_bytes: 9});
+    })""")
+    screen.look(ZOOM, *MIDDLE)
+    upload(screen, name)
+    expect(screen.page.locator("#layer-error")).to_contain_text("A file may have at most 9 bytes; this one has")
+    expect(row(screen, name)).to_have_count(0)
+
+
 def test_a_file_that_is_dropped_onto_the_map_is_proposed_as_a_layer(screen):
     screen.look(ZOOM, *MIDDLE)
     transfer = screen.page.evaluate_handle(

@@ -1,5 +1,6 @@
 """Pages."""
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -31,6 +32,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "csrf": get_token(request),
         "admin": reverse("admin:index"),
         "logout": reverse("logout"),
+        "upload_bytes": settings.LAYER_UPLOAD_BYTES,
         "base_maps": base_maps(),
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }

@@ -108,7 +108,7 @@ function showProblems(details, { problems = [], problem_count: total = problems.
 }
 
 export class LayerForm {
-  /** @param {object} parts `upload(fields, onProgress)`, returning `{done, abort}`; `names()`; `onOpen()`; `onDone(layer)` */
+  /** @param {object} parts `mostBytes` of a file; `upload(fields, onProgress)`, returning `{done, abort}`; `names()`; `onOpen()`; `onDone(layer)` */
   constructor(parts) {
     Object.assign(this, parts);
     this.form = $("layer-form");
@@ -157,6 +157,10 @@ export class LayerForm {
 
   async #send() {
     const { elements } = this.form;
+    if (this.file.size > this.mostBytes) {
+      // The server would break the upload off, and say so to nobody.
+      return this.#error(`A file may have at most ${count(this.mostBytes)} bytes; this one has ${count(this.file.size)}.`);
+    }
     const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim() };
     this.#error("");
     this.#busy(true);

@@ -241,6 +241,7 @@ createLayerList(store, {
 });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const layerForm = new LayerForm({
+  mostBytes: page.upload_bytes,
   upload: (fields, onProgress) => api.upload(fields, onProgress),
   names: () => [...store.layers.keys()],
   onOpen: () => tabs.show("layers"),

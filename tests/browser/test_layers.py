@@ -121,6 +121,18 @@ def test_a_file_that_is_no_layer_is_refused_in_words(screen, name):
     expect(row(screen, name)).to_have_count(0)
 
 
+def test_a_file_that_is_too_large_is_refused_before_it_is_sent(screen, name):
+    # Before the page's modules run, which read it.
+    screen.page.add_init_script("""document.addEventListener("readystatechange", () => {
+      const page = document.getElementById("page");
+      if (page) page.textContent = JSON.stringify({...JSON.parse(page.textContent), upload_bytes: 9});
+    })""")
+    screen.look(ZOOM, *MIDDLE)
+    upload(screen, name)
+    expect(screen.page.locator("#layer-error")).to_contain_text("A file may have at most 9 bytes; this one has")
+    expect(row(screen, name)).to_have_count(0)
+
+
 def test_a_file_that_is_dropped_onto_the_map_is_proposed_as_a_layer(screen):
     screen.look(ZOOM, *MIDDLE)
     transfer = screen.page.evaluate_handle(
@@ -195,6 +207,24 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     expect(parks.page.locator("#error-distance")).to_be_visible()
     parks.page.keyboard.press("Escape")
     expect(parks.page.locator("#query-form")).to_be_hidden()
+
+
+def test_a_join_says_on_its_card_that_it_waits_while_its_layer_is_gone(feed, parks, name):
+    act(parks, name, "Join")
+    parks.field("name").fill("In parks")
+    parks.field("stream").select_option(feed.name)
+    parks.save()
+    parks.tab("Queries")
+    parks.expect_query("In parks", "running", "0")
+    parks.tab("Layers")
+    act(parks, name, "Remove")
+    parks.page.locator("#confirm-yes").click()
+    parks.tab("Queries")
+    parks.expect_query("In parks", "waiting")
+    expect(parks.query("In parks")).to_contain_text(f"waits for the layer '{name}', which is not there")
+    upload(parks, name)
+    parks.tab("Queries")
+    parks.expect_query("In parks", "running", "0")
 
 
 def test_counts_of_pairs_are_explained_written_onto_features_and_follow_the_objects(feed, parks, name):

@@ -300,6 +300,10 @@ def test_a_first_import_that_is_refused_leaves_nothing_but_its_reason(site, clie
     assert site.get("/layers/").json()["refused"] == [], "it was told to who asked"
     page = site.get(reverse("admin:webapp_refusedimport_changelist")).content.decode()
     assert "must be whole and of a known kind" in page
+    form = {"name": "areas", "title": "", "file": SimpleUploadedFile("a.geojson", b"hello")}
+    page = site.post(reverse("admin:webapp_layer_add"), form, follow=True).content.decode()
+    assert "for a new layer the list of refused imports" in page
+    assert not Layer.objects.exists()
 
 
 def test_a_refusal_is_forgotten_when_it_is_dismissed_and_when_the_name_is_tried_again(site, folder):

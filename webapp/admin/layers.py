@@ -11,6 +11,8 @@ from webapp.models import Layer, RefusedImport, Space
 from webapp.models.spaces import EARTH
 from webapp.refusals import Refused
 
+WHERE_TOLD = "its page says why, or for a new layer the list of refused imports"
+
 
 class LayerForm(forms.ModelForm):
     """A layer's form: a file makes a version, and none leaves the layer as it is."""
@@ -100,6 +102,7 @@ class LayerAdmin(admin.ModelAdmin):
             self.message_user(request, refused.message, messages.ERROR)
         else:
             obj.__dict__.update(made.__dict__)
+            self.message_user(request, f"The import of {made.name} has begun. Should it be refused, {WHERE_TOLD}.")
 
     def log_addition(self, request, obj, message):
         """Log what was made; a refused import made nothing."""

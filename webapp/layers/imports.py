@@ -290,9 +290,9 @@ def _adopt(layer, imported):
         row = _current(layer).select_for_update().first()
         if row is None:
             return
+        row.title, row.next_title = row.next_title or row.title, ""
         version = layer_store().adopt(row.name, imported.part, imported.summary, space_of(row), str(row))
         row.status, row.progress, row.error, row.heartbeat = Layer.READY, 1.0, "", None
-        row.title, row.next_title = row.next_title or row.title, ""
         row.problems = [{"row": number, "reason": reason} for number, reason in imported.problems]
         row.problem_count = imported.problem_count
         adopted(row, version, imported.summary)

@@ -81,11 +81,14 @@ def test_only_staff_changes_an_example(demonstration, engine, user, staff):
 
 
 async def told(socket):
-    """Return the names of the queries that a connection is told of, by status, until the reply to a request."""
+    """Return how the queries stand that a connection is told of, by name, until the reply to a request.
+
+    A removal that was announced as the connection began may come late; what it ends counts as untold.
+    """
     await socket.tell("query.snapshot", id="end", query=999_999)
     names = {}
     while (message := await socket.hear_any())["type"] != "error":
-        if message["type"] == "query.status":
+        if message["type"] == "query.status" and message["status"] != "cancelled":
             names[message["name"]] = (message["status"], message["owner"], message["example"], message["mine"])
     return names
 

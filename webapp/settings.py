@@ -15,6 +15,8 @@ variable                  default                         what
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
+``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
+``LOOKOUT_FEED_HOSTS``    none                            hosts that streams may ask though they are not public
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -24,6 +26,7 @@ from pathlib import Path
 
 import environ
 
+from streaming.gateway.access import FeedAccess
 from streaming.settings import history_dir, layers_dir, redis_url
 from webapp.secret import kept_secret
 
@@ -39,6 +42,7 @@ DEMO = env.bool("LOOKOUT_DEMO", True)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
+FEED_ACCESS = FeedAccess.from_environ(env.ENVIRON)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")

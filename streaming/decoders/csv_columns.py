@@ -39,22 +39,27 @@ class CsvOptions(Options):
     """Options of `CsvDecoder`."""
 
     columns: Mapping = option(
-        USUAL_COLUMNS, "column of each role: key, lon, lat, and if there are any time and altitude"
+        USUAL_COLUMNS, "column of each role: key, lon, lat, and if there are any time and altitude", shape="texts"
     )
     coordinates: Sequence = option(
-        [], "instead of lon and lat: column of each dimension of the space, null for one without; elements are points"
+        [],
+        "instead of lon and lat: column of each dimension of the space, null for one without; elements are points",
+        shape="names",
     )
-    lo: Sequence = option([], "likewise, for elements that are boxes: columns of their lower bounds")
-    hi: Sequence = option([], "columns of their upper bounds")
+    lo: Sequence = option([], "likewise, for elements that are boxes: columns of their lower bounds", shape="names")
+    hi: Sequence = option([], "columns of their upper bounds", shape="names")
     properties: Mapping = option(
         {},
         'what becomes of other columns: a property\'s name, or {"name": ..., "unit": ...}; without a unit it is a text',
+        shape="targets",
     )
     time_format: str = option("iso8601", "how times are written", TIME_FORMATS)
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
     altitude_unit: str = option("metres", "unit of the altitude", ("metres", "feet"))
-    null_values: Mapping = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
-    constants: Mapping = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
+    null_values: Mapping = option(
+        {}, 'texts that mean none, by column, for instance {"Heading": ["511"]}', shape="text_lists"
+    )
+    constants: Mapping = option({}, 'properties that every element gets, for instance {"kind": "bus"}', shape="texts")
     delimiter: str = option(",", "one character")
     header: str = option("", "names of the columns, for input whose first line does not have them")
     drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")

@@ -22,6 +22,8 @@ class Health:
         Why it is retrying or has failed.
     elements, merged, bytes : int
         Elements decoded; of those, replaced by newer ones before they were written; bytes received.
+    lost : int
+        Datagrams that came faster than they were taken.
     malformed : dict of str to int
         Pieces of input that no element could be made of, by reason.
     last_malformed : dict
@@ -38,6 +40,7 @@ class Health:
     elements: int = 0
     merged: int = 0
     bytes: int = 0
+    lost: int = 0
     malformed: dict[str, int] = field(default_factory=dict)
     last_malformed: dict[str, dict[str, Any]] = field(default_factory=dict)
     last_us: int | None = None

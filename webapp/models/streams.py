@@ -1,5 +1,6 @@
 """Streams: where elements come from, and how their bytes are read."""
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -129,4 +130,4 @@ def _makers(field: str):
         return decoder_kinds, make_decoder
     from streaming.gateway.transports import make_transport, transport_kinds
 
-    return transport_kinds, lambda definition, *_: make_transport(definition)
+    return transport_kinds, lambda definition, *_: make_transport(definition, settings.FEED_ACCESS)

@@ -93,6 +93,7 @@ class RunningStream:
         decoder = self._decoders.get(chunk.source) or self._decoders.setdefault(chunk.source, self._decoder())
         if chunk.payload:
             decoded = await self._decoded(decoder.feed, chunk.payload)
+            self.outlet.health.noted = getattr(decoder, "noted", None)
             await self._deliver(decoded)
             self._bound(chunk, decoded)
         if chunk.mark is not Mark.BYTES:

@@ -52,9 +52,11 @@ class Stream(models.Model):
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
         help_text="Stored elements that are older are removed, a file at a time; empty: never. A day is 86400.",
     )
-    transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
+    transport = models.CharField(
+        "transport", max_length=40, help_text="How bytes arrive: a kind of docs/transports.md."
+    )
     transport_options = models.JSONField("transport options", default=dict, blank=True)
-    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read, such as ais, sbs1, gtfs_rt.")
+    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read: a kind of docs/decoders.md.")
     decoder_options = models.JSONField("decoder options", default=dict, blank=True)
     created = models.DateTimeField("created", auto_now_add=True)
 
@@ -119,6 +121,26 @@ def kinds_of(field: str) -> list[str]:
     """Return the kinds of transports or decoders that there are, in their order."""
     kinds, _ = _makers(field)
     return sorted(kinds())
+
+
+def options_of(field: str, kind: str):
+    """Return the options that a kind of transport or decoder declares, in order; None where it declares none."""
+    if field == "decoder":
+        from streaming.decoders.registry import decoder_class
+
+        return decoder_class(kind).options.describe()
+    from streaming.gateway.transports import describe_transport
+
+    return describe_transport(kind)
+
+
+def summary_of(field: str, kind: str) -> str:
+    """Return what a kind of transport or decoder says of itself, in a line."""
+    if field == "decoder":
+        from streaming.decoders.registry import decoder_class as class_of
+    else:
+        from streaming.gateway.transports import transport_class as class_of
+    return (class_of(kind).__doc__ or "").strip().split("\n")[0].rstrip(".").replace("`", "").split("; see")[0]
 
 
 def _makers(field: str):

@@ -135,7 +135,8 @@ class Client(asyncio.BufferedProtocol):
         """Let a client in, or turn it away; called by asyncio."""
         self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self.source = f"{peer[0]}:{peer[1]}"
+        # There is no peer where the client has left already.
+        self.source = f"{peer[0]}:{peer[1]}" if peer else f"client {id(self)}"
         if not self._inbox.admit(self):
             self.transport.close()
         elif self._idle_s:

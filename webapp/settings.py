@@ -18,6 +18,8 @@ variable                  default                         what
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less room than this on the disk is told as a fault
+``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
+``LOOKOUT_FEED_HOSTS``    none                            hosts that streams may ask though they are not public
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
@@ -28,6 +30,7 @@ from pathlib import Path
 
 import environ
 
+from streaming.gateway.access import FeedAccess
 from streaming.settings import history_dir, layers_dir, redis_url
 from webapp.secret import kept_secret
 
@@ -46,6 +49,7 @@ REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 MAPS_DIR = HOME / "maps"
+FEED_ACCESS = FeedAccess.from_environ(env.ENVIRON)
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")

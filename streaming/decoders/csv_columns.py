@@ -39,22 +39,25 @@ class CsvOptions(Options):
     """Options of `CsvDecoder`."""
 
     columns: Mapping = option(
-        USUAL_COLUMNS, "column of each role: key, lon, lat, and if there are any time and altitude"
+        USUAL_COLUMNS, "column of each role: key, lon, lat, and if there are any time and altitude", shape="texts"
     )
     coordinates: Sequence = option(
-        [], "instead of lon and lat: column of each dimension of the space, null for one without; elements are points"
+        [],
+        "instead of lon and lat: column of each dimension of the space, null for one without; elements are points",
+        shape="names",
     )
-    lo: Sequence = option([], "likewise, for elements that are boxes: columns of their lower bounds")
-    hi: Sequence = option([], "columns of their upper bounds")
+    lo: Sequence = option([], "likewise, for elements that are boxes: columns of their lower bounds", shape="names")
+    hi: Sequence = option([], "columns of their upper bounds", shape="names")
     properties: Mapping = option(
         {},
-        'what becomes of other columns: a property\'s name, or {"name": ..., "unit": ...}; without a unit it is a text',
+        "what becomes of other columns: a property's name, with a unit for a number; without one it is a text",
+        shape="targets",
     )
     time_format: str = option("iso8601", "how times are written", TIME_FORMATS)
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
     altitude_unit: str = option("metres", "unit of the altitude", ("metres", "feet"))
-    null_values: Mapping = option({}, 'texts that mean none, by column, for instance {"Heading": ["511"]}')
-    constants: Mapping = option({}, 'properties that every element gets, for instance {"kind": "bus"}')
+    null_values: Mapping = option({}, "texts that mean none, by column", shape="text_lists")
+    constants: Mapping = option({}, "properties that every element gets", shape="texts")
     delimiter: str = option(",", "one character")
     header: str = option("", "names of the columns, for input whose first line does not have them")
     drop_null_island: bool = option(True, "count positions at exactly 0, 0 as malformed")
@@ -134,6 +137,9 @@ class CsvDecoder:
         self._lines = Lines(options.max_line_bytes)
         self._targets = targets(options.properties)
         self._header = self._split(options.header) if options.header else None
+        # What is told people of the header, if there is anything.
+        self.noted = self._absent(self._header) if self._header else None
+        self._fewest_missing = len(options.needed) + 1
         # A quoted field that does not end with its line would swallow the lines after it.
         delimiter = re.escape(options.delimiter.encode())
         field = rb'(?:"(?:[^"]|"")*"|[^"%s]*)' % delimiter
@@ -168,10 +174,24 @@ class CsvDecoder:
             header = self._split(text)
             missing = [name for name in self._options.needed if name not in header]
             if not missing:
-                self._header = header
+                self._header, self.noted = header, self._absent(header)
                 return lines[number + 1 :]
             malformed.append(_malformed("header", line))
+            # Of the lines that are no header, the one that comes nearest to it says most.
+            if len(missing) < self._fewest_missing:
+                self._fewest_missing = len(missing)
+                lacking = ", ".join(missing)
+                self.noted = f"the first line must name the columns; it lacks {lacking}; got {text[:200]!r}"
         return []
+
+    def _absent(self, header):
+        """Return which of the columns that are to become properties the input does not have; None for none."""
+        absent = [name for name in (*self._options.properties, *self._options.null_values) if name not in header]
+        return (
+            f"the input has no column {', '.join(dict.fromkeys(absent))}; it has {', '.join(header)[:200]}"
+            if absent
+            else None
+        )
 
     def _split(self, header):
         return [name.strip().strip('"') for name in header.split(self._options.delimiter)]

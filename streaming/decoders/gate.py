@@ -39,6 +39,11 @@ class GatedDecoder:
         """Whether the decoder holds elements that wait for a time: it gives them up when it is fed with nothing."""
         return bool(getattr(self.inner, "waiting", False))
 
+    @property
+    def noted(self) -> str | None:
+        """What the decoder says of its input, such as columns that are not in it; None where it says nothing."""
+        return getattr(self.inner, "noted", None)
+
     def feed(self, data: bytes, received_us: int) -> Decoded:
         """Decode what is complete in the bytes so far; see `Decoder.feed`."""
         try:

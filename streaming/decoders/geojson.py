@@ -36,9 +36,11 @@ class GeoJsonOptions(Options):
     time: str = option("", "property with the time (ISO 8601, or epoch in s, ms or us); empty: time of arrival")
     utc_offset_s: float = option(0.0, "local time minus UTC, for ISO 8601 times that do not say it")
     properties: Mapping = option(
-        {}, 'what becomes of properties: a new name, or {"name": ..., "unit": ...}; others stay as they are'
+        {},
+        "what becomes of properties: a new name, with a unit where it is a number; others stay as they are",
+        shape="targets",
     )
-    null_values: Mapping = option({}, 'values that mean none, by property, for instance {"heading": [511]}')
+    null_values: Mapping = option({}, "values that mean none, by property", shape="value_lists")
     max_bytes: int = option(64_000_000, "longer lines or documents are malformed", minimum=1000)
 
     def __post_init__(self) -> None:

@@ -21,21 +21,35 @@ _KINDS = {
 }
 
 
-def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = None) -> Any:
-    """Declare an option of an `Options` class.
+REQUIRED = MISSING
+
+# What a mapping or a list holds, for forms that show it as text.
+SHAPES = {
+    "texts": "a text by name",
+    "targets": "by name a property's name, or its name and unit",
+    "text_lists": "a list of texts by name",
+    "value_lists": "a list of texts or numbers by name",
+    "names": "a list of names, some of them null",
+}
+
+
+def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = None, shape: str = "") -> Any:
+    """Declare an option of a decoder or of a transport.
 
     Parameters
     ----------
     default : object
-        A mapping or a list is copied for each instance.
+        `REQUIRED` where the option must be given. A mapping or a list is copied for each instance.
     doc : str
         One sentence for people.
     choices : tuple, optional
         The values allowed.
     minimum : float, optional
         The smallest number allowed.
+    shape : str, optional
+        Of a mapping or a list: what is in it, one of `SHAPES`.
     """
-    metadata = {"doc": doc, "choices": choices, "minimum": minimum}
+    metadata = {"doc": doc, "choices": choices, "minimum": minimum, "shape": shape}
     if isinstance(default, dict | list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -43,13 +57,29 @@ def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = 
 
 @dataclass(frozen=True)
 class OptionDescription:
-    """What a form needs to know of an option."""
+    """What a form needs to know of an option; the default is None where it is required."""
 
     name: str
     type: str
     default: Any
     doc: str
     choices: tuple = ()
+    minimum: float | None = None
+    shape: str = ""
+    required: bool = False
+
+
+def describe(options: type) -> list[OptionDescription]:
+    """Return the options that a dataclass declares by `option`, in order."""
+    return [_description(declared) for declared in fields(options)]
+
+
+def _description(declared):
+    required = declared.default is MISSING and declared.default_factory is MISSING
+    default = declared.default if declared.default_factory is MISSING else declared.default_factory()
+    return OptionDescription(
+        declared.name, declared.type.__name__, None if required else default, required=required, **declared.metadata
+    )
 
 
 @dataclass(frozen=True)
@@ -85,16 +115,7 @@ class Options:
     @classmethod
     def describe(cls) -> list[OptionDescription]:
         """Return the options with type, default and meaning, in order."""
-        return [
-            OptionDescription(
-                declared.name,
-                declared.type.__name__,
-                declared.default if declared.default_factory is MISSING else declared.default_factory(),
-                declared.metadata["doc"],
-                declared.metadata["choices"],
-            )
-            for declared in fields(cls)
-        ]
+        return describe(cls)
 
 
 def check_texts(name: str, mapping: Mapping[str, Any]) -> None:

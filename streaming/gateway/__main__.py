@@ -6,6 +6,7 @@ import os
 import signal
 
 from streaming.errors import LookoutError
+from streaming.gateway.access import FeedAccess
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.samples import FLIGHTS, prepare_flights
@@ -20,7 +21,8 @@ async def run(settings: EngineSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     samples = asyncio.create_task(asyncio.to_thread(_prepare_samples))
-    await Gateway(settings.redis_url, GatewayConfig(partitions=settings.partitions)).run(stop)
+    access = FeedAccess(settings.home, settings.feed_dirs, settings.feed_hosts)
+    await Gateway(settings.redis_url, GatewayConfig(partitions=settings.partitions, access=access)).run(stop)
     await samples
 
 
@@ -35,6 +37,6 @@ if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s gateway %(levelname)s %(message)s")
     chosen = EngineSettings.from_environ()
     # Relative paths of files and pipes are meant from the state folder.
-    chosen.home.mkdir(parents=True, exist_ok=True)
+    (chosen.home / "feeds").mkdir(parents=True, exist_ok=True)
     os.chdir(chosen.home)
     asyncio.run(run(chosen))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from streaming.gateway.access import FeedAccess
+
 
 @dataclass(frozen=True)
 class GatewayConfig:
@@ -26,6 +28,10 @@ class GatewayConfig:
         First and longest wait before a broken stream is tried again.
     stop_s : float
         Time to write what is queued when the gateway is told to stop.
+    unfinished_bytes : int
+        What all clients of a listening stream together may have sent without completing a line or a document.
+    access : FeedAccess or None
+        What feeds may reach; None for what the environment says.
     """
 
     partitions: int = 2
@@ -39,3 +45,5 @@ class GatewayConfig:
     backoff_s: float = 0.5
     longest_backoff_s: float = 30.0
     stop_s: float = 0.8
+    unfinished_bytes: int = 128 << 20
+    access: FeedAccess | None = None

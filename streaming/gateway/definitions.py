@@ -8,6 +8,7 @@ import orjson
 
 from streaming.decoders import make_decoder
 from streaming.errors import InvalidOptions
+from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.gateway.transports import make_transport
 from streaming.spaces import Space
@@ -61,8 +62,13 @@ def read_definition(payload: bytes) -> StreamDefinition:
     return StreamDefinition(**{key: document[key] for key in (*_REQUIRED, *_OPTIONAL) if key in document})
 
 
-def check_definition(definition: StreamDefinition, spaces: Mapping[str, Space]) -> None:
-    """Raise InvalidOptions unless a definition can be run in one of some spaces, given by their names."""
+def check_definition(
+    definition: StreamDefinition, spaces: Mapping[str, Space], access: FeedAccess | None = None
+) -> None:
+    """Raise InvalidOptions unless a definition can be run in one of some spaces, given by their names.
+
+    `access` is what the feed may reach; what the environment of this process says, where it is left out.
+    """
     if not isinstance(definition.space, str) or definition.space not in spaces:
         raise InvalidOptions(f"space must be one of {', '.join(spaces)}; got {definition.space!r}")
     for name in ("enabled", "stored"):
@@ -72,7 +78,7 @@ def check_definition(definition: StreamDefinition, spaces: Mapping[str, Space]) 
         raise InvalidOptions(f"ttl_s must be null or a positive number; got {definition.ttl_s!r}")
     if not _is_positive(definition.max_ahead_s):
         raise InvalidOptions(f"max_ahead_s must be a positive number; got {definition.max_ahead_s!r}")
-    make_transport(definition.transport)
+    make_transport(definition.transport, access)
     make_decoder(definition.decoder, definition.name, spaces[definition.space])
 
 

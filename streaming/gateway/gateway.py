@@ -114,7 +114,8 @@ class Gateway:
         health = self.health.setdefault(name, Health(space))
         try:
             definition = read_definition(payload)
-            check_definition(definition, {name: intake.space for name, intake in self.intakes.items()})
+            spaces = {name: intake.space for name, intake in self.intakes.items()}
+            check_definition(definition, spaces, self.config.access)
             words = {"stream": name, "ttl_s": definition.ttl_s, "stored": definition.stored}
             await asyncio.to_thread(self.intakes[space].log.send, "stream", **words)
             health.enter("stopped")

@@ -10,6 +10,8 @@ SAMPLE_CHARACTERS = 200
 # A decoder of somebody else may make up as many as there are elements.
 MAX_REASONS = 100
 OTHER_REASONS = "other reasons"
+# So many bytes without an element are no accident.
+_SILENT_BYTES = 65_536
 
 
 @dataclass
@@ -27,6 +29,10 @@ class Health:
         Elements decoded; of those, replaced by newer ones before they were written; bytes received.
     stale : int
         Elements that the engine dropped because it knew a newer one of their object.
+    lost : int
+        Datagrams that came faster than they were taken.
+    noted : str or None
+        What a decoder says of its input, such as columns that are not in it.
     malformed : dict of str to int
         Pieces of input that no element could be made of, by reason.
     last_malformed : dict
@@ -44,6 +50,8 @@ class Health:
     merged: int = 0
     bytes: int = 0
     stale: int = 0
+    lost: int = 0
+    noted: str | None = None
     malformed: dict[str, int] = field(default_factory=dict)
     last_malformed: dict[str, dict[str, Any]] = field(default_factory=dict)
     last_us: int | None = None
@@ -69,7 +77,20 @@ class Health:
 
     def document(self) -> dict[str, Any]:
         """Return the entry of ``lookout:health``."""
-        return asdict(self)
+        return asdict(self) | {"hint": self.hint()}
+
+    def hint(self) -> str | None:
+        """Return what is probably wrong with the stream's definition, or None."""
+        if self.noted:
+            return self.noted
+        faults = sum(self.malformed.values())
+        if self.elements or not (faults or self.bytes > _SILENT_BYTES):
+            return None
+        words = f"the decoder understands nothing of what arrives: no element in {self.bytes:,} bytes"
+        if not faults:
+            return f"{words}. Is it the right one?"
+        most = max(self.malformed, key=lambda reason: self.malformed[reason])
+        return f"{words}, {faults:,} malformed, most of them by reason {most!r}. Is it the right one?"
 
 
 def rate(counts: Sequence[tuple[int, int]]) -> float:

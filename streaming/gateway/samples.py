@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyarrow import csv
 
 from streaming.errors import LookoutError
+from streaming.gateway.access import SAMPLES
 
 # In the state folder; the gateway, which works there, finds it by this name.
-FLIGHTS = Path("samples/flights.csv.gz")
+FLIGHTS = Path(SAMPLES) / "flights.csv.gz"
 
 _PACKAGE = "traffic"
 _SAMPLE = Path("data/samples/collections/switzerland.json.gz")

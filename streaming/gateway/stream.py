@@ -20,6 +20,7 @@ from streaming.gateway.health import Health
 from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
+from streaming.gateway.unfinished import Unfinished
 from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
@@ -57,8 +58,9 @@ class RunningStream:
 
     def __init__(self, definition: StreamDefinition, outlet: Outlet) -> None:
         self.definition, self.outlet = definition, outlet
-        self.transport: Transport = make_transport(definition.transport)
+        self.transport: Transport = make_transport(definition.transport, outlet.config.access)
         self._decoders: dict[str, GatedDecoder] = {}
+        self._unfinished = Unfinished(outlet.config.unfinished_bytes)
         self._turn = asyncio.Lock()
         self._progress: Progress | None = None
 
@@ -84,6 +86,7 @@ class RunningStream:
 
     async def _read(self):
         self._decoders.clear()
+        self._unfinished = Unfinished(self.outlet.config.unfinished_bytes)
         self._progress = next_lap(self._progress, self.transport.replay, self.outlet.clock.now_us())
         ticking = asyncio.create_task(self._tick())
         try:
@@ -120,19 +123,29 @@ class RunningStream:
     async def _take(self, chunk: Chunk):
         health, clock = self.outlet.health, self.outlet.clock
         health.bytes += len(chunk.payload)
-        if chunk.overflow:
-            health.count_malformed("overflow", b"", clock.now_us(), chunk.overflow)
+        health.lost += chunk.lost
         if not chunk.payload and chunk.mark is Mark.BYTES and chunk.source not in self._decoders:
             return
         decoder = self._decoders.get(chunk.source) or self._decoders.setdefault(chunk.source, self._decoder())
         if chunk.payload or decoder.waiting:
-            await self._deliver(await self._decoded(decoder.feed, chunk.payload))
+            decoded = await self._decoded(decoder.feed, chunk.payload)
+            health.noted = decoder.noted
+            await self._deliver(decoded)
+            self._bound(chunk, decoded)
         if chunk.mark is not Mark.BYTES:
+            self._unfinished.forget(chunk.source)
             await self._deliver(await self._decoded(decoder.finish))
         if chunk.mark is Mark.SOURCE_GONE:
             self._decoders.pop(chunk.source, None)
         if chunk.mark is Mark.LAP_END:
             self._progress = next_lap(self._progress, self.transport.replay, clock.now_us())
+
+    def _bound(self, chunk, decoded):
+        """Forget the decoders that keep the most, where all together keep too much."""
+        gave = bool(decoded.elements.num_rows or decoded.malformed)
+        for source in self._unfinished.count(chunk.source, len(chunk.payload), gave):
+            self._decoders.pop(source, None)
+            self.outlet.health.count_malformed("unfinished", source.encode(), self.outlet.clock.now_us())
 
     async def _decoded(self, decode, payload: bytes | None = None) -> Decoded:
         arguments = ([] if payload is None else [payload]) + [self.outlet.clock.now_us()]

@@ -168,3 +168,29 @@ def test_the_admin_shows_counters_and_the_last_malformed_bytes(screen_of, user, 
     malformed = page.locator(".field-malformed_input")
     expect(malformed).to_contain_text("not JSON")
     expect(malformed.locator("code")).to_contain_text("{no feature}")
+
+
+def test_a_stream_is_tested_and_added_from_the_page(screen_of, user, live, tmp_path):
+    recording = tmp_path / "rows.csv"
+    recording.write_text("id,x,y,knots\nanna,24.5,60.1,10\n")
+    page = screen_of(user, staff=True).page
+    page.goto(live.base_url)
+    page.get_by_role("tab", name="Layers").click()
+    page.get_by_role("link", name="Add a stream").click()
+    page.get_by_label("Name:").fill("tried")
+    page.get_by_label("Title:").fill("Tried")
+    expect(page.locator("[name=transport__tcp_client__host]")).to_be_hidden()
+    page.get_by_label("Transport:").select_option("file")
+    page.get_by_label("Decoder:").select_option("csv")
+    expect(page.locator("[name=transport__tcp_client__host]")).to_be_hidden()
+    page.locator("[name=transport__file__path]").fill(str(recording))
+    page.locator("[name=decoder__csv__columns]").fill("key = id\nlon = x\nlat = lat")
+    page.get_by_role("button", name="Test", exact=True).click()
+    answer = page.locator("#trial-answer")
+    expect(answer).to_contain_text("it lacks lat")
+    page.locator("[name=decoder__csv__columns]").fill("key = id\nlon = x\nlat = y")
+    page.get_by_role("button", name="Test", exact=True).click()
+    expect(answer.locator("td").first).to_have_text("anna")
+    page.get_by_role("button", name="Save", exact=True).click()
+    wait_for(lambda: live.health("tried").get("elements") == 1, "the element of the stream that was added")
+    live.remove_stream("tried")

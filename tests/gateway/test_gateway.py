@@ -398,7 +398,8 @@ async def test_a_lost_redis_is_waited_for_and_nothing_is_lost(tmp_path):
 
 
 def test_the_process_writes_what_is_queued_and_ends_when_told(redis_server, redis_client, tmp_path):
-    path = tmp_path / "recording"
+    path = tmp_path / "feeds" / "recording"
+    path.parent.mkdir()
     path.write_bytes(b"".join(feature("k", number) for number in range(100)))
     define(
         redis_client, definition("s", {"kind": "file", "path": str(path), "speed": 0, "loop": True, "restamp": True})

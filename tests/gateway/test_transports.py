@@ -16,12 +16,12 @@ from streaming.gateway.transports.udp_listener import Mailbox
 from tests.gateway.scenes import PATIENCE_S, first, payload
 
 VALID = {
-    "file": {"path": "a"},
+    "file": {"path": "feeds/a"},
     "tcp_client": {"host": "localhost", "port": 1},
     "tcp_listener": {"port": 0},
     "udp_listener": {"port": 0},
-    "http_poll": {"url": "http://localhost/"},
-    "pipe": {"path": "a"},
+    "http_poll": {"url": "http://feed.example/"},
+    "pipe": {"path": "feeds/a"},
     "stdin": {},
     "simulator": {"fleet": "ships"},
 }
@@ -235,7 +235,7 @@ def test_datagrams_that_nobody_took_are_counted(monkeypatch):
     for number in range(5):
         mailbox.datagram_received(b"1234%d" % number, ("127.0.0.1", 1))
     chunk = mailbox.take_lines()
-    assert (chunk.payload, chunk.overflow) == (b"12340\n12341\n", 3)
+    assert (chunk.payload, chunk.lost) == (b"12340\n12341\n", 3)
     mailbox.datagram_received(b"again", ("127.0.0.1", 1))
     assert mailbox.take_lines() == Chunk(payload=b"again\n")
 

@@ -39,7 +39,7 @@ from streaming.gateway.transports import make_transport, transport_kinds
 
 for name, make, kinds in (
     ("decoder", lambda kind: make_decoder({"kind": kind}, "s"), decoder_kinds()),
-    ("transport", lambda kind: make_transport({"kind": kind, "path": "x"}), transport_kinds()),
+    ("transport", lambda kind: make_transport({"kind": kind, "path": "feeds/x"}), transport_kinds()),
 ):
     for kind in ("acme_ais", "ais", "acme_radio", "file"):
         if kind in kinds:

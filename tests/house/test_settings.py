@@ -35,11 +35,28 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_MAX_BLOCKS": "7",
         "LOOKOUT_DRIVER_MEMORY": "2g",
         "LOOKOUT_SHUFFLE_PARTITIONS": "6",
+        "LOOKOUT_FEED_DIRS": "/recordings:mine",
+        "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
         "JAVA_HOME": "/java",
         "LOOKOUT_SPACE": PRICES,
     }
     changed, default = EngineSettings.from_environ(given), EngineSettings()
     assert not [f.name for f in fields(EngineSettings) if getattr(changed, f.name) == getattr(default, f.name)]
+
+
+def test_folders_and_hosts_of_feeds_are_listed(tmp_path):
+    settings = EngineSettings.from_environ(
+        {
+            "LOOKOUT_HOME": str(tmp_path),
+            "LOOKOUT_FEED_DIRS": "/recordings:mine",
+            "LOOKOUT_FEED_HOSTS": "A.lan, 10.0.0.0/8",
+        }
+    )
+    assert settings.feed_dirs == (Path("/recordings"), tmp_path / "mine")
+    assert settings.feed_hosts == ("a.lan", "10.0.0.0/8")
+    assert EngineSettings.from_environ({"LOOKOUT_HOME": str(tmp_path)}).feed_dirs == (tmp_path / "feeds",)
+    with pytest.raises(LookoutError, match="LOOKOUT_FEED_HOSTS must be names, addresses and networks; got '10/99'"):
+        EngineSettings.from_environ({"LOOKOUT_FEED_HOSTS": "10/99"})
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", "²"])

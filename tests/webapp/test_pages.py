@@ -25,9 +25,9 @@ STREAM = {
     "enabled": "on",
     "ttl_s": "600",
     "transport": "tcp_client",
-    "transport_options": '{"host": "localhost", "port": 5631}',
+    "transport__tcp_client__host": "localhost",
+    "transport__tcp_client__port": "5631",
     "decoder": "ais",
-    "decoder_options": "{}",
 }
 
 
@@ -47,6 +47,12 @@ def test_the_login_page_logs_in_and_says_when_it_does_not(client, user):
     assert b'role="alert"' in page.content
     assert client.post("/login/", {"username": "ann", "password": PASSWORD}).url == "/"
     assert client.post("/logout/").url == "/login/"
+
+
+def test_whoever_may_administrate_finds_the_form_of_a_new_stream_from_the_page(client, staff, user):
+    for who, found in ((staff, True), (user, False)):
+        client.force_login(who)
+        assert (f'href="{reverse("admin:webapp_stream_add")}"' in client.get("/").content.decode()) is found
 
 
 def test_pages_forbid_inline_scripts(client):
@@ -129,8 +135,8 @@ WRONG = {
     "an unknown transport": ({"transport": "carrier pigeon"}, "transport must be one of"),
     "an unknown decoder": ({"decoder": "morse"}, "decoder must be one of"),
     "options that are no object": ({"transport_options": "[]"}, "options must be a JSON object"),
-    "an unknown option": ({"transport_options": '{"host": "a", "port": 1, "colour": 2}'}, "colour"),
-    "a missing option": ({"transport_options": '{"host": "a"}'}, "port"),
+    "an unknown option": ({"transport_options": '{"colour": 2}'}, "colour"),
+    "a missing option": ({"transport__tcp_client__port": ""}, "port"),
     "a decoder's unknown option": ({"decoder_options": '{"colour": 2}'}, "colour"),
     "a bound of times that is none": ({"max_ahead_s": "0"}, "greater than or equal to 1"),
     "no JSON": ({"decoder_options": "{"}, "valid JSON"),
@@ -149,7 +155,7 @@ def test_a_wrong_stream_gets_a_clear_error(change, words, site):
 
 def test_the_form_of_a_stream_offers_the_kinds_there_are_and_keeps_one_that_is_gone(site):
     form = site.get(reverse("admin:webapp_stream_add")).content.decode()
-    assert all(f'<option value="{kind}">' in form for kind in ("ais", "geojson", "tcp_client", "file"))
+    assert all(f'<option value="{kind}">{kind} – ' in form for kind in ("ais", "geojson", "tcp_client", "file"))
     stream = Stream.objects.create(name="feed", title="Feed", transport="pigeon", decoder="ais")
     form = site.get(reverse("admin:webapp_stream_change", args=[stream.pk])).content.decode()
     assert '<option value="pigeon" selected>' in form and '<option value="ais" selected>' in form

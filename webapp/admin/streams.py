@@ -4,15 +4,16 @@ import json
 from datetime import UTC, datetime
 
 import redis
-from django import forms
 from django.contrib import admin, messages
+from django.urls import path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from streaming.logs import HEALTH_KEY
+from webapp.admin.stream_form import KindSelect, source_fields, stream_form
+from webapp.admin.trial import answer_trial
 from webapp.history import extent_in_words
 from webapp.models import Stream
-from webapp.models.streams import kinds_of
 from webapp.redis import client
 
 UNKNOWN = "—"
@@ -43,20 +44,6 @@ def _time(microseconds):
     return f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-class KindSelect(forms.Select):
-    """A choice among the kinds of transports or decoders; a kind that is there no more can still be seen."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__()
-        self.field = field
-
-    def optgroups(self, name, value, attrs=None):
-        """Return the kinds, and what is chosen."""
-        kinds = dict.fromkeys([*kinds_of(self.field), *filter(None, value)])
-        self.choices = [("", "---------"), *((kind, kind) for kind in kinds)]
-        return super().optgroups(name, value, attrs)
-
-
 @admin.register(Stream)
 class StreamAdmin(admin.ModelAdmin):
     """Streams with their health."""
@@ -67,13 +54,26 @@ class StreamAdmin(admin.ModelAdmin):
     list_filter = ("enabled", "stored", "space", "transport", "decoder")
     search_fields = ("name", "title")
     actions = ("start", "stop")
-    readonly_fields = ("kept", "state", "counters", "malformed_input")
-    fieldsets = (
-        (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
-        ("Source", {"fields": ("transport", "transport_options", "decoder", "decoder_options")}),
-        ("History", {"fields": ("stored", "retention_s", "kept")}),
-        ("Health", {"fields": ("state", "counters", "malformed_input")}),
-    )
+    readonly_fields = ("kept", "state", "hint", "counters", "malformed_input")
+    change_form_template = "admin/webapp/stream/change_form.html"
+
+    def get_fieldsets(self, request, obj=None):
+        """Return the parts of the form; the options of all kinds are in it, and a script hides those not chosen."""
+        return (
+            (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
+            ("Source", {"fields": source_fields(), "classes": ("source",)}),
+            ("History", {"fields": ("stored", "retention_s", "kept")}),
+            *((("Health", {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
+        )
+
+    def get_form(self, request, obj=None, change=False, **kwargs):
+        """Return the form with a field for each option."""
+        return super().get_form(request, obj, change, form=stream_form(), **kwargs)
+
+    def get_urls(self):
+        """Add the address of the *Test* button."""
+        test = self.admin_site.admin_view(lambda request: answer_trial(self, request))
+        return [path("test/", test, name="webapp_stream_test"), *super().get_urls()]
 
     def get_readonly_fields(self, request, obj=None):
         """Fix the name and the space once they are saved."""
@@ -120,6 +120,11 @@ class StreamAdmin(admin.ModelAdmin):
         error = health.get("error")
         return f"{health.get('state', UNKNOWN)}{f': {error}' if error else ''}"
 
+    @admin.display(description="hint")
+    def hint(self, stream):
+        """What is probably wrong with the stream's definition."""
+        return health_of(stream.name).get("hint") or UNKNOWN
+
     @admin.display(description="elements/s")
     def rate(self, stream):
         """Elements per second."""
@@ -144,6 +149,7 @@ class StreamAdmin(admin.ModelAdmin):
             ("elements", health.get("elements", UNKNOWN)),
             ("elements/s", health.get("elements_per_s", UNKNOWN)),
             ("bytes", health.get("bytes", UNKNOWN)),
+            ("lost (datagrams that came faster than they were taken)", health.get("lost", UNKNOWN)),
             ("merged (replaced by newer ones under overload)", health.get("merged", UNKNOWN)),
             (
                 "stale (older than the newest known of their object)",

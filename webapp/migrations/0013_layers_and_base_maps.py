@@ -15,7 +15,7 @@ def remove_layers_without_a_version(apps, _):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('webapp', '0010_stream_max_ahead'),
+        ('webapp', '0011_stream_kinds'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,5 +1,6 @@
 """Streams: where elements come from, and how their bytes are read."""
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -62,9 +63,11 @@ class Stream(models.Model):
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
         help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
     )
-    transport = models.CharField("transport", max_length=40, help_text="How bytes arrive, such as tcp_client, file.")
+    transport = models.CharField(
+        "transport", max_length=40, help_text="How bytes arrive: a kind of docs/transports.md."
+    )
     transport_options = SoundJSONField("transport options", default=dict, blank=True)
-    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read, such as ais, sbs1, gtfs_rt.")
+    decoder = models.CharField("decoder", max_length=40, help_text="How bytes are read: a kind of docs/decoders.md.")
     decoder_options = SoundJSONField("decoder options", default=dict, blank=True)
     created = models.DateTimeField("created", auto_now_add=True)
 
@@ -135,6 +138,26 @@ def kinds_of(field: str) -> list[str]:
     return sorted(kinds())
 
 
+def options_of(field: str, kind: str):
+    """Return the options that a kind of transport or decoder declares, in order; None where it declares none."""
+    if field == "decoder":
+        from streaming.decoders.registry import decoder_class
+
+        return decoder_class(kind).options.describe()
+    from streaming.gateway.transports import describe_transport
+
+    return describe_transport(kind)
+
+
+def summary_of(field: str, kind: str) -> str:
+    """Return what a kind of transport or decoder says of itself, in a line."""
+    if field == "decoder":
+        from streaming.decoders.registry import decoder_class as class_of
+    else:
+        from streaming.gateway.transports import transport_class as class_of
+    return (class_of(kind).__doc__ or "").strip().split("\n")[0].rstrip(".").replace("`", "").split("; see")[0]
+
+
 def _makers(field: str):
     """Return what lists the kinds of a decoder or transport, and what makes one (definition, stream's name, space)."""
     # Imported late: they load the libraries of their formats, which a process that edits no stream can do without.
@@ -144,4 +167,4 @@ def _makers(field: str):
         return decoder_kinds, make_decoder
     from streaming.gateway.transports import make_transport, transport_kinds
 
-    return transport_kinds, lambda definition, *_: make_transport(definition)
+    return transport_kinds, lambda definition, *_: make_transport(definition, settings.FEED_ACCESS)

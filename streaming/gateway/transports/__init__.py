@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Any
 
+from streaming.decoders.options import OptionDescription, describe
 from streaming.errors import InvalidOptions
-from streaming.gateway.transports.base import Transport
+from streaming.gateway.access import FeedAccess
+from streaming.gateway.transports.base import Restricted, Transport
 from streaming.kinds import known_kinds
 
 GROUP = "lookout.transports"
@@ -35,18 +37,40 @@ def transport_kinds() -> list[str]:
     return sorted(_kinds())
 
 
-def make_transport(definition: Mapping[str, Any]) -> Transport:
+def transport_class(kind: str) -> type[Transport]:
+    """Return what makes transports of a kind.
+
+    Raises
+    ------
+    InvalidOptions
+        When there is no such kind.
+    """
+    kinds = _kinds()
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(kinds))}; got {kind!r}")
+    return kinds[kind].load()
+
+
+def describe_transport(kind: str) -> list[OptionDescription] | None:
+    """Return the options of a kind of transport, in order; None where it does not declare them."""
+    declared = getattr(transport_class(kind), "declared", None)
+    return None if declared is None else describe(declared)
+
+
+def make_transport(definition: Mapping[str, Any], access: FeedAccess | None = None) -> Transport:
     """Return the transport that a stream's definition describes; it opens nothing yet.
 
     Parameters
     ----------
     definition : mapping
         `kind` and the options of that kind, for instance ``{"kind": "tcp_client", "host": "localhost", "port": 5631}``.
+    access : FeedAccess, optional
+        What the feed may reach; what the environment of this process says, where it is left out.
 
     Raises
     ------
     InvalidOptions
-        When the kind is unknown or its options break a rule.
+        When the kind is unknown, its options break a rule, or the feed is out of reach.
 
     Examples
     --------
@@ -55,8 +79,7 @@ def make_transport(definition: Mapping[str, Any]) -> Transport:
     """
     if not isinstance(definition, Mapping):
         raise InvalidOptions(f"a transport must be an object with a kind; got {definition!r}")
-    kinds = _kinds()
-    kind = definition.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        raise InvalidOptions(f"a transport's kind must be one of {', '.join(sorted(kinds))}; got {kind!r}")
-    return kinds[kind].load()(definition)
+    transport = transport_class(definition.get("kind"))(definition)
+    if isinstance(transport, Restricted):
+        transport.restrict(access or FeedAccess.from_environ())
+    return transport

@@ -4,9 +4,11 @@ import math
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from streaming.errors import InvalidOptions, LookoutError
+from streaming.gateway.access import FeedAccess
 
 # What a field of an options class accepts, by its annotation.
 _KINDS = {
@@ -14,7 +16,7 @@ _KINDS = {
     bool: (bool,),
     int: (int,),
     float: (int, float),
-    dict: (dict,),
+    Mapping: (Mapping,),
 }
 
 READ_BYTES = 1 << 16
@@ -45,14 +47,14 @@ class Chunk:
         May be empty: the feed is open, though silent.
     mark : Mark
         After the bytes, a document ends; the source has gone for good; or a recording ends and begins anew.
-    overflow : int
+    lost : int
         Datagrams that were lost before this chunk because nobody took them in time.
     """
 
     source: str = ""
     payload: bytes = b""
     mark: Mark = Mark.BYTES
-    overflow: int = 0
+    lost: int = 0
 
 
 OPEN = Chunk()
@@ -103,6 +105,46 @@ class Transport(Protocol):
 Options = TypeVar("Options")
 
 
+class Restricted:
+    """Base of the transports that read files or connect to hosts: they reach only what the operator allows.
+
+    Attributes
+    ----------
+    access : FeedAccess
+        At first that of an operator who allows nothing in particular.
+    """
+
+    access: FeedAccess = FeedAccess()
+
+    def restrict(self, access: FeedAccess) -> None:
+        """Be told what the feed may reach.
+
+        Raises
+        ------
+        InvalidOptions
+            Where the options ask for more.
+        """
+        self.access = access
+        self.check_access()
+
+    def check_access(self) -> None:
+        """Raise InvalidOptions where the options ask for more than `access` allows."""
+        raise NotImplementedError
+
+    def allowed_file(self, path: str) -> Path:
+        """Return where a path leads now, without symbolic links.
+
+        Raises
+        ------
+        TransportError
+            Where that is not below an allowed folder any more.
+        """
+        try:
+            return self.access.file(path)
+        except InvalidOptions as error:
+            raise TransportError(str(error)) from None
+
+
 class Live:
     """Base of the transports whose feeds do not wait."""
 
@@ -116,7 +158,7 @@ def parse_options(options: type[Options], document: Mapping[str, Any]) -> Option
     Parameters
     ----------
     options : type
-        A frozen dataclass whose fields are str, int, float, bool or dict; it may check their values on creation.
+        A frozen dataclass whose fields are str, int, float, bool or Mapping; it may check their values on creation.
     document : mapping
         The definition, with its `kind`.
 

@@ -3,51 +3,63 @@
 import asyncio
 import bz2
 import gzip
+import os
 import stat
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
+from streaming.decoders.options import REQUIRED, option
 from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
     Chunk,
     Mark,
     Replay,
+    Restricted,
     TransportError,
     check,
     parse_options,
 )
 
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+_UNPACKERS = {".gz": gzip.open, ".bz2": bz2.open}
 _FAST_READ_BYTES = 1 << 20
+# Recorded feeds pack to a fifth or a twentieth; a file of nothing but zeros to a thousandth, or far less.
+_MOST_UNPACKED = 200
+_UNPACKED_FREELY_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
 class FileOptions:
     """Options of the transport `file`; see docs/transports.md."""
 
-    path: str
-    speed: float = 1.0
-    loop: bool = False
-    restamp: bool = False
+    path: str = option(REQUIRED, "the file, from the state folder where it is relative, such as feeds/ships.csv.gz")
+    speed: float = option(1.0, "times the recorded speed; 0 is as fast as the engine takes it", minimum=0)
+    loop: bool = option(False, "begin anew at the end")
+    restamp: bool = option(False, "elements bear the time at which they are replayed instead of the recorded one")
 
     def __post_init__(self) -> None:
         check(bool(self.path), f"path must name a file; got {self.path!r}")
         check(0 <= self.speed <= 1e6, f"speed must lie in [0, 1000000]; got {self.speed!r}")
 
 
-class FileTransport:
-    """A file that waits for its readers."""
+class FileTransport(Restricted):
+    """A recorded file, plain or packed (.gz, .bz2), which waits for its readers."""
 
+    declared = FileOptions
     live = False
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(FileOptions, definition)
         self.replay = Replay(self.options.speed, self.options.restamp)
         self.read_bytes = READ_BYTES if self.options.speed else _FAST_READ_BYTES
+
+    def check_access(self) -> None:
+        """Refuse a file that is not below an allowed folder; see `base.Restricted`."""
+        self.access.file(self.options.path)
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield the file in bounded chunks; see `base.Transport.chunks`."""
@@ -64,21 +76,54 @@ class FileTransport:
             yield Chunk(mark=Mark.LAP_END)
 
     async def _lap(self):
-        with open_recording(Path(self.options.path)) as recording:
+        # Asked again each time: links may lead elsewhere by now.
+        with open_recording(self.allowed_file(self.options.path)) as recording:
             yield OPEN
-            while payload := await asyncio.to_thread(_read, recording, self.read_bytes):
+            while payload := await asyncio.to_thread(recording.read, self.read_bytes):
                 yield Chunk(payload=payload)
 
 
-def open_recording(path: Path) -> BinaryIO:
-    """Open a file for reading, decompressed as its suffix (.gz, .bz2) says."""
-    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe could wait for ever
-        raise TransportError(f"path must name a file; got {str(path)!r}")
-    return cast(BinaryIO, _OPENERS.get(path.suffix, open)(path, "rb"))
+class Recording:
+    """A file that is read piece by piece, unpacked as its suffix (.gz, .bz2) says.
+
+    Parameters
+    ----------
+    file : BinaryIO
+    path : Path
+    """
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        self._file, self._path = file, path
+        unpack = _UNPACKERS.get(path.suffix)
+        self._unpacked: Any = unpack(file, "rb") if unpack else file
+        self._bytes = 0
+
+    def read(self, size: int) -> bytes:
+        """Return at most `size` bytes, none at the end.
+
+        Raises
+        ------
+        TransportError
+            Where a packed file is damaged, or unpacks to far more than a recording does.
+        """
+        try:
+            payload = self._unpacked.read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # cut short or damaged
+            raise TransportError(f"a recording must be whole; {self._path}: {error}") from None
+        self._bytes += len(payload)
+        if self._bytes > max(_UNPACKED_FREELY_BYTES, _MOST_UNPACKED * self._file.tell()):
+            raise TransportError(
+                f"a recording must not unpack to more than {_MOST_UNPACKED} times its size; "
+                f"{self._path} gives {self._bytes:,} bytes of its first {self._file.tell():,}"
+            )
+        return payload
 
 
-def _read(recording, size):
-    try:
-        return recording.read(size)
-    except (EOFError, zlib.error) as error:  # a compressed file that was cut short or damaged
-        raise TransportError(f"a recording must be whole; {recording.name}: {error}") from None
+@contextmanager
+def open_recording(path: Path) -> Iterator[Recording]:
+    """Open a file for reading."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # to open a pipe could take for ever
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise TransportError(f"path must name a file; got {str(path)!r}")
+        yield Recording(file, path)

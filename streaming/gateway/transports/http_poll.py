@@ -1,14 +1,28 @@
 """A feed that is asked for again and again by HTTP."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 from yarl import URL
 
-from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Live, Mark, TransportError, check, parse_options
+from streaming.decoders.options import REQUIRED, option
+from streaming.errors import InvalidOptions
+from streaming.gateway.access import FeedAccess, unreachable
+from streaming.gateway.transports.base import (
+    OPEN,
+    READ_BYTES,
+    Chunk,
+    Live,
+    Mark,
+    Restricted,
+    TransportError,
+    check,
+    parse_options,
+)
 
 _TIMEOUT_S = 30.0
 _NOT_MODIFIED = 304
@@ -21,9 +35,9 @@ _BODY_BYTES = 64 << 20
 class HttpPollOptions:
     """Options of the transport `http_poll`; see docs/transports.md."""
 
-    url: str
-    interval_s: float = 30.0
-    headers: dict = field(default_factory=dict)
+    url: str = option(REQUIRED, "an address that begins with http:// or https://")
+    interval_s: float = option(30.0, "pause between two requests, up to 86400")
+    headers: Mapping = option({}, "request headers, for instance an API key", shape="texts")
 
     def __post_init__(self) -> None:
         check(_is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
@@ -32,20 +46,37 @@ class HttpPollOptions:
         check(texts, f"headers must be texts by name; got {self.headers!r}")
 
 
-class HttpPoll(Live):
-    """Every answer is a document; one that the server says is unchanged is not read again."""
+class HttpPoll(Restricted, Live):
+    """An address that is asked again and again; every answer is a document, an unchanged one is not read again."""
+
+    declared = HttpPollOptions
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(HttpPollOptions, definition)
         self.validators: dict[str, str] = {}
 
+    def check_access(self) -> None:
+        """Refuse an address that is not public, if that is seen without asking the DNS; see `base.Restricted`."""
+        self.access.check_host(URL(self.options.url).host or "")
+
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield one document after the other; see `base.Transport.chunks`."""
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
-        async with aiohttp.ClientSession(timeout=timeout, headers=self.options.headers) as session:
+        connector = aiohttp.TCPConnector(resolver=_Resolver(self.access))
+        async with aiohttp.ClientSession(
+            connector=connector, timeout=timeout, headers=self.options.headers, middlewares=(self._check_request,)
+        ) as session:
             while True:
                 yield await self._poll(session)
                 await asyncio.sleep(self.options.interval_s)
+
+    async def _check_request(self, request, handler):
+        """Refuse an address that is written out, which no resolver is asked for; also after a redirect."""
+        try:
+            self.access.check_host(request.url.host or "")
+        except InvalidOptions as error:
+            raise TransportError(str(error)) from None
+        return await handler(request)
 
     async def _poll(self, session):
         try:
@@ -63,6 +94,21 @@ class HttpPoll(Live):
             raise TransportError(f"{self.options.url} must answer 200 or 304; got {answer}") from None
         except aiohttp.ClientError as error:
             raise TransportError(f"{self.options.url}: {error or type(error).__name__}") from None
+
+
+class _Resolver(aiohttp.ThreadedResolver):
+    """Gives only addresses that are in reach, and connections are made to none but these: a name cannot be rebound."""
+
+    def __init__(self, access: FeedAccess) -> None:
+        super().__init__()
+        self._access = access
+
+    async def resolve(self, host, port=0, family=socket.AF_INET):
+        """Return the addresses of a host."""
+        found = await super().resolve(host, port, family)
+        if not (allowed := [answer for answer in found if self._access.reaches(host, answer["host"])]):
+            raise TransportError(unreachable(host))
+        return allowed
 
 
 async def _body(response):

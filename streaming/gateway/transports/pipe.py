@@ -5,36 +5,53 @@ import os
 import stat
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Mark, TransportError, check, parse_options
+from streaming.decoders.options import REQUIRED, option
+from streaming.gateway.transports.base import (
+    OPEN,
+    READ_BYTES,
+    Chunk,
+    Mark,
+    Restricted,
+    TransportError,
+    check,
+    parse_options,
+)
 
 
 @dataclass(frozen=True)
 class PipeOptions:
     """Options of the transport `pipe`; see docs/transports.md."""
 
-    path: str
-    live: bool = True
+    path: str = option(REQUIRED, "the pipe, from the state folder where it is relative, such as feeds/receiver")
+    live: bool = option(True, "off: the writer waits while the engine is busy, instead of the feed being conflated")
 
     def __post_init__(self) -> None:
         check(bool(self.path), f"path must name a pipe; got {self.path!r}")
 
 
-class Pipe:
-    """A named pipe, opened again whenever its last writer closes it."""
+class Pipe(Restricted):
+    """A named pipe (made by mkfifo), opened again whenever its last writer closes it."""
 
+    declared = PipeOptions
     replay = None
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(PipeOptions, definition)
         self.live = self.options.live
 
+    def check_access(self) -> None:
+        """Refuse a pipe that is not below an allowed folder; see `base.Restricted`."""
+        self.access.file(self.options.path)
+
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the writers write; see `base.Transport.chunks`."""
         # Held open throughout, so that a writer who comes while the pipe is opened again finds a reader.
-        with os.fdopen(open_descriptor(self.options.path), "rb"):
-            reader, pipe = await open_reader(self.options.path)
+        path = self.allowed_file(self.options.path)
+        with os.fdopen(open_descriptor(path), "rb"):
+            reader, pipe = await open_reader(path)
             try:
                 while True:
                     yield OPEN
@@ -42,22 +59,22 @@ class Pipe:
                         yield Chunk(payload=payload)
                     pipe.close()
                     # Before the mark is yielded: its taker may take a while, and the next writer come meanwhile.
-                    reader, pipe = await open_reader(self.options.path)
+                    reader, pipe = await open_reader(self.allowed_file(self.options.path))
                     yield Chunk(mark=Mark.DOCUMENT_END)
             finally:
                 pipe.close()
 
 
-def open_descriptor(path: str) -> int:
+def open_descriptor(path: Path) -> int:
     """Open a named pipe for reading without waiting for a writer; return the file descriptor."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise TransportError(f"path must name a pipe (made by mkfifo); got {path!r}")
+        raise TransportError(f"path must name a pipe (made by mkfifo); got {str(path)!r}")
     return descriptor
 
 
-async def open_reader(path: str) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
+async def open_reader(path: Path) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
     """Open a named pipe; return what reads it and what closes it."""
     reader = asyncio.StreamReader(limit=READ_BYTES)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.decoders.options import REQUIRED, option
 from streaming.gateway.clock import SECOND_US
 from streaming.gateway.transports.base import Chunk, Live, check, parse_options
 from streaming.simulator import FLEETS, feature_lines, make_fleet
@@ -18,11 +19,11 @@ _FASTEST = 1_000
 class SimulatorOptions:
     """Options of the transport `simulator`; see docs/transports.md."""
 
-    fleet: str
-    count: int = 100
-    seed: int = 1
-    step_s: float = 1.0
-    pace: float = 1.0
+    fleet: str = option(REQUIRED, "ships on sea lanes, or buses in Helsinki", tuple(FLEETS))
+    count: int = option(100, "objects, up to 100000", minimum=1)
+    seed: int = option(1, "another seed, another fleet", minimum=0)
+    step_s: float = option(1.0, "seconds between two reports of each object", minimum=0.01)
+    pace: float = option(1.0, "how much faster than the clock the objects live, up to 1000")
 
     def __post_init__(self) -> None:
         check(self.fleet in FLEETS, f"fleet must be one of {', '.join(FLEETS)}; got {self.fleet!r}")
@@ -33,7 +34,9 @@ class SimulatorOptions:
 
 
 class Simulator(Live):
-    """A fleet that is where its timetable has it at this hour, so that a restart does not move anything."""
+    """Simulated objects, each where its timetable has it at this hour, so that a restart does not move anything."""
+
+    declared = SimulatorOptions
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(SimulatorOptions, definition)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.decoders.options import option
 from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Mark, parse_options
 
 _LOOK_S = 0.2
@@ -16,12 +17,13 @@ _LOOK_S = 0.2
 class StdinOptions:
     """Options of the transport `stdin`; see docs/transports.md."""
 
-    live: bool = True
+    live: bool = option(True, "off: the writer waits while the engine is busy, instead of the feed being conflated")
 
 
 class Stdin:
-    """Standard input until its end, whatever it is: a pipe, a terminal, a file."""
+    """The gateway's standard input until its end, whatever it is: a pipe, a terminal, a file."""
 
+    declared = StdinOptions
     replay = None
 
     def __init__(self, definition: Mapping[str, Any], descriptor: int = 0) -> None:

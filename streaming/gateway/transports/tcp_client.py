@@ -1,17 +1,21 @@
 """A feed that is read by connecting to its server."""
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.decoders.options import REQUIRED, option
+from streaming.gateway.access import unreachable
 from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
     Chunk,
     Live,
     Mark,
+    Restricted,
     TransportError,
     check,
     check_port,
@@ -25,9 +29,9 @@ _CONNECT_S = 10.0
 class TcpClientOptions:
     """Options of the transport `tcp_client`; see docs/transports.md."""
 
-    host: str
-    port: int
-    idle_s: float = 300.0
+    host: str = option(REQUIRED, "name or address")
+    port: int = option(REQUIRED, "1 to 65535", minimum=1)
+    idle_s: float = option(300.0, "longest silence before the connection is made anew; 0 for any", minimum=0)
 
     def __post_init__(self) -> None:
         check(bool(self.host), f"host must be a name or an address; got {self.host!r}")
@@ -35,17 +39,23 @@ class TcpClientOptions:
         check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
 
 
-class TcpClient(Live):
-    """One connection; its end is an error, so that the stream connects again."""
+class TcpClient(Restricted, Live):
+    """A connection to a server that sends; when it ends, it is made again."""
+
+    declared = TcpClientOptions
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(TcpClientOptions, definition)
+
+    def check_access(self) -> None:
+        """Refuse a host of special use, if that is seen without asking the DNS; see `base.Restricted`."""
+        self.access.check_host(self.options.host, local=True)
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the server sends; see `base.Transport.chunks`."""
         host, port = self.options.host, self.options.port
         async with asyncio.timeout(_CONNECT_S):
-            reader, writer = await asyncio.open_connection(host, port)
+            reader, writer = await self._connect(host, port)
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
             yield OPEN
@@ -55,6 +65,22 @@ class TcpClient(Live):
         finally:
             writer.close()
         raise TransportError(f"a live feed must not end; {host}:{port} closed the connection")
+
+    async def _connect(self, host, port):
+        """Connect to the first address that answers, of those in reach.
+
+        Receivers stand on this machine and in its network, so these are in reach: a client that sends nothing can ask
+        a service there for nothing.
+        """
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = dict.fromkeys(address[0] for *_, address in found)
+        allowed = [address for address in addresses if self.access.reaches(host, address, local=True)]
+        if not allowed:
+            raise TransportError(unreachable(host, local=True))
+        for address in allowed[:-1]:
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection(address, port)
+        return await asyncio.open_connection(allowed[-1], port)
 
     async def _read(self, reader):
         try:

@@ -2,76 +2,179 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from streaming.decoders.options import REQUIRED, option
 from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Live, Mark, check, check_port, parse_options
 
 logger = logging.getLogger(__name__)
 
-_CHUNKS_WAITING = 16
+# What all clients together may have sent without its being taken.
+WAITING_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class TcpListenerOptions:
     """Options of the transport `tcp_listener`; see docs/transports.md."""
 
-    port: int
-    host: str = "127.0.0.1"
-    clients: int = 64
+    port: int = option(REQUIRED, "0 for any free one", minimum=0)
+    host: str = option("127.0.0.1", "the address to listen on; 0.0.0.0 for all")
+    clients: int = option(64, "those beyond are turned away", minimum=1)
+    idle_s: float = option(300.0, "a client that is silent for longer is disconnected; 0 for any", minimum=0)
 
     def __post_init__(self) -> None:
         check_port(self.port, lowest=0)
         check(self.clients >= 1, f"clients must be at least 1; got {self.clients!r}")
+        check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
 
 
 class TcpListener(Live):
-    """A server; every client is a source of its own. `port` is known once `chunks` has yielded."""
+    """A port that clients connect to and send to; each is a source of its own."""
+
+    declared = TcpListenerOptions
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(TcpListenerOptions, definition)
+        # Known, where the option is 0, once `chunks` has yielded.
         self.port = self.options.port
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the clients send; see `base.Transport.chunks`."""
-        arrived: asyncio.Queue[Chunk] = asyncio.Queue(_CHUNKS_WAITING)
-        clients: set[asyncio.Task] = set()
-
-        async def serve(reader, writer):
-            task = asyncio.current_task()
-            clients.add(task)
-            try:
-                if len(clients) > self.options.clients:
-                    logger.warning("port %d turns away a client beyond %d", self.port, self.options.clients)
-                else:
-                    await _receive(reader, writer.get_extra_info("peername"), arrived)
-            except asyncio.CancelledError:
-                pass  # the listener closes; the callback of asyncio's streams would report this as an error
-            finally:
-                clients.discard(task)
-                writer.close()
-
+        inbox = Inbox(self.options)
+        loop = asyncio.get_running_loop()
         # Not serving yet: cancelled while it begins to, asyncio would leave the port bound.
-        server = await asyncio.start_server(serve, self.options.host, self.options.port, start_serving=False)
+        server = await loop.create_server(
+            lambda: Client(inbox), self.options.host, self.options.port, start_serving=False
+        )
         try:
             await server.start_serving()
             self.port = server.sockets[0].getsockname()[1]
             yield OPEN
             while True:
-                yield await arrived.get()
+                await inbox.filled.wait()
+                yield inbox.take()
         finally:
             server.close()
-            for client in tuple(clients):
-                client.cancel()
-            await asyncio.gather(*clients, return_exceptions=True)
+            for client in tuple(inbox.clients):
+                client.transport.close()
 
 
-async def _receive(reader, peer, arrived):
-    source = f"{peer[0]}:{peer[1]}"
-    try:
-        while payload := await reader.read(READ_BYTES):
-            await arrived.put(Chunk(source, payload))
-    except ConnectionError:
-        pass  # a client that breaks off has gone, like one that leaves in order
-    await arrived.put(Chunk(source, mark=Mark.SOURCE_GONE))
+class Inbox:
+    """What the clients of one port have sent, in their order, until it is taken; bounded in bytes for all together.
+
+    Parameters
+    ----------
+    options : TcpListenerOptions
+
+    Attributes
+    ----------
+    clients : set of Client
+    buffer : bytearray
+        Into which every client's bytes are received, one after the other.
+    filled : asyncio.Event
+    size : int
+        Bytes that wait.
+    """
+
+    def __init__(self, options: TcpListenerOptions) -> None:
+        self.options = options
+        self.clients: set[Client] = set()
+        self.buffer = bytearray(READ_BYTES)
+        self.filled = asyncio.Event()
+        self.size = 0
+        self._waiting: deque[Chunk] = deque()
+        self._paused = False
+
+    def put(self, chunk: Chunk) -> None:
+        """Keep what a client sent; where much waits, receive from none."""
+        self._waiting.append(chunk)
+        self.size += len(chunk.payload)
+        self.filled.set()
+        if self.size >= WAITING_BYTES and not self._paused:
+            self._paused = True
+            for client in self.clients:
+                client.pause()
+
+    def take(self) -> Chunk:
+        """Return the oldest chunk; where little is left, receive again."""
+        chunk = self._waiting.popleft()
+        self.size -= len(chunk.payload)
+        if not self._waiting:
+            self.filled.clear()
+        if self._paused and self.size < WAITING_BYTES // 2:
+            self._paused = False
+            for client in self.clients:
+                client.resume()
+        return chunk
+
+    def admit(self, client: "Client") -> bool:
+        """Return whether a client is let in."""
+        if len(self.clients) >= self.options.clients:
+            logger.warning("port %d turns away a client beyond %d", self.options.port, self.options.clients)
+            return False
+        self.clients.add(client)
+        if self._paused:
+            client.pause()
+        return True
+
+
+class Client(asyncio.BufferedProtocol):
+    """A connection; its bytes are received into the buffer that all share, so that it holds none itself."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox, self._idle_s = inbox, inbox.options.idle_s
+        self._loop = asyncio.get_running_loop()
+        self._heard_s = self._loop.time()
+        self._idle: asyncio.TimerHandle | None = None
+        self._receiving = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let a client in, or turn it away; called by asyncio."""
+        self.transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        # There is no peer where the client has left already.
+        self.source = f"{peer[0]}:{peer[1]}" if peer else f"client {id(self)}"
+        if not self._inbox.admit(self):
+            self.transport.close()
+        elif self._idle_s:
+            self._watch()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        """Return where to receive; called by asyncio."""
+        return self._inbox.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Keep what was received; called by asyncio."""
+        self._heard_s = self._loop.time()
+        if self in self._inbox.clients:
+            self._inbox.put(Chunk(self.source, bytes(self._inbox.buffer[:nbytes])))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Say that the client has gone, however it went; called by asyncio."""
+        if self._idle:
+            self._idle.cancel()
+        if self in self._inbox.clients:
+            self._inbox.clients.discard(self)
+            self._inbox.put(Chunk(self.source, mark=Mark.SOURCE_GONE))
+
+    def pause(self) -> None:
+        """Receive nothing for now."""
+        self._receiving = False
+        self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Receive again; the silence so far was not the client's."""
+        self._receiving, self._heard_s = True, self._loop.time()
+        self.transport.resume_reading()
+
+    def _watch(self):
+        """Disconnect the client once it has been silent for too long."""
+        left_s = self._heard_s + self._idle_s - self._loop.time() if self._receiving else self._idle_s
+        if left_s > 0:
+            self._idle = self._loop.call_later(left_s, self._watch)
+        else:
+            logger.warning("port %d leaves a client that was silent for %g s", self._inbox.options.port, self._idle_s)
+            self.transport.close()

@@ -1,0 +1,147 @@
+"""What feeds may reach: the files below the folders, and the hosts, that the operator allows."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from streaming.errors import InvalidOptions
+from streaming.settings import feed_dirs, feed_hosts, home_of
+
+# Where the gateway puts the recording of the demonstration, in the state folder.
+SAMPLES = "samples"
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Where receivers stand: this machine, and private networks (RFC 1918, RFC 6598, RFC 4193).
+_LOCAL: tuple[Network, ...] = tuple(
+    map(
+        ipaddress.ip_network,
+        ("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "::1/128", "fc00::/7"),
+    )
+)
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052 2.1
+_IPV4_BITS = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class FeedAccess:
+    """What the operator allows feeds to reach; by default, public hosts and no file but the demonstration's.
+
+    Parameters
+    ----------
+    home : Path
+        The state folder, from which relative paths are meant.
+    folders : tuple of Path
+        Files and pipes are read only below them, or below the folder of the samples.
+    hosts : tuple of str
+        Names, addresses and networks (``192.168.0.0/16``) that are allowed although they are not public.
+    """
+
+    home: Path = Path("var")
+    folders: tuple[Path, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @classmethod
+    def from_environ(cls, environ: Mapping[str, str] | None = None) -> "FeedAccess":
+        """Return what an environment allows, the process's own where it is left out."""
+        home = home_of(environ)
+        return cls(home, feed_dirs(environ, home), feed_hosts(environ))
+
+    @cached_property
+    def _networks(self) -> tuple[Network, ...]:
+        return tuple(network for host in self.hosts if (network := _network(host)))
+
+    def file(self, path: str) -> Path:
+        """Return where a path leads, without symbolic links.
+
+        Raises
+        ------
+        InvalidOptions
+            Unless that is below an allowed folder. The state folder holds secrets, so that of its files only those
+            below an allowed folder *within* it may be read.
+        """
+        home, target = self.home.resolve(), _resolved(self.home / Path(path).expanduser(), path)
+        folders = [folder.resolve() for folder in (*self.folders, self.home / SAMPLES)]
+        for folder in folders:
+            keeps_secrets = home.is_relative_to(folder) and target.is_relative_to(home)
+            if target.is_relative_to(folder) and not keeps_secrets:
+                return target
+        allowed = ", ".join(map(str, folders))
+        raise InvalidOptions(f"path must lie below a folder of LOOKOUT_FEED_DIRS ({allowed}); got {path!r}")
+
+    def check_host(self, host: str, local: bool = False) -> None:
+        """Raise InvalidOptions where a host is seen, without asking the DNS, to be out of reach.
+
+        Parameters
+        ----------
+        host : str
+            A name or an address.
+        local : bool
+            See `reaches`.
+        """
+        name = host.rstrip(".").lower()
+        address = "127.0.0.1" if name == "localhost" or name.endswith(".localhost") else name  # RFC 6761 6.3
+        if _address(address) and not self.reaches(host, address, local):
+            raise InvalidOptions(unreachable(host, local))
+
+    def reaches(self, host: str, address: str, local: bool = False) -> bool:
+        """Return whether a feed may connect to an address of a host.
+
+        Parameters
+        ----------
+        host, address : str
+            What was asked for, and what the DNS made of it.
+        local : bool
+            Whether this machine and private networks are in reach without being allowed by the operator.
+
+        Examples
+        --------
+        >>> access = FeedAccess(hosts=("10.1.0.0/16", "tracker.lan"))
+        >>> [access.reaches("a.example", ip) for ip in ("8.8.8.8", "10.1.2.3", "127.0.0.1", "::ffff:10.0.0.1")]
+        [True, True, False, False]
+        >>> access.reaches("tracker.lan", "192.168.1.9"), FeedAccess().reaches("h", "127.0.0.1", local=True)
+        (True, True)
+        """
+        ip = _address(address)
+        if ip is None:
+            return False
+        if host.rstrip(".").lower() in self.hosts or any(ip in network for network in self._networks):
+            return True
+        return (ip.is_global and not ip.is_multicast) or (local and any(ip in network for network in _LOCAL))
+
+
+def unreachable(host: str, local: bool = False) -> str:
+    """Return the words for a host that is out of reach."""
+    where = "is for special use" if local else "is an address of this machine, of a private network or for special use"
+    rule = "public or local" if local else "public"
+    return f"a host must be {rule}, or allowed by LOOKOUT_FEED_HOSTS; {host!r} {where}"
+
+
+def _resolved(path, given):
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL
+        raise InvalidOptions(f"path must lead to a file; got {given!r}: {error}") from None
+
+
+def _network(text):
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def _address(text: str) -> Address | None:
+    """Return an address, for one of IPv6 that stands for one of IPv4 the latter; None where the text is none."""
+    try:
+        ip = ipaddress.ip_address(text.strip("[]"))
+    except ValueError:
+        return None
+    if isinstance(ip, ipaddress.IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & _IPV4_BITS)
+    return ip.ipv4_mapped or ip.sixtofour or ip

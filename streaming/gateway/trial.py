@@ -1,0 +1,112 @@
+"""A short trial of a stream that nobody has saved: ``python -m streaming.gateway.trial``, with a job as JSON as input.
+
+It runs the transport and the decoder as the gateway does, writes nothing anywhere, and prints what came: the first
+elements, what was malformed, and the error if there is one.
+"""
+
+import asyncio
+import contextlib
+import logging
+import resource
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from streaming.elements import bounds_of
+from streaming.errors import LookoutError
+from streaming.gateway.access import FeedAccess
+from streaming.gateway.clock import Clock
+from streaming.gateway.config import GatewayConfig
+from streaming.gateway.definitions import StreamDefinition, check_definition
+from streaming.gateway.health import Health
+from streaming.gateway.stream import Outlet, RunningStream
+from streaming.spaces import Space, parse_space
+
+ELEMENTS_SHOWN = 10
+_LOOK_S = 0.05
+_MEMORY_BYTES = 2 << 30
+_PROPERTIES_CHARACTERS = 1_000
+
+
+class Gathered:
+    """A queue that keeps the first elements and lets the others go."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+        self.rows = 0
+
+    async def put(self, table: pa.Table, heard_us: int) -> None:
+        """Take elements."""
+        if self.rows < ELEMENTS_SHOWN:
+            self.tables.append(table.slice(0, ELEMENTS_SHOWN - self.rows))
+        self.rows += table.num_rows
+
+    def elements(self) -> list[dict[str, Any]]:
+        """Return the elements that are kept, as JSON shows them."""
+        return [element for table in self.tables for element in _elements(table)]
+
+
+async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, seconds: float) -> dict[str, Any]:
+    """Return what a definition gives until it has given some elements, or ends, or breaks, or the time is over.
+
+    Raises
+    ------
+    InvalidOptions
+        When the definition breaks a rule.
+    """
+    check_definition(definition, {space.name: space}, access)
+    gathered, health = Gathered(), Health(space.name)
+    outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)  # type: ignore[arg-type]
+    running = asyncio.create_task(RunningStream(definition, outlet).run())
+    until_s = time.monotonic() + seconds
+    while gathered.rows < ELEMENTS_SHOWN and not running.done() and time.monotonic() < until_s:
+        if health.state in ("retrying", "failed"):
+            break
+        await asyncio.sleep(_LOOK_S)
+    told = health.document()
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    return told | {"shown": gathered.elements()}
+
+
+def _elements(table):
+    boxes = bounds_of(table["bounds"]).tolist()
+    n = len(boxes[0]) // 2 if boxes else 0
+    return [
+        {"key": row["key"], "time_us": row["time_us"], "lo": box[:n], "hi": box[n:]}
+        | {"properties": (row["properties"] or "{}")[:_PROPERTIES_CHARACTERS]}
+        for row, box in zip(table.select(["key", "time_us", "properties"]).to_pylist(), boxes, strict=True)
+    ]
+
+
+def answer(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a job gives, or its error."""
+    access = FeedAccess(Path(job["home"]), tuple(map(Path, job["folders"])), tuple(job["hosts"]))
+    try:
+        space = parse_space(job["space"])
+        definition = StreamDefinition("test", space.name, job["transport"], job["decoder"])
+        if definition.transport.get("kind") == "stdin":
+            raise LookoutError("standard input is the gateway's; it cannot be tested here")
+        return asyncio.run(tried(definition, space, access, job["seconds"]))
+    except LookoutError as error:
+        return {"error": str(error), "shown": []}
+    except MemoryError:
+        return {"error": f"a test must do with {_MEMORY_BYTES:,} bytes of memory; this one needs more", "shown": []}
+
+
+def main() -> None:
+    """Do the job that comes in, and print its answer."""
+    logging.disable(logging.CRITICAL)
+    job = orjson.loads(sys.stdin.buffer.read())
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))
+    print(orjson.dumps(answer(job)).decode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Options of transports and decoders as fields of a form, made from their own declarations."""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from django import forms
+from django.core.exceptions import ValidationError
+
+from streaming.decoders.options import OptionDescription
+
+_NUMBERS: dict[str, type[forms.IntegerField]] = {"int": forms.IntegerField, "float": forms.FloatField}
+_HINTS = {
+    "texts": "One a line: name = text.",
+    "targets": "One a line: name = property, or name = property [knots], or of another unit.",
+    "text_lists": "One a line: name = 511, n/a.",
+    "value_lists": "One a line: name = 511, n/a.",
+    "names": "With commas between; - for none.",
+}
+_NONE = "-"
+
+
+class OptionText(forms.CharField):
+    """A mapping or a list as text that people write; JSON where the text cannot say it.
+
+    Parameters
+    ----------
+    shape : str
+        One of `streaming.decoders.options.SHAPES`.
+    """
+
+    def __init__(self, shape: str, **options: Any) -> None:
+        self.shape = shape
+        widget = forms.TextInput if shape == "names" else forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
+        super().__init__(widget=widget, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text to be shown."""
+        return value if isinstance(value, str) or value is None else text_of(value, self.shape)
+
+    def to_python(self, value: Any) -> Any:
+        """Return what a text says; None where it is empty."""
+        if isinstance(value, dict | list):  # the initial value, where the field is not read
+            return value
+        text = super().to_python(value)
+        try:
+            return parsed(text, self.shape) if text else None
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+
+class PlainText(forms.CharField):
+    r"""A text of one line, in which \t stands for a tab."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(strip=False, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text to be shown."""
+        return value.replace("\t", "\\t") if isinstance(value, str) else value
+
+    def to_python(self, value: Any) -> Any:
+        """Return the text that is meant."""
+        return super().to_python(value).replace("\\t", "\t")
+
+
+def field_of(option: OptionDescription) -> forms.Field:
+    """Return the form field of an option; one that is left empty keeps its default."""
+    hint = _HINTS.get(option.shape, "") + (" Required." if option.required else "")
+    common: dict[str, Any] = {
+        "label": option.name,
+        "required": False,
+        "initial": option.default,
+        "help_text": f"{option.doc[:1].upper()}{option.doc[1:]}. {hint}".strip(),
+    }
+    if option.type == "bool":
+        return forms.BooleanField(**common)
+    if option.choices:
+        empty = [("", "---------")] if option.required else []
+        return forms.ChoiceField(choices=[*empty, *((choice, choice) for choice in option.choices)], **common)
+    if option.type in _NUMBERS:
+        return _NUMBERS[option.type](min_value=option.minimum, **common)
+    return OptionText(option.shape, **common) if option.type in ("Mapping", "Sequence") else PlainText(**common)
+
+
+def text_of(value: Any, shape: str) -> str:
+    r"""Return a mapping or a list as text.
+
+    Examples
+    --------
+    >>> text_of({"sog": {"name": "speed_mps", "unit": "knots"}, "name": "name"}, "targets")
+    'sog = speed_mps [knots]\nname = name'
+    >>> text_of({"heading": [511, "511"]}, "value_lists"), text_of(["price", None], "names")
+    ('heading = 511, "511"', 'price, -')
+    >>> text_of({"a = b": "c"}, "texts")
+    '{"a = b":"c"}'
+    """
+    try:
+        text = _WRITERS[shape](value)
+        if parsed(text, shape) == value or not value:
+            return text
+    except (ValueError, TypeError, KeyError, AttributeError):
+        pass  # what breaks a rule is shown as it is, to be mended
+    return orjson.dumps(value).decode()
+
+
+def parsed(text: str, shape: str) -> Any:
+    """Return the mapping or the list that a text says.
+
+    Raises
+    ------
+    ValueError
+        Where a line is none of the form, with the line.
+    """
+    if text.lstrip().startswith(("{", "[")):
+        return orjson.loads(text)
+    if shape == "names":
+        names = [name.strip() for name in text.split(",")] if text.strip() else []
+        return [None if name in (_NONE, "") else name for name in names]
+    read = _READERS[shape]
+    return {name: read(value) for name, value in map(_pair, filter(str.strip, text.splitlines()))}
+
+
+def _pair(line):
+    name, equals, value = line.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise ValueError(f"each line must be name = value; got {line.strip()!r}")
+    return name.strip(), value.strip()
+
+
+def _target(text):
+    name, bracket, unit = text.partition("[")
+    if not bracket:
+        return text
+    return {"name": name.strip(), "unit": unit.strip().removesuffix("]")}
+
+
+def _target_text(target):
+    return target if isinstance(target, str) else f"{target['name']} [{target['unit']}]"
+
+
+def _texts(text):
+    return [item.strip() for item in text.split(",")]
+
+
+def _value(text):
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else text
+
+
+def _value_text(value):
+    if not isinstance(value, str):
+        return orjson.dumps(value).decode()
+    return value if _value(value) == value else orjson.dumps(value).decode()
+
+
+def _lines(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda mapping: "\n".join(f"{name} = {write(value)}" for name, value in mapping.items())
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "texts": str,
+    "targets": _target,
+    "text_lists": _texts,
+    "value_lists": lambda text: list(map(_value, _texts(text))),
+}
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "texts": _lines(str),
+    "targets": _lines(_target_text),
+    "text_lists": _lines(", ".join),
+    "value_lists": _lines(lambda values: ", ".join(map(_value_text, values))),
+    "names": lambda names: ", ".join(_NONE if name is None else name for name in names),
+}

@@ -1,0 +1,132 @@
+"""The form of a stream: its transport's and its decoder's options are fields of their own."""
+
+import re
+from functools import cache
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from webapp.admin.options import field_of
+from webapp.models import Stream
+from webapp.models.streams import kinds_of, options_of, summary_of
+
+PARTS = ("transport", "decoder")
+_HELP = {"transport": "How bytes arrive", "decoder": "How bytes are read"}
+_MODEL_FIELDS = ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s", "stored", "retention_s")
+
+
+class KindSelect(forms.Select):
+    """A choice among the kinds of transports or decoders; a kind that is there no more can still be seen."""
+
+    def __init__(self, part: str) -> None:
+        super().__init__(attrs={"data-options-of": part})
+        self.part = part
+
+    def optgroups(self, name, value, attrs=None):
+        """Return the kinds, and what is chosen."""
+        kinds = dict.fromkeys([*kinds_of(self.part), *filter(None, value)])
+        self.choices = [("", "---------"), *((kind, _title(self.part, kind)) for kind in kinds)]
+        return super().optgroups(name, value, attrs)
+
+
+def _title(part, kind):
+    summary = summary_of(part, kind) if kind in kinds_of(part) else "not installed any more"
+    return f"{kind} – {summary}" if summary else kind
+
+
+def field_name(part: str, kind: str, option: str) -> str:
+    """Return the name of the form field of an option."""
+    return f"{part}__{kind}__{option}"
+
+
+@cache
+def option_fields(part: str) -> dict[str, forms.Field]:
+    """Return the form fields of all options of all kinds of transports or decoders, in order, by their names."""
+    return {
+        field_name(part, kind, option.name): field_of(option)
+        for kind in kinds_of(part)
+        for option in options_of(part, kind) or ()
+    }
+
+
+class StreamForm(forms.ModelForm):
+    """Shows the options of the chosen kinds; what a kind does not declare is a JSON object."""
+
+    class Meta:
+        model = Stream
+        fields = (*_MODEL_FIELDS, "transport", "transport_options", "decoder", "decoder_options")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for part in PARTS:
+            self._show(part)
+
+    def _show(self, part):
+        """Fill in the options as they are saved, and read no field of a kind that is not chosen."""
+        saved = dict(getattr(self.instance, f"{part}_options") or {})
+        kind = getattr(self.instance, part)
+        for name in [name for name in saved if field_name(part, kind, name) in self.fields]:
+            self.initial[field_name(part, kind, name)] = saved.pop(name)
+        self.initial[f"{part}_options"] = saved
+        if part in self.fields:
+            self.fields[part].help_text = f"{_HELP[part]}: {', '.join(kinds_of(part))}."
+        if self.is_bound:
+            chosen = self.data.get(self.add_prefix(part), "")
+            for name in option_fields(part):
+                self.fields[name].disabled = not name.startswith(f"{part}__{chosen}__")
+
+    def clean(self):
+        """Gather the options of the chosen kinds."""
+        cleaned = super().clean()
+        for part in PARTS:
+            others = cleaned.get(f"{part}_options")
+            others = {} if others is None and f"{part}_options" not in self.errors else others
+            if isinstance(others, dict):
+                cleaned[f"{part}_options"] = others | self._given(part, cleaned.get(part))
+        return cleaned
+
+    def _given(self, part, kind):
+        """Return the options of a kind that are not left at their defaults."""
+        declared = options_of(part, kind) or () if kind in kinds_of(part) else ()
+        values = [(option, self.cleaned_data.get(field_name(part, kind, option.name))) for option in declared]
+        return {
+            option.name: value
+            for option, value in values
+            if value not in (None, "", option.default) or (value is False and option.default)
+        }
+
+    def add_error(self, field, error) -> None:
+        """Tell an error of the options at the option that it names."""
+        told = getattr(error, "error_dict", None)
+        if told is None:
+            return super().add_error(field, error)
+        return super().add_error(None, ValidationError(self._placed(told)))
+
+    def _placed(self, told):
+        placed: dict[str, list] = {}
+        for field, errors in told.items():
+            for error in errors:
+                placed.setdefault(self._place(field, error), []).append(error)
+        return placed
+
+    def _place(self, field, error):
+        part = field.removesuffix("_options")
+        if part not in PARTS or part == field:
+            return field
+        kind = self.data.get(self.add_prefix(part), "")
+        for word in re.findall(r"\w+", error.message.split(";")[0]):
+            if (name := field_name(part, kind, word)) in self.fields:
+                return name
+        return field
+
+
+@cache
+def stream_form() -> type[StreamForm]:
+    """Return the form with a field for every option there is; made late, for it loads the libraries of all formats."""
+    return type("StreamForm", (StreamForm,), {**option_fields("transport"), **option_fields("decoder")})
+
+
+def source_fields() -> list[str]:
+    """Return the names of the fields of transport and decoder, in order."""
+    return [name for part in PARTS for name in (part, *option_fields(part), f"{part}_options")]

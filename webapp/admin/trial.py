@@ -1,0 +1,69 @@
+"""The *Test* button: what a stream's transport and decoder give, before it is saved."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
+
+from streaming.spaces import space_document
+from webapp.models import Space, Stream
+from webapp.models.spaces import EARTH
+
+# A trial reads for at most so long; its process is ended if it takes longer than that in all.
+READ_S, END_S = 5.0, 20.0
+_ROOT = Path(__file__).parents[2]
+_TRIALS = threading.BoundedSemaphore(2)
+_UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "stored", "retention_s", "space"}
+
+
+def answer_trial(model_admin, request: HttpRequest) -> HttpResponse:
+    """Answer with the first elements that a form's transport and decoder give, or with its errors; save nothing."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    if not (model_admin.has_add_permission(request) or model_admin.has_change_permission(request)):
+        raise PermissionDenied
+    form = model_admin.get_form(request, None)(request.POST, instance=Stream(name="test", title="Test"))
+    # What a stream is called does not matter yet.
+    errors = {name: list(map(str, told)) for name, told in form.errors.items() if name not in _UNCHECKED}
+    if errors:
+        return JsonResponse({"errors": errors})
+    space = Space.objects.filter(pk=request.POST.get("space") or EARTH).first()
+    if space is None:
+        return JsonResponse({"errors": {"space": ["the space must be one that there is"]}})
+    definition = form.instance.definition()
+    if not _TRIALS.acquire(blocking=False):
+        return JsonResponse({"error": "two tests run already; try again in some seconds", "shown": []})
+    try:
+        return JsonResponse(run_trial(definition["transport"], definition["decoder"], space))
+    finally:
+        _TRIALS.release()
+
+
+def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """Return what a transport and a decoder give within some seconds, in a process of its own."""
+    access = settings.FEED_ACCESS
+    job = {
+        "transport": transport,
+        "decoder": decoder,
+        "space": space_document(space.parsed),
+        "seconds": READ_S,
+        "home": str(access.home),
+        "folders": list(map(str, access.folders)),
+        "hosts": access.hosts,
+    }
+    command = [sys.executable, "-m", "streaming.gateway.trial"]
+    try:
+        done = subprocess.run(command, input=json.dumps(job), cwd=_ROOT, capture_output=True, text=True, timeout=END_S)
+    except subprocess.TimeoutExpired:
+        return {"error": f"a test must end within {END_S:g} s; this one did not", "shown": []}
+    if done.returncode:
+        words = done.stderr.strip().splitlines()[-1:]
+        return {"error": ": ".join(["a test must come to its end; this one did not", *words]), "shown": []}
+    return json.loads(done.stdout)

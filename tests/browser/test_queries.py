@@ -41,7 +41,7 @@ def test_objects_move_on_the_map(screen, feed):
 
 def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     """The server's words about the query are changed on their way."""
-    warning = "a user-defined filter must judge whatever it is given, and what it fails on does not pass; got None"
+    warning = "a part of the query failed, and what it fails on does not pass; got None"
 
     def between(route):
         server = route.connect_to_server()

@@ -153,6 +153,8 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
     }
     if fragment.failures:
         head["failures"] = fragment.failures
+    if fragment.costs:
+        head["costs"] = fragment.costs
     if fragment.sent:
         head["sent"] = list(fragment.sent.items())
     if fragment.aggregates:
@@ -190,6 +192,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         shared={answer: tuple(queries) for answer, queries in head.get("shared", ())},
         sent={query: tuple(tuples) for query, tuples in head.get("sent", ())},
         aggregates=tuple(head.get("aggregates", ())),
+        costs=head.get("costs", {}),
     )
 
 

@@ -104,6 +104,9 @@ class Fragment:
         The queries of each answer that stands in `changes` for several.
     sent : mapping of int to tuple of int
         By query that the assembler answers, how many partial tuples each region sent to it in this batch.
+    costs : dict
+        Empty, or `ms`, how long the region's step took, and `queries`, a list of [query, revision, milliseconds] of
+        those whose evaluation took long. In these measurements alone two runs of a batch may differ.
     aggregates : tuple of int
         The queries in `changes` whose tuples tell of groups, not of objects: only their thresholds are events.
     """
@@ -122,10 +125,11 @@ class Fragment:
     shared: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     sent: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     aggregates: tuple[int, ...] = ()
+    costs: dict = field(default_factory=dict)
 
 
 def events_of(fragment: Fragment) -> Fragment:
-    """Return what a fragment says of saved queries' objects that enter or leave, and of failures, and nothing else.
+    """Return what a fragment says of saved queries' objects that enter or leave, of failures and costs; nothing else.
 
     Of aggregates these are the thresholds that are crossed, or not any more. Netting such fragments of all regions
     gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-`` with a ``+``, never with a ``~``.

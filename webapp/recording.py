@@ -16,6 +16,7 @@ from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 from webapp.query_warnings import ANY_REVISION, warn
+from webapp.strain import Strain, pause_dear
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class _Step:
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
+    strain: Strain = field(default_factory=Strain)
     ends: bool = True
 
 
@@ -56,6 +58,7 @@ def record_events(client: redis.Redis, space: Space) -> int:
         if not _store(step, cursor):
             break  # another worker has recorded these
         client.xtrim(log, minid=cursor.last_id, approximate=False)
+        pause_dear(client, space, step.strain)
         if step.left_out:
             logger.warning("events: the newest %d are stored; %d were left out", len(step.events), step.left_out)
         for loss in step.losses:
@@ -93,6 +96,7 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
         for query, revision in failure["queries"]:
             step.failures.setdefault((query, revision), WARNING.format(failure["error"]))
+    step.strain.observe(batch)
     rows, shared = settled(batch.fragments)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
     told = rows.num_rows + sum(

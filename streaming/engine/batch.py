@@ -7,6 +7,7 @@ stage turns a region's letters into a fragment. Both read and write their server
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ from streaming.servers.orders import Orders
 from streaming.servers.participant import Tracks
 
 TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes", "focals")
+
+
+# What a query costs a region in a batch is told from here on.
+COST_REPORTED_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
 
     Whichever region ends last runs the assembler of distributed queries, too, if there are any.
     """
-    store = layout.store
+    store, began = layout.store, perf_counter()
     heads = [orjson.loads(letter.head) for letter in letters]
     control = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
@@ -162,6 +167,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         max(head.get("newest_us", 0) for head in heads),
         _failures(results.failures, after),
         results.shared,
+        costs=_costs(results.seconds, after, perf_counter() - began),
     )
     if distributed and store.ended(batch, layout.regions):
         return [fragment, _assemble(layout, batch, orders, tracks)]
@@ -174,6 +180,13 @@ def _failures(errors, registry):
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
     return tuple({"error": error, "queries": alike} for error, alike in queries.items())
+
+
+def _costs(seconds, registry, whole_s):
+    """Return what queries cost as a fragment has it: milliseconds of those that cost much, and of the region's step."""
+    dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
+    costs = [[query, registry.registrations[query].revision, round(1000 * cost)] for query, cost in dear.items()]
+    return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
 def _stream_joins(layout, number, batch, tables, orders):

@@ -69,7 +69,7 @@ class Failures:
             self.note(queries, f"{what} failed: {type(error).__name__}: {error!s:.{MAX_REASON_CHARACTERS}}")
             return None
         finally:
-            self._spend(queries, perf_counter() - began)
+            self.spend(queries, perf_counter() - began)
 
     def add(self, others: "Failures", numbers: np.ndarray) -> None:
         """Add failures that are known by the positions of queries, given their numbers."""
@@ -78,6 +78,7 @@ class Failures:
         for position, seconds in others.seconds.items():
             self.seconds[int(numbers[position])] += seconds
 
-    def _spend(self, queries, seconds):
+    def spend(self, queries: np.ndarray, seconds: float) -> None:
+        """Note what the evaluation of queries cost together; they share it."""
         for query in queries.tolist():
             self.seconds[query] += seconds / len(queries)

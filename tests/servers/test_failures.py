@@ -6,6 +6,7 @@ import pytest
 import shapely
 
 from streaming.elements import box_elements
+from streaming.engine import batch
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.spatial_join import Comparison
@@ -120,3 +121,13 @@ def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypa
     (told,) = failures(fragments).items()
     assert told == ((1, 1), "the join failed: GEOSException: a point array must contain 0 or >1 elements")
     assert {query for query, answer in client.answers.items() if answer} == {2, 3}
+
+
+def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, engine, monkeypatch):
+    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    plans = {1: {"compare": AROUND, **GOOD}, 2: {"compare": AROUND, **GOOD}, 3: {"compare": AROUND}}
+    fragments = engine.run([ship()], [register(query, plan, revision=query + 6) for query, plan in plans.items()])
+    told = [fragment.costs for fragment in fragments if fragment.costs]
+    assert sorted(cost[:2] for costs in told for cost in costs["queries"]) == [[1, 7], [2, 8]]
+    assert all(costs["ms"] >= cost for costs in told for *_, cost in costs["queries"])
+    assert {region.costs.get("ms") for region in map(events_of, fragments)} == {f.costs.get("ms") for f in fragments}

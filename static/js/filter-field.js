@@ -14,6 +14,7 @@ export class FilterField {
     this.choices = [];
     this.chosen = -1;
     this.asked = 0;
+    this.told = ["", ""];
     const checkSoon = debounced(() => this.#check(), CHECK_AFTER_MS);
     this.input.addEventListener("focus", () => {
       this.#read();
@@ -62,6 +63,7 @@ export class FilterField {
     this.list.hidden = choices.length === 0;
     if (choices.length > 0) this.list.scrollIntoView({ block: "nearest" });
     this.#mark(-1);
+    this.#showCheck();
     $("where-offered").textContent = choices.length > 0 ? `${choices.length} ${choices.length > 1 ? "suggestions" : "suggestion"}. Use the arrow keys.` : "";
   }
 
@@ -118,8 +120,16 @@ export class FilterField {
   }
 
   #tell(tone, words) {
+    this.told = [tone, words];
+    this.#showCheck();
+  }
+
+  /** Show what is told of the filter; nothing is wrong yet with one of which the rest is offered. */
+  #showCheck() {
+    const [tone, words] = this.told;
     const line = $("where-check");
-    line.dataset.tone = tone;
-    line.textContent = words;
+    const begun = tone && this.choices.length > 0;
+    line.dataset.tone = begun ? "" : tone;
+    line.textContent = begun ? "" : words;
   }
 }

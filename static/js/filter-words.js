@@ -11,6 +11,8 @@ const MOST_CHARACTERS = 40_000;
 const PLAIN = /^\p{L}[\p{L}\p{N}_.:]*$/u;
 const NAME = /("(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_.:]*)/u.source;
 const AFTER_OPERATOR = new RegExp(`${NAME}\\s*(?:=|<>|!=|<=|>=|<|>|\\blike\\b|\\b(?:not\\s+)?in\\s*\\((?:[^()']|'(?:[^']|'')*')*)\\s*('?)((?:[^'])*)$`, "iu");
+// Where a name may begin: at the start, behind an operator, a bracket or a comma.
+const BEGINS = /(^|\b(and|or|not|between|like)|[(,=<>+*/%^-])\s*$/iu;
 const WORD = /[\p{L}_][\p{L}\p{N}_.:]*$|"[^"]*$/u;
 
 /** The properties of objects, given their JSON texts: by name how many have it, and how many have each value. */
@@ -49,6 +51,7 @@ export function suggestions(text, caret, { names }) {
   }
   if (insideText(before)) return { start: caret, choices: [] };
   const word = WORD.exec(before)?.[0] ?? "";
+  if (!word && !BEGINS.test(before)) return { start: caret, choices: [] };
   return { start: caret - word.length, choices: namesLike(word.replaceAll('"', ""), names) };
 }
 

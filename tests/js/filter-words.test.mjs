@@ -19,6 +19,9 @@ test("names are offered from what was begun, those that begin so and are frequen
   assert.deepEqual(offered('speed_mps > 5 AND "my'), ['"my name"']);
   assert.deepEqual(offered("NOT (dest"), ["destination"]);
   assert.deepEqual(offered("nes"), []);
+  assert.deepEqual(offered("sped_mps > 5"), []);
+  assert.deepEqual(offered("ship_type = 'cargo' "), []);
+  assert.equal(offered("speed_mps > 5 AND ").length, 5);
 });
 
 test("values of the property are offered behind an operator, the frequent first", () => {

@@ -1,8 +1,8 @@
-"""Property filters: CQL2 text evaluated over columns of JSON properties.
+"""Property filters: CQL2 text evaluated over columns of JSON properties, with three-valued logic for absent ones.
 
 References
 ----------
-OGC 21-065r2, Common Query Language (CQL2), 2024: the text encoding, and three-valued logic for absent properties.
+OGC 21-065r2, Common Query Language (CQL2), 2024.
 """
 
 import functools
@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import cql2
 import polars as pl
 import pyarrow as pa
 
+from streaming.cql2 import parse_text
 from streaming.errors import InvalidPlan
+from streaming.property_columns import PropertyColumns, number_column, property_names, text_column
 
 _COMPARE: Mapping[str, Callable] = {
     "=": lambda a, b: a == b,
@@ -34,28 +35,31 @@ _ARITHMETIC: Mapping[str, Callable] = {
     "^": lambda a, b: a**b,
 }
 MAX_DEPTH = 40
+MAX_PROPERTIES = 32
 
-_PROPERTY_NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
 _LIKE = {"%": ".*", "_": "."}
 
 
+@functools.lru_cache(maxsize=10_000)
 def parse_filter(text: str) -> pl.Expr:
-    """Compile CQL2 text into an expression over a column ``properties`` of JSON objects.
+    """Compile CQL2 text into an expression over the columns of `PropertyColumns`.
 
     Comparisons (= <> < <= > >=), AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASEI and arithmetic are understood.
 
     Raises
     ------
     InvalidPlan
-        Where the text does not parse, or uses something else.
+        Where the text does not parse, uses something else, or is too large.
     """
-    try:
-        tree = cql2.parse_text(text).to_json()
-    except Exception as error:
-        raise InvalidPlan(f"where must be CQL2 text; got {text!r}: {error}") from None
+    tree = parse_text(text)
     if _depth(tree) > MAX_DEPTH:
         raise InvalidPlan(f"where must not nest more than {MAX_DEPTH} levels; got {_depth(tree)}")
-    return _boolean(tree)
+    expression = _boolean(tree)
+    names = property_names(expression)
+    if len(names) > MAX_PROPERTIES:
+        raise InvalidPlan(f"where may name at most {MAX_PROPERTIES} properties; got {len(names)}")
+    _check(expression)
+    return expression
 
 
 def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
@@ -73,15 +77,23 @@ def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
     ndarray of bool, shape (N,)
         True where the filter holds; unknown (an absent property, another type) counts as False.
     """
-    frame = pl.DataFrame({"properties": pl.from_arrow(properties)}, schema={"properties": pl.String})
-    return frame.select(expression.fill_null(False).alias("passes"))["passes"].to_numpy()
+    return PropertyColumns(properties).passing(expression)
+
+
+def _check(expression):
+    """Raise InvalidPlan where an expression cannot be evaluated: the pattern of a LIKE may be too large to compile."""
+    try:
+        passes(expression, pa.array(['{"": ""}']))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise InvalidPlan(f"where must be something that can be evaluated; got {error!s:.200}") from None
 
 
 def _depth(tree: Any) -> int:
     """Return the number of levels of a tree of dicts and lists."""
     level, depth = [tree], 0
     while level:
-        level = [child for node in level if isinstance(node, dict) for child in node.get("args", ())]
+        nodes = [node for entry in level for node in (entry if isinstance(entry, list) else [entry])]
+        level = [child for node in nodes if isinstance(node, dict) for child in node.get("args", ())]
         depth += 1
     return depth
 
@@ -91,7 +103,7 @@ def _boolean(node: Any) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
     if not isinstance(node, dict):
-        raise InvalidPlan(f"where must be a condition; got the value {node!r}")
+        raise InvalidPlan(f"where must be a condition; got the value {_shown(node)}")
     if "property" in node:
         return _as_boolean(node)
     compile_operator = _BOOLEAN.get(node.get("op", ""))
@@ -116,8 +128,18 @@ def _comparison(op, args):
 
 
 def _in(_, args):
+    """Compile IN; the choices that are numbers, or texts, are looked up in one set each."""
     value, choices = args
-    return _any([_comparison("=", [value, choice]) for choice in choices])
+    textual = _is_textual(value)
+    numbers = [choice for choice in choices if _is_literal_number(choice)]
+    texts = [choice for choice in choices if isinstance(choice, str) and textual]
+    others = [c for c in choices if not _is_literal_number(c) and not (isinstance(c, str) and textual)]
+    found = [_comparison("=", [value, choice]) for choice in others]
+    if numbers:
+        found.append(_as_number(value).is_in(sorted({_finite(number) for number in numbers})))
+    if texts:
+        found.append(_as_text(value).is_in(sorted(set(texts))))
+    return _any(found)
 
 
 def _between(_, args):
@@ -130,17 +152,26 @@ def _like(_, args):
     folded = isinstance(pattern, dict) and pattern.get("op") == "casei"
     literal = pattern["args"][0] if folded else pattern
     if not isinstance(literal, str):
-        raise InvalidPlan(f"LIKE needs a text as its pattern; got {literal!r}")
+        raise InvalidPlan(f"where: LIKE needs a text as its pattern; got {_shown(literal)}")
     regex = "".join(_LIKE.get(character, re.escape(character)) for character in literal)
     return _as_text(value).str.contains(f"{'(?i)' if folded else ''}^(?s:{regex})$")
 
 
 def _any(expressions):
-    return functools.reduce(operator.or_, expressions)
+    return _folded(operator.or_, expressions)
 
 
 def _all(expressions):
-    return functools.reduce(operator.and_, expressions)
+    return _folded(operator.and_, expressions)
+
+
+def _folded(combine, expressions):
+    """Combine expressions two by two, so that a long chain does not become a deep tree."""
+    while len(expressions) > 1:
+        pairs = zip(expressions[::2], expressions[1::2], strict=False)
+        odd = expressions[-1:] if len(expressions) % 2 else []
+        expressions = [combine(*pair) for pair in pairs] + odd
+    return expressions[0]
 
 
 _BOOLEAN: Mapping[str, Callable[[str, list], pl.Expr]] = {
@@ -158,47 +189,56 @@ _BOOLEAN: Mapping[str, Callable[[str, list], pl.Expr]] = {
 def _is_number(node):
     if isinstance(node, dict):
         return node.get("op") in _ARITHMETIC
+    return _is_literal_number(node)
+
+
+def _is_literal_number(node):
     return isinstance(node, int | float) and not isinstance(node, bool)
 
 
-def property_text(name: str) -> pl.Expr:
-    """Return the text of a property, null where it is absent; of a column ``properties`` of JSON objects.
+def _is_textual(node):
+    """Tell whether a node may be compared with a text."""
+    return isinstance(node, str) or (isinstance(node, dict) and not _is_number(node))
 
-    Raises
-    ------
-    InvalidPlan
-        Where the name cannot be looked up.
-    """
-    if not _PROPERTY_NAME.fullmatch(name):
-        raise InvalidPlan(f"a property's name must have no quotes, brackets or backslashes; got {name!r}")
-    return pl.col("properties").str.json_path_match(f"$['{name}']")
+
+def _finite(number):
+    if abs(number) == float("inf"):
+        raise InvalidPlan("where: a number must be smaller than 1.8e308; got a larger one")
+    return float(number)
 
 
 def _as_number(node) -> pl.Expr:
-    if _is_number(node) and not isinstance(node, dict):
-        return pl.lit(float(node))
+    if _is_literal_number(node):
+        return pl.lit(_finite(node))
     if isinstance(node, dict) and "property" in node:
-        return property_text(node["property"]).cast(pl.Float64, strict=False)
+        return number_column(node["property"])
     if isinstance(node, dict) and node.get("op") in _ARITHMETIC:
         left, right = (_as_number(arg) for arg in node["args"])
         return _ARITHMETIC[node["op"]](left, right)
-    raise InvalidPlan(f"where needs a number or a property here; got {node!r}")
+    raise InvalidPlan(f"where: a number or a property is needed; got {_shown(node)}")
 
 
 def _as_text(node) -> pl.Expr:
     if isinstance(node, str):
         return pl.lit(node)
     if isinstance(node, dict) and "property" in node:
-        return property_text(node["property"])
-    if isinstance(node, dict) and node.get("op") == "casei":
+        return text_column(node["property"])
+    if isinstance(node, dict) and node.get("op") == "casei" and len(node["args"]) == 1:
         return _as_text(node["args"][0]).str.to_lowercase()
-    raise InvalidPlan(f"where needs a text or a property here; got {node!r}")
+    raise InvalidPlan(f"where: a text or a property is needed; got {_shown(node)}")
 
 
 def _as_boolean(node) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
     if isinstance(node, dict) and "property" in node:
-        text = property_text(node["property"])
+        text = text_column(node["property"])
         return pl.when(text.is_in(["true", "false"])).then(text == "true").otherwise(None)
-    raise InvalidPlan(f"where needs TRUE, FALSE or a property here; got {node!r}")
+    raise InvalidPlan(f"where: TRUE, FALSE or a property is needed; got {_shown(node)}")
+
+
+def _shown(node):
+    """Return how people write a node, in short."""
+    if isinstance(node, dict):
+        return node.get("property") or f"{node['op'].upper()}(...)"
+    return "NULL" if node is None else str(node).upper() if isinstance(node, bool) else f"{node!r:.40}"

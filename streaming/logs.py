@@ -159,6 +159,8 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
     }
     if fragment.failures:
         head["failures"] = fragment.failures
+    if fragment.costs:
+        head["costs"] = fragment.costs
     if fragment.sent:
         head["sent"] = list(fragment.sent.items())
     if fragment.aggregates:
@@ -199,6 +201,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         sent={query: tuple(tuples) for query, tuples in head.get("sent", ())},
         aggregates=tuple(head.get("aggregates", ())),
         stale=dict(head.get("stale", ())),
+        costs=head.get("costs", {}),
     )
 
 

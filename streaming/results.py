@@ -104,6 +104,9 @@ class Fragment:
         The queries of each answer that stands in `changes` for several.
     sent : mapping of int to tuple of int
         By query that the assembler answers, how many partial tuples each region sent to it in this batch.
+    costs : dict
+        Empty, or `ms`, how long the region's step took, and `queries`, a list of [query, revision, milliseconds] of
+        those whose evaluation took long. In these measurements alone two runs of a batch may differ.
     aggregates : tuple of int
         The queries in `changes` whose tuples tell of groups, not of objects: only their thresholds are events.
     stale : mapping of int to int
@@ -125,10 +128,11 @@ class Fragment:
     sent: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     aggregates: tuple[int, ...] = ()
     stale: Mapping[int, int] = field(default_factory=dict)
+    costs: dict = field(default_factory=dict)
 
 
 def events_of(fragment: Fragment) -> Fragment:
-    """Return what a fragment says of saved queries' objects that enter or leave, and of failures, and nothing else.
+    """Return what a fragment says of saved queries' objects that enter or leave, of failures and costs; nothing else.
 
     Of aggregates these are the thresholds that are crossed, or not any more. Netting such fragments of all regions
     gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-`` with a ``+``, never with a ``~``.
@@ -177,17 +181,21 @@ def read_frame(payload: bytes) -> tuple[dict[str, Any], pa.Table]:
     return orjson.loads(table.schema.metadata[FRAME_METADATA]), table
 
 
-def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
-    """Return result tuples as JSON text frames show them.
+def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    """Return result tuples as JSON text frames show them, and what of them could not be read, by their positions.
 
     Returns
     -------
-    list of dict
+    rows : list of dict
         With `sign` ("+", "~", "-", "@"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space;
         null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object); of a join or a
         threshold also `partner`, an object with its `key`, `properties` and `distance` (null but of a join by
         distance); of kNN also `distance` and `rank`, but not in ``-``; with the sign "@" also `distance`.
+    unread : dict of int to str
+        Properties that are no JSON object are told as empty, so that one element does not keep the others' from
+        being told.
     """
+    unread: dict[int, str] = {}
     boxes = bounds_of(rows["bounds"])
     with np.errstate(invalid="ignore"):  # an unbounded dimension has no middle
         middle = (boxes[:, : space.n] + boxes[:, space.n :]) / 2
@@ -198,11 +206,11 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
         middle.tolist(),
         boxes.tolist(),
         rows["reason"].to_pylist(),
-        rows["properties"].to_pylist(),
-        _further(rows),
+        _objects(rows, "properties", "key", unread),
+        _further(rows, unread),
         strict=True,
     )
-    return [
+    told = [
         {
             "sign": SIGNS[sign],
             "key": key,
@@ -211,22 +219,36 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> list[dict[str, Any]]:
             "lat": _finite(center[1]) if space.geographic else None,
             "bounds": [_finite(bound) for bound in box],
             "reason": REASONS[reason],
-            "properties": orjson.loads(properties or "{}"),
+            "properties": properties,
         }
         | further
         for sign, key, time_us, center, box, reason, properties, further in columns
     ]
+    return told, unread
 
 
-def _further(rows):
+def _objects(rows, name, key, unread):
+    """Return a column of JSON objects; where one is none an empty one, and `unread` is told."""
+    objects = []
+    for row, text in enumerate(rows[name].to_pylist()):
+        try:
+            objects.append(orjson.loads(text or "{}"))
+        except orjson.JSONDecodeError as error:
+            objects.append({})
+            of = rows[key][row].as_py()
+            unread[row] = f"properties must be a JSON object; those of {of!r:.80} are told as empty: {error}"
+    return objects
+
+
+def _further(rows, unread):
     """Return what rows say of partners, distances and ranks, as far as there are any."""
-    names = ("sign", "partner", "partner_properties", "distance", "rank")
-    return [_told(*row) for row in zip(*(rows[name].to_pylist() for name in names), strict=True)]
+    columns = [rows[name].to_pylist() for name in ("sign", "partner", "distance", "rank")]
+    return list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
 
 
-def _told(sign, partner, properties, distance, rank):
+def _told(sign, partner, distance, rank, properties):
     if partner is not None:
-        return {"partner": {"key": partner, "properties": orjson.loads(properties or "{}"), "distance": distance}}
+        return {"partner": {"key": partner, "properties": properties, "distance": distance}}
     if rank is not None:
         return {"distance": distance, "rank": rank}
     return {"distance": distance} if sign == PLACED else {}

@@ -41,3 +41,27 @@ SHIPS = [
 def test_a_filter_holds_for_the_elements_it_says(text, expected):
     properties = pa.array([orjson.dumps(ship).decode() for ship in SHIPS])
     assert passes(parse_filter(text), properties).tolist() == [bool(value) for value in expected]
+
+
+def test_a_condition_on_no_property_holds_for_all_or_none():
+    properties = pa.array(["{}", "{}"])
+    assert passes(parse_filter("TRUE"), properties).tolist() == [True, True]
+    assert passes(parse_filter("1 > 2"), properties).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("speed IN (5, 'x', 7)", [1, 1, 0]),
+        ("speed NOT IN (6, 'x')", [1, 1, 0]),
+        ("moored IN (TRUE, 1)", [1, 0, 0]),
+        ("5 IN (speed, 6)", [1, 0, 0]),
+        ("CASEI(type) IN (CASEI('CARGO'), 'tanker')", [1, 1, 0]),
+        ("speed + 0 IN (5, speed)", [1, 1, 0]),
+        ("NOT name IN ('x')", [1, 0, 0]),
+        ("zero IN (0)", [0, 0, 1]),
+    ],
+)
+def test_members_are_looked_up_as_numbers_and_as_texts(text, expected):
+    properties = pa.array([orjson.dumps(ship).decode() for ship in [*SHIPS[:2], {"zero": -0.0}]])
+    assert passes(parse_filter(text), properties).tolist() == [bool(value) for value in expected]

@@ -39,19 +39,19 @@ def fragment(*rows, **more):
 
 
 def test_neighbours_have_distance_and_rank_and_those_that_leave_none():
-    near, gone = json_rows(table({"distance": 12.5, "rank": 1}, {"sign": LEFT}))
+    (near, gone), _ = json_rows(table({"distance": 12.5, "rank": 1}, {"sign": LEFT}))
     assert (near["distance"], near["rank"]) == (12.5, 1)
     assert not {"distance", "rank", "partner"} & set(gone)
 
 
 def test_where_a_query_is_has_the_radius_even_where_it_is_not_known():
-    known, unknown = json_rows(table({"sign": PLACED, "distance": 9260.0}, {"sign": PLACED, "key": ""}))
+    (known, unknown), _ = json_rows(table({"sign": PLACED, "distance": 9260.0}, {"sign": PLACED, "key": ""}))
     assert (known["sign"], known["distance"], unknown["key"], unknown["distance"]) == ("@", 9260.0, "", None)
     assert "rank" not in known
 
 
 def test_a_threshold_that_is_crossed_is_a_partner():
-    (row,) = json_rows(table(CROSSED))
+    ((row,), _) = json_rows(table(CROSSED))
     assert row["partner"] == {"key": "above 20", "properties": {"value": 21.5}, "distance": None}
 
 

@@ -1,14 +1,13 @@
 """Recording: what enters and leaves saved queries' answers becomes events in the database, what fails a warning."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
-from django.utils import timezone
 
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
@@ -16,7 +15,8 @@ from streaming.servers.assembler import fanned_out, settled
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
-from webapp.notify import announce
+from webapp.query_warnings import ANY_REVISION, warn
+from webapp.strain import Strain, pause_dear
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ EVENTS_KEPT = 1_000
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
-WARNING = "objects on which a user-defined filter fails count as not matching; {}"
+WARNING = "a part of the query failed, and the objects on which it fails count as not matching; {}"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -33,7 +33,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class _Step:
     """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it.
 
-    `failures` holds the first error of each query and revision whose user-defined filter failed.
+    `failures` holds the first warning of each query and revision of which something failed.
     """
 
     came_from: str
@@ -41,6 +41,7 @@ class _Step:
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
+    strain: Strain = field(default_factory=Strain)
     ends: bool = True
 
 
@@ -57,6 +58,7 @@ def record_events(client: redis.Redis, space: Space) -> int:
         if not _store(step, cursor):
             break  # another worker has recorded these
         client.xtrim(log, minid=cursor.last_id, approximate=False)
+        pause_dear(client, space, step.strain)
         if step.left_out:
             logger.warning("events: the newest %d are stored; %d were left out", len(step.events), step.left_out)
         for loss in step.losses:
@@ -93,7 +95,8 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
         for query, revision in failure["queries"]:
-            step.failures.setdefault((query, revision), failure["error"])
+            step.failures.setdefault((query, revision), WARNING.format(failure["error"]))
+    step.strain.observe(batch)
     rows, shared = settled(batch.fragments)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
     told = rows.num_rows + sum(
@@ -103,7 +106,10 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
     # The newest of all are among those of the newest rows: an answer that many share is not fanned out whole.
     newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
     newest = _newest(newest)
-    pairs = zip(newest["query"].to_pylist(), json_rows(newest, space), strict=True)
+    told_rows, unread = json_rows(newest, space)
+    for row, rule in unread.items():
+        step.failures.setdefault((newest["query"][row].as_py(), ANY_REVISION), rule)
+    pairs = zip(newest["query"].to_pylist(), told_rows, strict=True)
     aggregates = {query for fragment in batch.fragments for query in fragment.aggregates}
     events = step.events + [_event(query, batch.number, row, query in aggregates) for query, row in pairs]
     step.left_out += told - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
@@ -123,20 +129,8 @@ def _store(step: _Step, cursor: EventCursor) -> bool:
         queries = set(Query.objects.filter(pk__in={e.query_id for e in step.events}).values_list("pk", flat=True))
         Event.objects.bulk_create([event for event in step.events if event.query_id in queries])
         _trim(queries)
-        _warn(step.failures)
+        warn(step.failures)
     return True
-
-
-def _warn(failures: Mapping[tuple[int, int], str]) -> None:
-    """Write down which queries' filters failed, once for each revision, and tell it."""
-    numbers = {query for query, _ in failures}
-    silent = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers, warning="")
-    warned = [query for query in silent if (query.pk, query.revision) in failures]
-    for query in warned:
-        query.warning = WARNING.format(failures[query.pk, query.revision])
-        Query.objects.filter(pk=query.pk).update(warning=query.warning, updated=timezone.now())
-    if warned:
-        transaction.on_commit(lambda: announce(warned))
 
 
 def _event(query, batch, row, crossing):

@@ -228,6 +228,11 @@ MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
 # Of a request that brings no file of a layer: an edit of features is the largest.
 MAX_REQUEST_BYTES = 64 << 20
+# A query whose evaluation takes more than such a part of a batch, and so many milliseconds, in so many batches in which
+# elements come, one after the other, is paused.
+QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
+QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
+QUERY_DEAR_BATCHES = 5
 # Limits of layers; see `streaming.layers.Limits`.
 LAYER_UPLOAD_BYTES = env.int("LOOKOUT_LAYER_UPLOAD_BYTES", 1 << 30)
 LAYER_UNPACKED_BYTES = env.int("LOOKOUT_LAYER_UNPACKED_BYTES", 4 << 30)

@@ -363,6 +363,7 @@ export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
+  if (/\bwhere:/.test(text)) return "where"; // whatever else the user's text speaks of
   if (/\bthresholds?\b/.test(text)) return "thresholds";
   if (/\baggregate\b/.test(text)) return "aggregate";
   if (/\bmax_distance\b/.test(text)) return "maxDistance";

@@ -112,6 +112,7 @@ const form = new QueryForm({
   preview: (query, plan, onDraft) => map.moving.preview(query?.query, plan, onDraft),
   save: (query, fields) =>
     socket.request(query ? { type: "query.edit", query: query.query, ...fields } : { type: "query.register", ...fields }),
+  check: (fields) => socket.request({ type: "filter.check", ...fields }),
   onOpen: () => {
     document.body.dataset.form = "open";
     tabs.show("queries");

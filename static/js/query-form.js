@@ -3,6 +3,8 @@
 import { AggregateFields } from "./aggregate-fields.js";
 import { AroundFields } from "./around-fields.js";
 import { $, offer } from "./dom.js";
+import { FilterField } from "./filter-field.js";
+import { plainly } from "./filter-words.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
@@ -19,7 +21,7 @@ export class QueryForm {
   /**
    * @param {object} parts `store`; `editor`, of rectangles; `view()`, the map's rectangle; `centerLon()`;
    *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, to show a plan about a focus on the map; `save(query, fields)` returning
-   *   a promise; `onClose()`; `onOpen(query)`
+   *   a promise; `check(fields)`, of a filter, likewise; `onClose()`; `onOpen(query)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -36,6 +38,7 @@ export class QueryForm {
     this.join = new JoinFields({ store: this.store, form: this.form });
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
+    this.filter = new FilterField({ store: this.store, form: this.form, check: this.check });
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
     this.store.on("streams layers", () => this.open && this.#offer());
     for (const kind of ["input", "change"]) {
@@ -46,6 +49,7 @@ export class QueryForm {
       example.addEventListener("click", () => {
         this.form.elements.where.value = example.dataset.example;
         this.form.elements.where.focus();
+        this.filter.start();
       });
     }
   }
@@ -75,6 +79,7 @@ export class QueryForm {
       if (!begun) this.editor.draw();
     }
     this.#changed();
+    this.filter.start();
     this.form.hidden = false;
     this.onOpen(query);
     elements.name.focus({ preventScroll: true });
@@ -228,7 +233,7 @@ export class QueryForm {
       this.close();
     } catch (error) {
       const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");
-      this.#errors({ [this.#isShown(field) ? field : "form"]: error.message });
+      this.#errors({ [this.#isShown(field) ? field : "form"]: plainly(error.message) });
     } finally {
       save.disabled = false;
     }

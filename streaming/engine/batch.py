@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,10 @@ from streaming.servers.orders import Orders
 from streaming.servers.participant import Tracks
 
 TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes", "focals")
+
+
+# What a query costs a region in a batch is told from here on.
+COST_REPORTED_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
 
     Whichever region ends last runs the assembler of distributed queries, too, if there are any.
     """
-    store = layout.store
+    store, began = layout.store, perf_counter()
     heads = [orjson.loads(letter.head) for letter in letters]
     control = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
@@ -167,6 +172,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         _failures(results.failures, after),
         results.shared,
         stale=dict(stale),
+        costs=_costs(results.seconds, after, perf_counter() - began),
     )
     if distributed and store.ended(batch, layout.regions):
         return [fragment, _assemble(layout, batch, orders, tracks)]
@@ -179,6 +185,13 @@ def _failures(errors, registry):
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
     return tuple({"error": error, "queries": alike} for error, alike in queries.items())
+
+
+def _costs(seconds, registry, whole_s):
+    """Return what queries cost as a fragment has it: milliseconds of those that cost much, and of the region's step."""
+    dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
+    costs = [[query, registry.registrations[query].revision, round(1000 * cost)] for query, cost in dear.items()]
+    return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
 def _stream_joins(layout, number, batch, tables, orders):

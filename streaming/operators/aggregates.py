@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from streaming.filters import property_text
 from streaming.operators.elements import Elements
 from streaming.operators.spatial_join import Pairs
 from streaming.plans import Aggregate
+from streaming.property_columns import property_text
 from streaming.spaces import Space
 
 # The group of elements that lack the property by which they are grouped.

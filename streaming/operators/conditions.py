@@ -1,14 +1,20 @@
 """What queries ask of the elements that lie where they look: CQL2 text, and filters."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from streaming.filters import parse_filter, passes
+from streaming.filters import parse_filter
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.runs import distinct
 from streaming.plans import BoxFilter, KeyFilter, Plan
+from streaming.property_columns import PropertyColumns, property_names
 from streaming.spaces import Space
 from streaming.udf import Judged, evaluate_element
 
@@ -26,25 +32,80 @@ class Conditions:
         self.space = space
         conditions, self._condition = numbered([(plan.where, plan.filters) for plan in plans])
         self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
+        self._asking = np.split(
+            np.argsort(self._condition, kind="stable"), np.cumsum(np.bincount(self._condition))[:-1]
+        )
+        self._asks = np.array([where is not None or bool(filters) for where, filters in self._conditions], dtype=bool)
 
     def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
         """Tell which pairs (P,) have an element that passes the query's filters; each distinct one sees it once.
 
-        `failures` is told of user-defined filters that fail, by the positions of their queries.
+        What raises in one condition is its own: its elements do not pass. `failures` is told of it, by the positions
+        of the queries.
         """
         keep = np.ones(len(row), dtype=bool)
-        for number, (where, filters) in enumerate(self._conditions):
-            if where is None and not filters:
-                continue
-            pair = np.flatnonzero(self._condition[query] == number)
-            if not len(pair):
-                continue
-            rows, place = np.unique(row[pair], return_inverse=True)
-            passing, failed = _passing(elements, rows, where, filters, self.space)
-            keep[pair] = passing[place]
+        asked = _asked(self._condition[query], self._asks, row)
+        columns = self._columns(asked, elements)
+        for one in asked:
+            where, filters = self._conditions[one.condition]
+            evaluate = partial(_passing, columns, elements, one.rows, where, filters, self.space)
+            passing, failed = failures.attempt(self._asking[one.condition], "the filter", evaluate) or (None, ())
+            keep[one.pair] = False if passing is None else passing[one.place]
             for error, judged in failed:
-                failures.note(query[pair[judged[place]]], error)
+                failures.note(query[one.pair[judged[one.place]]], error)
         return keep
+
+    def _columns(self, asked, elements):
+        """Return the properties of the elements of which a condition over properties is asked."""
+        wheres = [(self._conditions[one.condition][0], one.rows) for one in asked]
+        wheres = [(where, rows) for where, rows in wheres if where is not None]
+        place = np.zeros(len(elements), dtype=np.int64)
+        for _, rows in wheres:
+            place[rows] = 1
+        rows = np.flatnonzero(place)
+        place[rows] = np.arange(len(rows))
+        wanted: dict[str, list[np.ndarray]] = defaultdict(list)
+        for where, some in wheres:
+            for name in property_names(where):
+                wanted[name].append(some)
+        properties = elements.cold(rows)["properties"] if wheres else pa.array([], pa.string())
+        return _Columns(PropertyColumns(properties, lambda name: distinct(place[np.concatenate(wanted[name])])), place)
+
+
+class _Columns(NamedTuple):
+    """Properties of some elements, and the position of each element (N,) among them."""
+
+    columns: PropertyColumns
+    place: np.ndarray
+
+
+class _Asked(NamedTuple):
+    """Of which pairs a condition is asked; their elements, each once; and the position of each pair's among these."""
+
+    condition: int
+    pair: np.ndarray
+    rows: np.ndarray
+    place: np.ndarray
+
+
+def _asked(condition, asks, row):
+    """Return what each condition that asks for something is asked of, given the condition and the row of each pair."""
+    pairs = np.flatnonzero(asks[condition])
+    # Numpy sorts numbers of 16 bits by their digits.
+    pairs = pairs[np.argsort(condition[pairs].astype(np.min_scalar_type(len(asks))), kind="stable")]
+    ascending = bool((row[1:] >= row[:-1]).all())
+    start = np.flatnonzero(np.diff(condition[pairs]) != 0) + 1
+    asked = []
+    for pair in np.split(pairs, start) if len(pairs) else ():
+        rows, place = _once(row[pair]) if ascending else np.unique(row[pair], return_inverse=True)
+        asked.append(_Asked(int(condition[pair[0]]), pair, rows, place))
+    return asked
+
+
+def _once(ordered):
+    """Return what `np.unique` does of ordered numbers, without sorting them."""
+    first = np.r_[True, ordered[1:] != ordered[:-1]]
+    return ordered[first], np.cumsum(first) - 1
 
 
 def numbered(values: Sequence) -> tuple[list, np.ndarray]:
@@ -53,11 +114,11 @@ def numbered(values: Sequence) -> tuple[list, np.ndarray]:
     return list(numbers), np.array([numbers[value] for value in values], dtype=np.int64)
 
 
-def _passing(elements, rows, where, filters, space):
+def _passing(columns, elements, rows, where, filters, space):
     """Tell which elements at `rows` pass a filter over properties and others besides; and what failed on which."""
     keep, failed = np.ones(len(rows), dtype=bool), []
     if where is not None:
-        keep &= passes(where, elements.cold(rows)["properties"])
+        keep &= columns.columns.passing(where, columns.place[rows])
     for entry in filters:
         left = np.flatnonzero(keep)
         judged = _judged(elements, rows[left], entry, space)

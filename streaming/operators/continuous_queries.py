@@ -49,6 +49,8 @@ class ContinuousQueries:
         row, number = self._ranges.match(elements, failed)
         for asked, error in failed.errors.items():
             failures.note(self._asking(asked), error)
+        for asked, seconds in failed.seconds.items():
+            failures.spend(self._asking(asked), seconds)
         if self._joins is None:
             return Pairs.without_partners(row, self._range_queries[number])
         of_join = number >= len(self._range_queries)

@@ -8,6 +8,7 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import shapely
@@ -156,7 +157,7 @@ class SpatialJoins:
         row, number : ndarray of int64, shape (P,)
             Elements and positions in `ranges`, ordered by row.
         failures : Failures
-            Is told of user-defined filters that fail, by the positions of their queries.
+            Is told of what fails, by the positions of the queries whose own it is; these have no pairs.
 
         Returns
         -------
@@ -168,7 +169,9 @@ class SpatialJoins:
             wanted = sum(condition.count for condition in conditions) > 0
             mine = np.flatnonzero(wanted[number])
             if len(mine):
-                found += self._of_group(comparison, conditions, elements, row[mine], number[mine], failures)
+                pairs = partial(self._pairs, comparison, conditions, elements, row[mine], number[mine], failures)
+                asking = np.unique(np.concatenate([condition.query for condition in conditions]))
+                found += failures.attempt(asking, "the join", pairs) or []
         return Pairs.together(found)
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
@@ -178,6 +181,9 @@ class SpatialJoins:
             left = np.flatnonzero(~reached)
             reached[left[comparison.reached(bounds[left])]] = True
         return reached
+
+    def _pairs(self, *of_group):
+        return list(self._of_group(*of_group))
 
     def _of_group(self, comparison, conditions, elements, row, number, failures):
         """Yield the pairs of joins that compare in the same way, those with the same conditions together."""

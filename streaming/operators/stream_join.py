@@ -136,7 +136,9 @@ class StreamJoins:
             if not len(rows) or not len(partners):
                 continue
             failed = Failures()
-            found.append(group.pairs(elements, key_hash, rows, partners, failed))
+            pairs = functools.partial(group.pairs, elements, key_hash, rows, partners, failed)
+            met = failed.attempt(np.arange(len(group.plans)), "the join", pairs)
+            found += [] if met is None else [met]
             if failures is not None:
                 failures.add(failed, group.queries)
         return Meetings.together(found)

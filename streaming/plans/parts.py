@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streaming.cql2 import MAX_CHARACTERS as MAX_WHERE_CHARACTERS
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
 from streaming.spaces import Space
 
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
-MAX_WHERE_CHARACTERS = 2_000
 MAX_TRANSFORMS = 8
 MAX_FILTERS = 8
 MAX_ARGUMENT_CHARACTERS = 100_000
@@ -175,8 +175,11 @@ def parse_where(where: Any, name: str = "where") -> str:
     """Return CQL2 text that parses, or the empty text."""
     if not isinstance(where, str) or len(where) > MAX_WHERE_CHARACTERS:
         raise InvalidPlan(f"{name} must be CQL2 text of at most {MAX_WHERE_CHARACTERS} characters; got {where!r:.80}")
-    if where.strip():
-        parse_filter(where)
+    try:
+        if where.strip():
+            parse_filter(where)
+    except InvalidPlan as error:
+        raise InvalidPlan(str(error).replace("where", name, 1)) from None
     return where.strip()
 
 

@@ -123,7 +123,8 @@ def step(
     changes = scene.changes(old, new)
     removed, added, moved = scene.candidates(old, new)
     writer = Writer(turnover.known, turnover.cold, turnover.departures, orders.before, orders.after)
-    results = Results(writer.rows(changes), scene.snapshots(writer), {"results": len(changes.key)}, scene.failed)
+    counters = {"results": len(changes.key)}
+    results = Results(writer.rows(changes), scene.snapshots(writer), counters, scene.failed, seconds=scene.seconds)
     return members, results, Partial(removed, added, moved, altered, partial)
 
 
@@ -181,6 +182,12 @@ class _Scene:
     def failed(self) -> dict[int, str]:
         ids = self.orders.after.distributed_ids
         return {int(ids[position]): error for position, error in self.failures.errors.items()}
+
+    @property
+    def seconds(self) -> dict[int, float]:
+        """What was measured of each query's evaluation."""
+        ids = self.orders.after.distributed_ids
+        return {int(ids[position]): seconds for position, seconds in self.failures.seconds.items()}
 
     def old(self) -> _Found:
         """Return who was in which ranges: what was touched in all, everything in those that shifted.

@@ -87,6 +87,7 @@ class Inbox:
 class Results:
     """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
 
+    `seconds` is what was measured of each query's evaluation; queries that share an answer have the whole of it each.
     `shared` and `aggregates` are as in `results.Fragment`.
     """
 
@@ -96,6 +97,7 @@ class Results:
     failures: dict[int, str] = field(default_factory=dict)
     shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
     aggregates: tuple[int, ...] = ()
+    seconds: dict[int, float] = field(default_factory=dict)
 
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch, whose counters add up."""
@@ -106,6 +108,7 @@ class Results:
             {name: self.counters.get(name, 0) + more.counters.get(name, 0) for name in names},
             {**more.failures, **self.failures},
             {**self.shared, **more.shared},
+            seconds={**self.seconds, **more.seconds},
         )
 
 
@@ -194,16 +197,17 @@ def step(turnover: Turnover, passing: pa.Table, orders: Orders) -> tuple[Region,
     table = pa.concat_tables(rows)
     shared, told_rows = audience.shared_in(table["query"].to_numpy())
     counters = {"objects": len(objects), "results": told_rows}
-    results = Results(table, snapshots, counters, _of_queries(failures, after), shared)
+    errors, seconds = (_of_queries(told, after) for told in (failures.errors, failures.seconds))
+    results = Results(table, snapshots, counters, errors, shared, seconds=seconds)
     return replace(state, objects=objects, cold=cold), results
 
 
-def _of_queries(failures, registry):
-    """Return what failed by query, given what failed by answer."""
-    if not failures.errors:
+def _of_queries(told, registry):
+    """Return what is told by query, given what is told by answer."""
+    if not told:
         return {}
     answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
-    return {query: failures.errors[answer] for query, answer in answers if answer in failures.errors}
+    return {query: told[answer] for query, answer in answers if answer in told}
 
 
 def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:

@@ -129,7 +129,8 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     snapshots = writer.rows(scene.snapshots(state))
     cold, objects = cold.compacted(scene.objects)
     counters = {"results": sum(table.num_rows for table in rows)}
-    results = Results(pa.concat_tables(rows), snapshots, counters, scene.failures.errors)
+    told = scene.failures
+    results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=dict(told.seconds))
     return replace(state, objects=objects, cold=cold), results
 
 

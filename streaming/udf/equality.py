@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.errors import LookoutError
-from streaming.filters import passes, property_text
+from streaming.property_columns import PropertyColumns, text_column
 
 # RFC 8259, section 6.
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
@@ -75,9 +75,9 @@ def has_property(batch: pa.RecordBatch, key: str, value: str) -> np.ndarray:
     -------
     ndarray of bool, shape (N,)
     """
-    text = property_text(key)
+    text = text_column(key)
     same = text == value
     if re.fullmatch(_NUMBER, value):
         number = pl.when(text.str.contains(f"^{_NUMBER}$")).then(text).cast(pl.Float64, strict=False)
         same |= number == float(value)
-    return passes(same, batch["properties"])
+    return PropertyColumns(batch["properties"]).passing(same)

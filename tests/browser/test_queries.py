@@ -41,7 +41,7 @@ def test_objects_move_on_the_map(screen, feed):
 
 def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     """The server's words about the query are changed on their way."""
-    warning = "objects on which a user-defined filter fails count as not matching; got None"
+    warning = "a part of the query failed, and the objects on which it fails count as not matching; got None"
 
     def between(route):
         server = route.connect_to_server()

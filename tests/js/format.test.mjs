@@ -54,7 +54,8 @@ test("a thing is called by its name, or else by its key", () => {
 
 test("a server's error finds its field", () => {
   const field = (message) => format.errorField("plan", message);
-  assert.equal(field("where must be CQL2 text; got 'a > ('"), "where");
+  assert.equal(field("where: the ( at character 5 is not closed"), "where");
+  assert.equal(field("where: an operator such as =, < or AND is expected at character 7; got radius"), "where");
   assert.equal(field("compare: longitude: lo must not exceed hi; got 3 > 2"), "box");
   assert.equal(field("stream must be the name of a stream; got ''"), "stream");
   assert.equal(field("name must be a text of 1 to 120 characters; got ''"), "name");

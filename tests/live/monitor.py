@@ -209,7 +209,7 @@ class Monitor:
             rows = message.pop("rows", [])
         else:
             message, table = read_frame(frame)
-            rows = json_rows(table)
+            rows, _ = json_rows(table)
         if (reply := self._replies.get(message.get("id"))) and not reply.done():
             reply.set_result(message | ({"rows": rows} if rows else {}))
         self._TAKES.get(message["type"], Monitor._take_other)(self, message, rows)

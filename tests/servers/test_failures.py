@@ -6,8 +6,10 @@ import pytest
 import shapely
 
 from streaming.elements import box_elements
+from streaming.engine import batch
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
+from streaming.operators.spatial_join import Comparison
 from streaming.results import events_of
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine
@@ -92,3 +94,40 @@ def test_a_join_with_a_stream_is_named_for_the_filters_of_partners_and_of_pairs(
     fragments = engine.run([ship(), other], [register(query, plan) for query, plan in plans.items()])
     assert failures(fragments) == {(1, 1): ERROR, (4, 1): ERROR}
     assert failures(engine.run([], [])) == {}
+
+
+@pytest.mark.parametrize("partner", ["layer", "stream"])
+def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypatch, partner):
+    version = engine.layers.write("zones", feature_table("zones", ["z"], [shapely.box(0, 0, 2, 2)], [{}]))
+    measured = Comparison.measured
+
+    def broken(comparison, elements, rows):
+        if comparison.predicate == "touches":
+            raise shapely.errors.GEOSException("a point array must contain 0 or >1 elements")
+        return measured(comparison, elements, rows)
+
+    monkeypatch.setattr(Comparison, "measured", broken)
+    partners = {"layer": "zones"} if partner == "layer" else {"stream": "ships"}
+    plans = {
+        1: {"kind": "join", "join": {**partners, "predicate": "touches"}},
+        2: {"kind": "join", "join": {**partners, "predicate": "intersects"}},
+        3: {"compare": AROUND},
+    }
+    other = ("ships", 0, box_elements("ships", ["t"], [1], [[1.0, 1.0, -math.inf, 1.0, 1.0, math.inf]], [{}]))
+    control = [{"op": "layer", "layer": "zones", "version": version}]
+    fragments = engine.run([ship(), other], control + [register(query, plan) for query, plan in plans.items()])
+    client = Client()
+    client.receive(fragments)
+    (told,) = failures(fragments).items()
+    assert told == ((1, 1), "the join failed: GEOSException: a point array must contain 0 or >1 elements")
+    assert {query for query, answer in client.answers.items() if answer} == {2, 3}
+
+
+def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, engine, monkeypatch):
+    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    plans = {1: {"compare": AROUND, **GOOD}, 2: {"compare": AROUND, **GOOD}, 3: {"compare": AROUND}}
+    fragments = engine.run([ship()], [register(query, plan, revision=query + 6) for query, plan in plans.items()])
+    told = [fragment.costs for fragment in fragments if fragment.costs]
+    assert sorted(cost[:2] for costs in told for cost in costs["queries"]) == [[1, 7], [2, 8]]
+    assert all(costs["ms"] >= cost for costs in told for *_, cost in costs["queries"])
+    assert {region.costs.get("ms") for region in map(events_of, fragments)} == {f.costs.get("ms") for f in fragments}

@@ -75,6 +75,8 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         await database_sync_to_async(Stream.objects.filter(name="ships").update)(stored=True)
         await socket.tell("examples.show", id=8, shown=False)
         heard["examples.shown"] = await socket.hear("examples.shown", id=8)
+        await socket.tell("filter.check", id=9, where="a = 1", names=["b"], objects=[])
+        heard["filter.checked"] = await socket.hear("filter.checked", id=9)
         await socket.tell("table.query", id=5, table={"stored": "ships"})
         heard["table.rows"] = await socket.hear("table.rows", id=5)
     assert set(heard) == set(REPLIES)

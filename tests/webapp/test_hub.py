@@ -78,9 +78,9 @@ def distribute(batch, subscriptions):
     """Hand a batch to subscriptions as the hub does."""
     snapshots = batch.snapshot_queries
     wanted = {frame for subscription in subscriptions for frame in due(subscription, batch.number, snapshots)}
-    frames = encode(batch, wanted, 0, EARTH)
+    encoded = encode(batch, wanted, 0, EARTH)
     for subscription in subscriptions:
-        Hub._deliver(None, subscription, frames, batch.number, snapshots)
+        Hub._deliver(None, subscription, encoded, batch.number, snapshots)
 
 
 def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():
@@ -168,7 +168,7 @@ def test_the_frame_of_a_query_is_encoded_once_for_all_its_subscribers():
     batch = assembly.add(fragment(0, 1))
     frames = [frame for s in subscriptions for frame in due(s, 0, frozenset())]
     assert len(set(frames)) == 1
-    assert len(encode(batch, set(frames), 0, EARTH)) == 1
+    assert len(encode(batch, set(frames), 0, EARTH).frames) == 1
 
 
 def test_a_batch_that_never_ends_is_a_gap():
@@ -234,7 +234,7 @@ def test_lag_is_the_age_of_the_newest_element():
     assembly.add(fragment(0, 0, [(1, "a", ENTERED, MOVED)], newest_us=5_000))
     batch = assembly.add(fragment(0, 1, newest_us=7_000))
     (frame,) = due(Subscription(screen, 1, "json", live=True), 0, frozenset())
-    assert json.loads(encode(batch, [frame], 10_000, EARTH)[frame])["lag_ms"] == 3
+    assert json.loads(encode(batch, [frame], 10_000, EARTH).frames[frame])["lag_ms"] == 3
 
 
 class Wire:
@@ -385,3 +385,31 @@ async def test_word_of_what_a_client_holds_stands_behind_the_answers_that_it_is_
         await asyncio.sleep(0)
     sender.cancel()
     assert wire.sent == ["without 1"]
+
+
+def poisoned(rows):
+    """Return result tuples whose first key is no UTF-8."""
+    good = table(rows)
+    keys = good["key"].combine_chunks().cast(pa.binary()).to_pylist()
+    spoilt = pa.array([b"\xff" + keys[0], *keys[1:]], pa.binary())
+    spoilt = pa.Array.from_buffers(pa.string(), len(spoilt), spoilt.buffers())
+    return good.set_column(good.schema.get_field_index("key"), good.schema.field("key"), spoilt)
+
+
+def test_an_answer_that_cannot_be_told_keeps_no_other_from_being_told():
+    screens = {query: Screen() for query in (1, 2)}
+    subscriptions = [Subscription(screen, query, "json", live=True) for query, screen in screens.items()]
+    for query, screen in screens.items():
+        screen.answers[query] = set()
+    changes = poisoned([(1, "a", ENTERED, MOVED), (2, "b", ENTERED, MOVED)])
+    batch = whole_batch(replace(fragment(0, 0), changes=changes), fragment(0, 1))
+    distribute(batch, subscriptions)
+    assert [screen.answers for screen in screens.values()] == [{1: set()}, {2: {"b"}}]
+    assert [(s.live, s.waiting, s.resync) for s in subscriptions] == [(False, True, True), (True, False, False)]
+    wanted = {frame for s in subscriptions for frame in due(replace(s, live=True), 0, frozenset())}
+    assert list(encode(batch, wanted, 0, EARTH).errors) == [1]
+
+
+def whole_batch(*fragments):
+    assembly = Assembly()
+    return [assembly.add(part) for part in fragments][-1]

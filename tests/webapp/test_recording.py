@@ -29,7 +29,7 @@ from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import REGIONS, fragment
-from webapp import queries, recording
+from webapp import queries, query_warnings, recording
 from webapp.models import Event, Query
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -86,7 +86,7 @@ def failing(batch, *queries, error="the filter picky failed: KeyError: 'altitude
 def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, redis_client, user, monkeypatch):
     announced = []
     monkeypatch.setattr(
-        recording, "announce", lambda queries: announced.extend(q.document()["warning"] for q in queries)
+        query_warnings, "announce", lambda queries: announced.extend(q.document()["warning"] for q in queries)
     )
     query, good = made(user, revision=3), made(user)
     log.publish(failing(0, (query.pk, 2), (VIEW_NUMBERS, 1), (good.pk + 7, 1)))
@@ -96,7 +96,7 @@ def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, re
     recording.record_events(redis_client, EARTH)
     log.publish(failing(3, (query.pk, 3), error="another"))
     recording.record_events(redis_client, EARTH)
-    rule = "objects on which a user-defined filter fails count as not matching"
+    rule = "a part of the query failed, and the objects on which it fails count as not matching"
     warning = f"{rule}; the filter picky failed: KeyError: 'altitude'"
     assert announced == [warning]
     assert list(Query.objects.order_by("pk").values_list("warning", flat=True)) == [warning, ""]

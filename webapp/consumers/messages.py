@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.plans import PREDICATES
+from streaming.plans import MAX_WHERE_CHARACTERS, PREDICATES
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.refusals import Refused
@@ -15,6 +15,7 @@ MAX_STREAMS = 32
 MAX_QUERIES = 1_000
 MAX_NUMBER = 2**53 - 1
 MAX_KEY_CHARACTERS = 1_000
+MAX_SAMPLE = 1_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,18 @@ def _is_rows(value):
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_ROWS
 
 
+def _is_where(value):
+    return isinstance(value, str) and 0 < len(value.strip()) <= MAX_WHERE_CHARACTERS
+
+
+def _is_properties(value):
+    return isinstance(value, list) and len(value) <= MAX_SAMPLE and all(isinstance(one, str) for one in value)
+
+
+def _is_objects(value):
+    return isinstance(value, list) and len(value) <= MAX_SAMPLE and all(isinstance(one, dict) for one in value)
+
+
 def _is_predicate(value):
     return value in PREDICATES
 
@@ -103,7 +116,12 @@ SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, requi
 PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
 DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
 
+WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
+PROPERTIES = Field(f"a list of at most {MAX_SAMPLE} names", _is_properties)
+OBJECTS = Field(f"a list of at most {MAX_SAMPLE} objects", _is_objects)
+
 FIELDS: dict[str, dict[str, Field]] = {
+    "filter.check": {"where": WHERE, "names": PROPERTIES, "objects": OBJECTS},
     "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},

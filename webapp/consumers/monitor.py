@@ -22,6 +22,7 @@ from webapp.consumers.limits import TokenBucket
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
+from webapp.filter_check import check_filter_text
 from webapp.hub import Held, Subscription
 from webapp.models import Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
@@ -144,6 +145,11 @@ class Monitor(AsyncWebsocketConsumer):
         self.broadcast(f"layer.{layer['name']}", orjson.dumps({"type": "layer.status", "layer": layer}).decode())
 
     # One method for each type of message.
+
+    async def on_filter_check(self, reference, where, names, objects):
+        """Tell what a filter that is being written would do."""
+        told = await asyncio.to_thread(check_filter_text, where, names, objects)
+        self.say({"type": "filter.checked", "id": reference, **told})
 
     async def on_query_register(self, reference, name, plan, shared=False):
         """Save and register a query."""

@@ -14,11 +14,12 @@ from django.conf import settings
 from streaming.logs import control_entry, read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
+from webapp.hub.complaints import Complaints
 from webapp.hub.line import Line
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import Held, assembly_of, missed
-from webapp.hub.subscriptions import SNAPSHOT, FrameOf, Subscriber, Subscription, due, encode, held_text, resumed
+from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
 
 logger = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class Hub:
         self.told: Held | None = None
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
         self.roles = Roles(self.line, self.subscriptions)
+        self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
         self._ready: asyncio.Task | None = None
@@ -139,6 +141,7 @@ class Hub:
         self.reports = Reports(self.line, self.broadcast)
         await self.views.heartbeat()
         rounds = (
+            (1.0, self.complaints.tell),
             (0.0, self._read),
             (HOUSEKEEPING_S, self._remind),
             (1.0, self._report),
@@ -190,18 +193,21 @@ class Hub:
         if not wanted:
             return
         arguments = (batch, wanted, time.time_ns() // 1000, self.space)
-        frames = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
+        encoded = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
         for subscription in subscriptions:
-            self._deliver(subscription, frames, batch.number, snapshots)
+            self._deliver(subscription, encoded, batch.number, snapshots)
+        self.complaints.note(encoded.errors)
 
-    def _deliver(self, subscription, frames: dict[FrameOf, str | bytes], number, snapshots):
+    def _deliver(self, subscription, encoded: Encoded, number, snapshots):
         for wanted in due(subscription, number, snapshots):
-            if subscription.closed or wanted not in frames:
+            if wanted in encoded.lost:
+                subscription.put_off()
+            if subscription.closed or wanted not in encoded.frames:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
                 subscription.patience_s = Subscription.patience_s
-            subscription.subscriber.deliver(subscription, frames[wanted])
+            subscription.subscriber.deliver(subscription, encoded.frames[wanted])
 
     async def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just come to know: it left the first question out."""

@@ -1,7 +1,9 @@
 """Who gets which answer: subscriptions, and the frames that one batch means for them."""
 
+import logging
+import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +14,8 @@ from streaming.results import frame, json_rows
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch, rows_of
 from webapp.hub.shipping import Held
+
+logger = logging.getLogger(__name__)
 
 FORMATS = ("json", "arrow")
 SNAPSHOT, CHANGE = "answer.snapshot", "answer.change"
@@ -67,6 +71,11 @@ class Subscription:
     sent_before: np.ndarray | None = None
     closed: bool = False
 
+    def put_off(self) -> None:
+        """Note that an answer could not be told, so that it begins anew with a snapshot, asked for after a while."""
+        self.lose()
+        self.waiting, self.resync, self.asked = True, True, time.monotonic()
+
     def lose(self) -> None:
         """Note that an answer was lost on its way, so that later changes carry nothing on."""
         self.live, self.waiting, self.held = False, False, -1
@@ -91,22 +100,45 @@ def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> l
     return frames
 
 
-def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -> dict[FrameOf, str | bytes]:
-    """Return the frames of a batch; those without changes are left out."""
+@dataclass(frozen=True)
+class Encoded:
+    """The frames of a batch, those without changes left out; the frames that failed; and what failed, by query."""
+
+    frames: dict[FrameOf, str | bytes] = field(default_factory=dict)
+    lost: set[FrameOf] = field(default_factory=set)
+    errors: dict[int, str] = field(default_factory=dict)
+
+
+def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -> Encoded:
+    """Return the frames of a batch; what fails in one of them is its query's alone."""
     wanted = list(wanted)
-    changed = {w.query for w in wanted if w.kind == CHANGE}
-    changes = batch.changes(changed) if changed else None
-    snapshots = {w.query: batch.snapshot(w.query) for w in wanted if w.kind == SNAPSHOT}
+    changes = _changes(batch, {w.query for w in wanted if w.kind == CHANGE})
     lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
-    frames = {}
+    encoded = Encoded()
     for want in wanted:
-        rows = snapshots[want.query] if want.kind == SNAPSHOT else rows_of(changes, want.query)
-        if want.kind == SNAPSHOT or rows.num_rows:
-            head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
-            head |= {"lag_ms": lag_ms}
-            head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
-            frames[want] = _encoded(head, rows, want.format, space)
-    return frames
+        try:
+            rows = batch.snapshot(want.query) if want.kind == SNAPSHOT else changes(want.query)
+            if want.kind == SNAPSHOT or rows.num_rows:
+                head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
+                head |= {"lag_ms": lag_ms}
+                head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
+                encoded.frames[want] = _encoded(head, rows, want.format, space, encoded.errors)
+        # Whatever an answer is made of, the others are told.
+        except Exception as error:
+            logger.exception("an answer of query %d could not be told", want.query)
+            encoded.lost.add(want)
+            encoded.errors[want.query] = f"the answer of batch {batch.number} could not be told: {error!s:.200}"
+    return encoded
+
+
+def _changes(batch, queries):
+    """Return a function of a query that returns its net changes; where netting all fails, each is netted alone."""
+    try:
+        changes = batch.changes(queries) if queries else None
+    except Exception:
+        logger.exception("the changes of batch %d could not be netted together", batch.number)
+        return lambda query: batch.changes([query])
+    return lambda query: rows_of(changes, query)
 
 
 def resumed(subscription: Subscription, epoch: str) -> str:
@@ -121,7 +153,10 @@ def held_text(space: str, held: Held, behind: list[int]) -> str:
     return orjson.dumps(told).decode()
 
 
-def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space) -> str | bytes:
+def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space, errors: dict[int, str]) -> str | bytes:
     if form == "arrow":
         return frame(head, rows)
-    return orjson.dumps(head | {"rows": json_rows(rows, space)}).decode()
+    told, unread = json_rows(rows, space)
+    if unread:
+        errors.setdefault(head["query"], next(iter(unread.values())))
+    return orjson.dumps(head | {"rows": told}).decode()

@@ -1,0 +1,135 @@
+// The filter in the query form: names and values are offered while one types, and what it would match is told.
+
+import { $, debounced, h } from "./dom.js";
+import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
+
+const CHECK_AFTER_MS = 350;
+
+export class FilterField {
+  /** @param {object} parts `store`; `form`, the query form's element; `check(fields)`, returning a promise of what is told */
+  constructor({ store, form, check }) {
+    Object.assign(this, { store, form, check });
+    this.input = form.elements.where;
+    this.list = $("where-choices");
+    this.choices = [];
+    this.chosen = -1;
+    this.asked = 0;
+    this.told = ["", ""];
+    const checkSoon = debounced(() => this.#check(), CHECK_AFTER_MS);
+    this.input.addEventListener("focus", () => {
+      this.#read();
+      this.input.scrollIntoView({ block: "nearest" }); // above the buttons, which cover the form's end
+    });
+    this.input.addEventListener("input", () => {
+      this.#offer();
+      checkSoon();
+    });
+    form.elements.stream.addEventListener("change", () => this.start());
+    this.input.addEventListener("keydown", (event) => this.#key(event));
+    this.input.addEventListener("blur", () => this.#close());
+    // A press must not take the focus from the text.
+    this.list.addEventListener("pointerdown", (event) => event.preventDefault());
+    this.list.addEventListener("click", ({ target }) => {
+      const option = target.closest("[role=option]");
+      if (option) this.#take([...this.list.children].indexOf(option));
+    });
+  }
+
+  /** Begin with the filter that stands there. */
+  start() {
+    this.#close();
+    this.#read();
+    this.#check();
+  }
+
+  #read() {
+    const { objects } = this.store;
+    const slots = objects.byStream.get(this.form.elements.stream.value)?.values() ?? [];
+    this.vocabulary = vocabularyOf([...slots].map((slot) => objects.texts[slot]).filter(Boolean));
+  }
+
+  #offer() {
+    if (!this.vocabulary) this.#read();
+    const { start, choices } = suggestions(this.input.value, this.input.selectionStart, this.vocabulary);
+    this.from = start;
+    this.#show(choices);
+  }
+
+  #show(choices) {
+    this.choices = choices;
+    const option = ({ text, words }, number) =>
+      h("li", { role: "option", id: `where-choice-${number}`, "aria-selected": "false" }, h("code", {}, text), h("span", { class: "hint" }, words));
+    this.list.replaceChildren(...choices.map(option));
+    this.list.hidden = choices.length === 0;
+    if (choices.length > 0) this.list.scrollIntoView({ block: "nearest" });
+    this.#mark(-1);
+    this.#showCheck();
+    $("where-offered").textContent = choices.length > 0 ? `${choices.length} ${choices.length > 1 ? "suggestions" : "suggestion"}. Use the arrow keys.` : "";
+  }
+
+  #mark(number) {
+    this.list.children[this.chosen]?.setAttribute("aria-selected", "false");
+    this.chosen = number;
+    const option = this.list.children[number];
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) this.input.setAttribute("aria-activedescendant", option.id);
+    else this.input.removeAttribute("aria-activedescendant");
+  }
+
+  #key(event) {
+    const { key } = event;
+    const count = this.choices.length;
+    if (key === "ArrowDown" && (count > 0 || event.ctrlKey || !this.input.value)) {
+      if (count === 0) this.#offer();
+      else this.#mark((this.chosen + 1) % count);
+    } else if (key === "ArrowUp" && count > 0) this.#mark((this.chosen + count + (this.chosen < 0 ? 0 : -1)) % count);
+    else if ((key === "Enter" || key === "Tab") && this.chosen >= 0) this.#take(this.chosen);
+    else if (key === "Escape" && count > 0) {
+      this.#close();
+      event.stopPropagation();
+    } else return;
+    event.preventDefault();
+  }
+
+  /** Write a choice in place of what was begun. */
+  #take(number) {
+    const caret = this.input.selectionStart;
+    this.input.setRangeText(`${this.choices[number].text} `, this.from, caret, "end");
+    this.#close();
+    this.input.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+
+  #close() {
+    this.#show([]);
+  }
+
+  async #check() {
+    const where = this.input.value.trim();
+    const asked = ++this.asked;
+    if (!where) return this.#tell("", "");
+    this.#read();
+    const sample = sampleFor(where, this.vocabulary);
+    const whole = this.vocabulary.whole && sample.objects.length === this.vocabulary.objects.length;
+    try {
+      const told = await this.check(sample);
+      if (asked === this.asked) this.#tell(...verdict(told, whole));
+    } catch {
+      if (asked === this.asked) this.#tell("", "");
+    }
+  }
+
+  #tell(tone, words) {
+    this.told = [tone, words];
+    this.#showCheck();
+  }
+
+  /** Show what is told of the filter; nothing is wrong yet with one of which the rest is offered. */
+  #showCheck() {
+    const [tone, words] = this.told;
+    const line = $("where-check");
+    const begun = tone && this.choices.length > 0;
+    line.dataset.tone = begun ? "" : tone;
+    line.textContent = begun ? "" : words;
+  }
+}

@@ -1,0 +1,115 @@
+// What may be written at a place in a filter: names of properties, and values that objects have. Pure.
+
+import { parsed } from "./format.js";
+
+const MOST_OBJECTS = 1000;
+const MOST_VALUES = 60;
+const MOST_NAMES = 200;
+const SHOWN = 8;
+// Of what is sent to be checked, so that the message stays below the server's bound.
+const MOST_CHARACTERS = 40_000;
+const PLAIN = /^\p{L}[\p{L}\p{N}_.:]*$/u;
+const NAME = /("(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_.:]*)/u.source;
+const AFTER_OPERATOR = new RegExp(`${NAME}\\s*(?:=|<>|!=|<=|>=|<|>|\\blike\\b|\\b(?:not\\s+)?in\\s*\\((?:[^()']|'(?:[^']|'')*')*)\\s*('?)((?:[^'])*)$`, "iu");
+// Where a name may begin: at the start, behind an operator, a bracket or a comma.
+const BEGINS = /(^|\b(and|or|not|between|like)|[(,=<>+*/%^-])\s*$/iu;
+const WORD = /[\p{L}_][\p{L}\p{N}_.:]*$|"[^"]*$/u;
+
+/** The properties of objects, given their JSON texts: by name how many have it, and how many have each value. */
+export function vocabularyOf(texts) {
+  const names = new Map();
+  const objects = texts.slice(0, MOST_OBJECTS).map(parsed);
+  for (const object of objects) {
+    for (const [name, value] of Object.entries(object)) {
+      if (value === null || typeof value === "object") continue;
+      if (!names.has(name) && names.size >= MOST_NAMES) continue;
+      const known = names.get(name) ?? { count: 0, values: new Map() };
+      names.set(name, known);
+      known.count++;
+      if (known.values.has(value) || known.values.size < MOST_VALUES) known.values.set(value, (known.values.get(value) ?? 0) + 1);
+    }
+  }
+  return { names, objects, whole: texts.length <= MOST_OBJECTS };
+}
+
+/** A name as a filter has it. */
+export const written = (name) => (PLAIN.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
+
+/** A value as a filter has it. */
+export function literal(value) {
+  if (typeof value === "boolean") return String(value).toUpperCase();
+  return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
+}
+
+/** What may be written before the caret: `{start, choices: [{text, words}]}`, the text from `start` on being replaced. */
+export function suggestions(text, caret, { names }) {
+  const before = text.slice(0, caret);
+  const value = AFTER_OPERATOR.exec(before);
+  if (value && (value[2] || !/^[\p{L}_]*\s/u.test(value[3])) && !closed(before, value)) {
+    const found = valuesOf(value, names);
+    if (found.choices.length > 0 || value[2]) return { start: caret - value[2].length - value[3].length, ...found };
+  }
+  if (insideText(before)) return { start: caret, choices: [] };
+  const word = WORD.exec(before)?.[0] ?? "";
+  if (!word && !BEGINS.test(before)) return { start: caret, choices: [] };
+  return { start: caret - word.length, choices: namesLike(word.replaceAll('"', ""), names) };
+}
+
+/** Whether the quotes before a value end before it. */
+function closed(before, value) {
+  return insideText(before.slice(0, before.length - value[2].length - value[3].length));
+}
+
+function insideText(before) {
+  return (before.replace(/"[^"]*"/g, "").split("'").length - 1) % 2 === 1;
+}
+
+function valuesOf([, name, , begun], names) {
+  const known = names.get(name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+  const wanted = begun.toLowerCase();
+  const values = [...(known?.values ?? [])].filter(([value]) => String(value).toLowerCase().startsWith(wanted));
+  values.sort(([, a], [, b]) => b - a);
+  return { choices: values.slice(0, SHOWN).map(([value, count]) => ({ text: literal(value), words: `${count} have it` })) };
+}
+
+function namesLike(begun, names) {
+  const wanted = begun.toLowerCase();
+  const place = (name) => name.toLowerCase().indexOf(wanted);
+  const found = [...names].filter(([name]) => place(name) >= 0 && name !== begun);
+  found.sort(([a, { count: p }], [b, { count: q }]) => Math.sign(place(a)) - Math.sign(place(b)) || q - p);
+  return found.slice(0, SHOWN).map(([name, { values }]) => ({ text: written(name), words: exampleOf(values) }));
+}
+
+function exampleOf(values) {
+  const [most] = [...values].sort(([, a], [, b]) => b - a);
+  return `such as ${literal(most[0]).slice(0, 30)}`;
+}
+
+/** What to send to have a filter checked: the names, and of each object the properties that the text may mean. */
+export function sampleFor(text, { names, objects }) {
+  const meant = [...names.keys()].filter((name) => text.includes(name) || text.includes(name.replaceAll('"', '""')));
+  const rows = [];
+  let room = MOST_CHARACTERS;
+  for (const object of objects) {
+    const row = Object.fromEntries(meant.filter((name) => name in object).map((name) => [name, object[name]]));
+    room -= JSON.stringify(row).length;
+    if (room < 0) break;
+    rows.push(row);
+  }
+  return { where: text, names: [...names.keys()], objects: rows };
+}
+
+/** How a checked filter is told: `[tone, words]`; `whole` says whether all objects in view were looked at. */
+export function verdict({ error, matches, of, unknown }, whole) {
+  if (error) return ["bad", plainly(error)];
+  const [first] = unknown;
+  if (first) return ["warn", `No object in view has ${first.name}.${first.nearest ? ` Did you mean ${first.nearest}?` : ""}`];
+  if (of === 0) return ["", "No object of this stream is in view, so the filter cannot be tried."];
+  return ["", `Matches ${matches} of ${of} ${whole ? "in view now" : "looked at in view"}.`];
+}
+
+/** An error of a filter, at whose field it is told, without the name of the field; others as they are. */
+export function plainly(error) {
+  const [, text] = /^(?:join: )?where: (.*)$/.exec(error) ?? [];
+  return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : error;
+}

@@ -1,0 +1,238 @@
+"""CQL2 text as a tree, or one sentence on what is wrong with it and where.
+
+The parser is LALR: its time grows with the length of the text, whatever the text is, and it does not recurse.
+
+References
+----------
+OGC 21-065r2, Common Query Language (CQL2), 2024: Annex B, the text encoding; the tree is that of its JSON encoding.
+"""
+
+import functools
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+
+from streaming.errors import InvalidPlan
+
+MAX_CHARACTERS = 2_000
+
+_GRAMMAR = r"""
+start: _any
+
+_any: any
+?any: all | all (_OR all)+ -> disjunction
+?all: not | not (_AND not)+ -> conjunction
+?not: predicate | NOT not -> negation
+?predicate: sum
+    | sum COMPARISON sum -> comparison
+    | sum LIKE sum -> comparison
+    | sum NOT LIKE sum -> not_like
+    | sum BETWEEN sum _AND sum -> between
+    | sum NOT BETWEEN sum _AND sum -> not_between
+    | sum IN _list -> member
+    | sum NOT IN _list -> not_member
+    | sum IS NULL -> null
+    | sum IS NOT NULL -> not_null
+_list: "(" sum ("," sum)* ")"
+?sum: product | sum SUM product -> comparison
+?product: power | product PRODUCT power -> comparison
+?power: unary | power POWER unary -> comparison
+?unary: atom | SUM unary -> signed
+?atom: NUMBER -> number
+    | TEXT -> text
+    | QUOTED -> quoted
+    | NAME -> name
+    | TRUE -> true
+    | FALSE -> false
+    | NULL -> nothing
+    | NAME "(" sum ("," sum)* ")" -> function
+    | "(" any ")"
+
+_OR.2: /or(?![\w.:])/i
+_AND.2: /and(?![\w.:])/i
+NOT.2: /not(?![\w.:])/i
+LIKE.2: /like(?![\w.:])/i
+BETWEEN.2: /between(?![\w.:])/i
+IN.2: /in(?![\w.:])/i
+IS.2: /is(?![\w.:])/i
+NULL.2: /null(?![\w.:])/i
+TRUE.2: /true(?![\w.:])/i
+FALSE.2: /false(?![\w.:])/i
+COMPARISON: "=" | "<>" | "!=" | "<=" | ">=" | "<" | ">"
+SUM: "+" | "-"
+PRODUCT: "*" | "/" | "%"
+POWER: "^"
+NUMBER: /(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?/i
+TEXT: /'([^']|'')*'/
+QUOTED: /"([^"]|"")+"/
+NAME: /[^\W\d][\w.:]*/
+%ignore /\s+/
+"""
+_VALUE = "a number, a text in single quotes, or the name of a property"
+_OPERATOR = "an operator such as =, < or AND"
+# What people write from the habit of other languages.
+_HABITS = {"==": "=", "&&": "AND", "||": "OR", "!": "NOT"}
+
+
+def _negated(node):
+    return {"op": "not", "args": [node]}
+
+
+@v_args(inline=True)
+class _Tree(Transformer):
+    """Makes the nodes of the JSON encoding."""
+
+    def start(self, node):
+        return node
+
+    def comparison(self, left, operator, right):
+        return {"op": "<>" if operator == "!=" else operator.lower(), "args": [left, right]}
+
+    def disjunction(self, *nodes):
+        return {"op": "or", "args": list(nodes)}
+
+    def conjunction(self, *nodes):
+        return {"op": "and", "args": list(nodes)}
+
+    def negation(self, _, node):
+        return _negated(node)
+
+    def not_like(self, left, _, operator, right):
+        return _negated(self.comparison(left, operator, right))
+
+    def between(self, value, _, low, high):
+        return {"op": "between", "args": [value, low, high]}
+
+    def not_between(self, value, _, operator, low, high):
+        return _negated(self.between(value, operator, low, high))
+
+    def member(self, value, _, *choices):
+        return {"op": "in", "args": [value, list(choices)]}
+
+    def not_member(self, value, _, operator, *choices):
+        return _negated(self.member(value, operator, *choices))
+
+    def null(self, value, *_):
+        return {"op": "isNull", "args": [value]}
+
+    def not_null(self, value, *_):
+        return _negated(self.null(value))
+
+    def signed(self, sign, node):
+        if sign == "+":
+            return node
+        return -node if isinstance(node, float) else {"op": "*", "args": [-1.0, node]}
+
+    def number(self, token):
+        return float(token)
+
+    def text(self, token):
+        return token[1:-1].replace("''", "'")
+
+    def quoted(self, token):
+        return {"property": token[1:-1].replace('""', '"')}
+
+    def name(self, token):
+        return {"property": str(token)}
+
+    def function(self, name, *arguments):
+        return {"op": name.lower(), "args": list(arguments)}
+
+    def true(self, _):
+        return True
+
+    def false(self, _):
+        return False
+
+    def nothing(self, _):
+        return None
+
+
+@functools.cache
+def _parser() -> Lark:
+    return Lark(_GRAMMAR, parser="lalr", transformer=_Tree(), maybe_placeholders=False)
+
+
+def parse_text(text: str) -> Any:
+    """Return the tree of CQL2 text: dicts with `op` and `args`, or with `property`; texts, floats, booleans, None.
+
+    Raises
+    ------
+    InvalidPlan
+        Saying in one sentence what is wrong at which character, counted from 1.
+
+    Examples
+    --------
+    >>> parse_text("speed_mps > 5")
+    {'op': '>', 'args': [{'property': 'speed_mps'}, 5.0]}
+    >>> parse_text("speed_mps > 5 AN type = 'x'")
+    Traceback (most recent call last):
+        ...
+    streaming.errors.InvalidPlan: where: an operator such as =, < or AND is expected at character 15; got AN
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidPlan(f"where must have at most {MAX_CHARACTERS} characters; got {len(text)}")
+    try:
+        return _parser().parse(text)
+    except UnexpectedToken as error:
+        token, values = error.token, "NUMBER" in error.expected
+    except UnexpectedCharacters as error:
+        token, values = Token("", text[error.pos_in_stream], error.pos_in_stream), "NUMBER" in error.allowed
+    raise InvalidPlan(f"where: {_explained(text, token, values)}")
+
+
+def _explained(text, token, values):
+    """Return what is wrong with a text of which the parser cannot take a token; `values` where it looked for one."""
+    if token.type == "$END":
+        return _unfinished(text, values)
+    start, character = token.start_pos, token.start_pos + 1
+    if token[0] in "'\"":
+        return f"the {token[0]} at character {character} is not closed" if values else _misplaced(text, token)
+    habit = next((h for h in _HABITS if text.startswith(h, start) or text.startswith(h, max(0, start - 1))), None)
+    if habit is not None:
+        return f"write {_HABITS[habit]} instead of {habit} at character {text.find(habit, max(0, start - 1)) + 1}"
+    if token == ")" and not values:
+        return f"the ) at character {character} closes no bracket"
+    if values:
+        return f"a value is expected at character {character}: {_VALUE}; got {_word(text, start)}"
+    return _misplaced(text, token)
+
+
+def _unfinished(text, values):
+    """Return what is missing at the end of a text."""
+    if not text.strip():
+        return "a condition is missing"
+    if values:
+        return f"a value is missing at the end, character {len(text) + 1}: {_VALUE}"
+    opened = _open_bracket(text)
+    if opened is not None:
+        return f"the ( at character {opened + 1} is not closed"
+    return f"something is missing at the end, character {len(text) + 1}"
+
+
+def _open_bracket(text):
+    """Return the place of the last bracket that is not closed, None where all are."""
+    places = []
+    for token in _parser().lex(text, dont_ignore=False):
+        if token == "(":
+            places.append(token.start_pos)
+        elif token == ")" and places:
+            places.pop()
+    return places[-1] if places else None
+
+
+def _misplaced(text, token):
+    """Return that an operator should stand where a token does."""
+    start = token.start_pos
+    words = f"{_OPERATOR} is expected at character {start + 1}; got {_word(text, start)}"
+    after_name = token.type == "NAME" and text[:start].rstrip()[-1:].isalnum()
+    return words + (' (a name with spaces needs "double quotes")' if after_name and not _is_near_keyword(token) else "")
+
+
+def _is_near_keyword(token):
+    return any(word.startswith(token.upper()) for word in ("AND", "OR", "LIKE", "BETWEEN", "IN", "IS"))
+
+
+def _word(text, start):
+    """Return what stands at a place, up to the next space."""
+    return text[start:].split(None, 1)[0][:30]

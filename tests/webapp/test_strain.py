@@ -1,0 +1,61 @@
+"""A query that takes too much of the engine's time is paused, with the figure; the others go on."""
+
+from dataclasses import replace
+
+import pytest
+
+from streaming.spaces import EARTH
+from tests.webapp.conftest import PLAN
+from tests.webapp.test_hub import fragment
+from webapp import recording, tasks
+from webapp.models import Query
+from webapp.redis import log as log_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def told(redis_client, monkeypatch):
+    """Return a function that publishes a batch with costs, and records it; and the queries that were cancelled."""
+    cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
+    monkeypatch.setattr(tasks.cancel_query, "delay", cancelled.append)
+
+    def publish(*costs, ms=4_000, elements=10, record=True):
+        number = next(batches)
+        first = replace(fragment(number, 0), costs={"ms": ms, "queries": list(costs)} if costs else {})
+        log.publish([replace(first, counters={"elements": elements}), fragment(number, 1)])
+        if record:
+            recording.record_events(redis_client, EARTH)
+
+    return publish, cancelled
+
+
+def saved(user, **fields):
+    query = Query(owner=user, name="dear", plan=PLAN, stream="ships", status=Query.RUNNING, revision=3, **fields)
+    query.save()
+    return query.pk
+
+
+def test_a_query_that_is_too_dear_in_five_batches_running_is_paused_with_the_figure(told, user):
+    publish, cancelled = told
+    dear, cheap, seldom = saved(user), saved(user), saved(user)
+    for number in range(5):
+        assert not cancelled
+        costs = [[dear, 3, 3900], [cheap, 3, 900]]
+        publish(*costs, *([[seldom, 3, 3000]] if number != 2 else []), record=number != 1)
+    publish(elements=0)
+    paused = Query.objects.get(pk=dear)
+    assert (paused.status, paused.paused, paused.revision) == (Query.PAUSED, True, 4)
+    assert "it took 3,900 ms of a batch of 4,000 ms, and a query may take 50%" in paused.warning
+    assert cancelled == [dear]
+    others = Query.objects.filter(pk__in=[cheap, seldom])
+    assert list(others.values_list("paused", "revision")) == [(False, 3)] * 2
+
+
+def test_what_was_measured_of_an_older_revision_or_a_share_below_the_bound_pauses_nothing(told, user):
+    publish, cancelled = told
+    query = saved(user)
+    for _ in range(6):
+        publish([query, 2, 3900], [query + 9, 1, 3900])
+        publish([query, 3, 3900], ms=10_000)
+    assert not cancelled and not Query.objects.get(pk=query).warning

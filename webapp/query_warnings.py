@@ -1,0 +1,34 @@
+"""Warnings of queries: what of a query fails while it runs."""
+
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.models import Query
+from webapp.notify import announce
+
+ANY_REVISION = 0
+
+
+def warn(failures: Mapping[tuple[int, int], str]) -> None:
+    """Write down the first warning of each query and revision, and tell it.
+
+    Parameters
+    ----------
+    failures : mapping of (int, int) to str
+        By query and revision; `ANY_REVISION` stands for the present one.
+    """
+    numbers = {query for query, _ in failures}
+    with transaction.atomic():
+        silent = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers, warning="")
+        warned = [query for query in silent if _of(query, failures)]
+        for query in warned:
+            query.warning = _of(query, failures)
+            Query.objects.filter(pk=query.pk).update(warning=query.warning, updated=timezone.now())
+        if warned:
+            transaction.on_commit(lambda: announce(warned))
+
+
+def _of(query, failures):
+    return failures.get((query.pk, query.revision)) or failures.get((query.pk, ANY_REVISION))

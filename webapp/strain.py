@@ -1,0 +1,74 @@
+"""Queries that take too much of the engine's time are paused, so that none can hold up the others."""
+
+from dataclasses import dataclass, field
+
+import redis
+from django.conf import settings
+from django.db import transaction
+
+from streaming.spaces import Space
+from webapp.hub.assembly import Batch
+from webapp.models import Query
+from webapp.notify import announce
+
+REASON = (
+    "paused: it took {cost_ms:,} ms of a batch of {whole_ms:,} ms, and a query may take {share:.0%}; "
+    "make its filter or its join smaller, then go on"
+)
+
+
+@dataclass
+class Strain:
+    """Which queries, with their revisions, were too dear in how many batches; and their costs in the newest of them."""
+
+    batches: int = 0
+    dear: dict[tuple[int, int], int] = field(default_factory=dict)
+    figures: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def observe(self, batch: Batch) -> None:
+        """Take note of a batch; one without elements says nothing of costs."""
+        if not batch.elements:
+            return
+        self.batches += 1
+        costs = {}
+        for told in (fragment.costs for fragment in batch.fragments if fragment.costs):
+            for query, revision, cost_ms in told["queries"]:
+                if cost_ms >= settings.QUERY_COST_MS and cost_ms > settings.QUERY_SHARE * told["ms"]:
+                    costs[query, revision] = max(costs.get((query, revision), (0, 0)), (cost_ms, told["ms"]))
+        # A batch in which a query is not dear begins its count anew.
+        self.dear = {known: self.dear.get(known, 0) + 1 for known in costs}
+        self.figures = costs
+
+
+def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
+    """Add a stretch of batches to the counts, and pause the queries that were too dear in enough batches running."""
+    if not strain.batches:
+        return
+    key, running = f"lookout:strain:{space.name}", {}
+    before = {name.decode(): int(count) for name, count in client.hgetall(key).items()}
+    for (query, revision), count in strain.dear.items():
+        name = f"{query} {revision}"
+        running[name] = count + (before.get(name, 0) if count == strain.batches else 0)
+        if running[name] >= settings.QUERY_DEAR_BATCHES:
+            del running[name]
+            _pause(query, revision, *strain.figures[query, revision])
+    with client.pipeline() as pipeline:
+        pipeline.delete(key)
+        if running:
+            pipeline.hset(key, mapping=running)
+        pipeline.execute()
+
+
+def _pause(number, revision, cost_ms, whole_ms):
+    """Pause a query, unless it has changed since or is none that was saved."""
+    from webapp.tasks import cancel_query  # which records, and so looks at costs
+
+    with transaction.atomic():
+        query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()
+        if query is None or not query.should_run:
+            return
+        query.paused, query.status, query.revision = True, Query.PAUSED, revision + 1
+        query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
+        query.save()
+        transaction.on_commit(lambda: announce([query]))
+        transaction.on_commit(lambda: cancel_query.delay(number))

@@ -41,6 +41,7 @@ def start_session(settings: EngineSettings) -> SparkSession:
         .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop has an umask of its own
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.adaptive.enabled", "false")

@@ -48,9 +48,9 @@ class Site:
         self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
 
     def __enter__(self) -> "Site":
-        self._manage("migrate", "--noinput", "-v0")
-        self._manage("collect_pages")
-        self.token = self._manage("shell", "--no-imports", "-c", MAKE_USER).strip()
+        self.manage("migrate", "--noinput", "-v0")
+        self.manage("collect_pages")
+        self.token = self.manage("shell", "--no-imports", "-c", MAKE_USER).strip()
         web, *_ = web_programs(self.place)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -69,9 +69,10 @@ class Site:
 
     def login_link(self) -> str:
         """Return an address that logs the user in, once."""
-        return self._manage("create_login_link", "--user", "ann").strip().split()[-1]
+        return self.manage("create_login_link", "--user", "ann").strip().split()[-1]
 
-    def _manage(self, *arguments):
+    def manage(self, *arguments: str) -> str:
+        """Run a command of the project; return what it prints."""
         command = [sys.executable, "manage.py", *arguments]
         return subprocess.run(
             command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True

@@ -32,7 +32,9 @@ def _apart_m(one, other):
     shares = np.linspace(0, 1, SAMPLES)
     coarse = points_m(*_at(edges, shares)[..., None, None], *_at(others, shares)[:, None, None])
     least = coarse.min(axis=(1, 3))
+    step_m = 111_700 * sum(np.abs(side[:, 1]).max() for side in (edges, others)) / (SAMPLES - 1)
     likely = np.argsort(least, axis=None)[:LIKELY]
+    likely = likely[least.flat[likely] <= least.min() + step_m]
     return min(_zoomed(edges[i], others[j]) for i, j in zip(*np.unravel_index(likely, least.shape), strict=True))
 
 

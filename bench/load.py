@@ -18,7 +18,7 @@ from bench.scenarios import COUNTRY, FULL_SPEED, SEED, STREAM
 from streaming.elements import bounds_array, element_schema, from_ipc, key_hashes
 from streaming.gateway.config import GatewayConfig
 from streaming.logs import Log, block_entries
-from streaming.operators.metres import local_metres
+from streaming.operators.geodesics import local_metres
 from streaming.spaces import EARTH, Space
 
 CONFIG = GatewayConfig()

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from streaming.operators.geodesics import EARTH_RADIUS_M, POLE_DEG
 from streaming.plans import Enlargement
 from streaming.spaces import Space
 
-# Mean radius of the earth by IUGG; a degree of latitude on that sphere.
-EARTH_RADIUS_M = 6_371_008.8
+# A degree of latitude on the sphere.
 METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
-# Beyond this latitude a length in metres may span all longitudes.
-POLE_DEG = 89.99
 
 
 def intersects(

@@ -14,7 +14,7 @@ from streaming.operators.boxes import in_plane, with_turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import CARRIED, CIRCLE, PlacedRanges, candidates
-from streaming.operators.places import distances, within_boxes
+from streaming.operators.places import surely_within, within_boxes
 from streaming.operators.runs import distinct
 from streaming.operators.spatial_join import Pairs
 
@@ -100,7 +100,7 @@ def _inner(placed, chosen, outer):
         within &= (plane[:, 2] - plane[:, 0]) / 2 < MOST_TURN_DEG
     for corner in ([0, 1], [0, 3], [2, 1], [2, 3]):
         with np.errstate(invalid="ignore"):
-            within &= _distance(plane[:, corner], places, space) <= SURELY * radius
+            within &= surely_within(plane[:, corner], places, SURELY * radius, space)
     plane[~within] = np.nan
     inner[circles] = plane
     return inner
@@ -109,11 +109,3 @@ def _inner(placed, chosen, outer):
 def _beyond(n):
     """Return the columns of boxes in dimensions beyond the plane."""
     return [column for column in range(2 * n) if column % n > 1]
-
-
-def _distance(points, places, space):
-    """Return the distances of points of the plane (K, 2) from places (K, 2)."""
-    boxes = np.zeros((len(points), 2 * space.n))
-    for axis in range(min(2, space.n)):
-        boxes[:, axis] = boxes[:, space.n + axis] = points[:, axis]
-    return distances(boxes, places, space)

@@ -17,8 +17,8 @@ from streaming.operators.boxes import in_plane, intersects, turns, with_turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.metres import local_metres
-from streaming.operators.places import distances, middles, within_boxes
+from streaming.operators.geodesics import local_metres
+from streaming.operators.places import distances, middles, within, within_boxes
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
@@ -162,7 +162,7 @@ class PlacedRanges:
         Returns
         -------
         Pairs
-            With the distance from the place of a circle; no pair twice.
+            With the distance from the place of a search region; no pair twice.
         """
         space, found = self.ranges.space, [np.empty((2, 0), dtype=np.int64)]
         for stream, queries in self._of_streams(chosen):
@@ -192,8 +192,11 @@ class PlacedRanges:
         row, query = row[keep], query[keep]
         keep, distance = np.ones(len(row), dtype=bool), np.full(len(row), np.nan)
         kind = ranges.kind[query]
-        at = np.flatnonzero(kind == CIRCLE)
-        distance[at] = distances(bounds[row[at]], self.places[query[at]], ranges.space)
+        circles, searched = kind == CIRCLE, np.isnan(ranges.radius[query])
+        at = np.flatnonzero(circles & ~searched)
+        keep[at] = within(bounds[row[at]], self.places[query[at]], self.radius[query[at]], ranges.space)
+        at = np.flatnonzero(circles & searched)
+        distance[at] = distances(bounds[row[at]], self.places[query[at]], ranges.space, self.radius[query[at]])
         keep[at] = distance[at] <= self.radius[query[at]]
         at = np.flatnonzero(kind != CIRCLE)
         keep[at] = intersects(bounds, row[at], self.boxes, query[at], ranges.space)

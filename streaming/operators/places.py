@@ -1,81 +1,76 @@
 """Distances of boxes from places, over the surface of the earth or in a plane.
 
-A place is a point of the first two dimensions; a box is as far from it as the place of the box that is nearest in
-each dimension by itself. Of points that is their distance.
+A place is a point of the first two dimensions; a box is as far from it as the place of the box that is nearest.
 """
 
 import numpy as np
 
-from streaming.operators.boxes import EARTH_RADIUS_M, POLE_DEG
-from streaming.operators.metres import WGS84_AXIS_M, WGS84_FLATTENING
+from streaming.operators.edges import Edges, least_m
+from streaming.operators.geodesics import arc_m, error_m, geodesic_m, margins_deg, within_m
 from streaming.spaces import Space
 
-# Half of the way around: nothing on earth is farther away.
-FARTHEST_M = np.pi * EARTH_RADIUS_M
-# How much an ellipsoid's degree differs from a sphere's, and more; a reach beyond `ANYWHERE_M` has no box.
-SLACK = 1.01
-ANYWHERE_M = 15_000_000.0
-_ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
 
-
-def surface_distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
-    """Return the distances between points on the ellipsoid of WGS 84: the straight line between them, as an arc.
-
-    Poles and the antimeridian need no case of their own.
+def distances(boxes: np.ndarray, places: np.ndarray, space: Space, limit=np.nan) -> np.ndarray:
+    """Return the distances of boxes (P, 2n) from places (P, 2), a pair a row.
 
     Parameters
     ----------
-    lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
-        Degrees; the four are broadcast together.
-
-    Returns
-    -------
-    ndarray of float64
-        Metres, at most `FARTHEST_M`; within 1e-6 of the geodesic up to 100 km, 1e-4 up to 1,000 km, 0.5 % up to
-        15,000 km, and 5 % near the other side of the earth. NaN where an input is NaN.
-
-    References
-    ----------
-    B. Hofmann-Wellenhof, H. Moritz, "Physical Geodesy", 2006, equation 5-27: from longitude and latitude to
-    rectangular coordinates.
-
-    Examples
-    --------
-    >>> round(float(surface_distance_m(0, 0, 1, 0)))  # a degree of the equator is 111,319 m
-    111319
-    """
-    chord = _rectangular(lon_deg, lat_deg) - _rectangular(to_lon_deg, to_lat_deg)
-    length = np.sqrt((chord * chord).sum(axis=0))
-    return 2 * EARTH_RADIUS_M * np.arcsin(np.minimum(length / (2 * EARTH_RADIUS_M), 1.0))
-
-
-def _rectangular(lon_deg, lat_deg):
-    """Return rectangular coordinates in metres, of shape (3, ...)."""
-    longitude, latitude = np.radians(lon_deg), np.radians(lat_deg)
-    sine = np.sin(latitude)
-    across_m = WGS84_AXIS_M / np.sqrt(1 - _ECCENTRICITY_2 * sine * sine)
-    from_axis = across_m * np.cos(latitude)
-    return np.stack(
-        np.broadcast_arrays(
-            from_axis * np.cos(longitude), from_axis * np.sin(longitude), across_m * (1 - _ECCENTRICITY_2) * sine
-        )
-    )
-
-
-def distances(boxes: np.ndarray, places: np.ndarray, space: Space) -> np.ndarray:
-    """Return the distances of boxes (P, 2n) from places (P, 2), a pair a row.
+    boxes, places : ndarray of float64
+    space : Space
+    limit : float or ndarray of float64, shape (P,), optional
+        With what the distances will be compared; by how much one is longer than that does not matter.
 
     Returns
     -------
     ndarray of float64, shape (P,)
-        Metres over the surface in a geographic space; elsewhere the length of the straight line in the plane of the
-        first two dimensions, in their unit. NaN where the place is.
+        In a geographic space the lengths of geodesics in metres, see `geodesics.geodesic_m`; elsewhere that of the
+        straight line in the plane of the first two dimensions, in their unit. NaN where the place is.
     """
     offset = offsets(boxes, places, space)
     if not space.geographic:
         return np.hypot(offset[:, 0], offset[:, 1])
-    latitude = np.clip(places[:, 1] + offset[:, 1], -90.0, 90.0)
-    return surface_distance_m(places[:, 0], places[:, 1], places[:, 0] + offset[:, 0], latitude)
+    return _beside(geodesic_m(*_ends(places, offset), limit_m=limit), boxes, places, offset, space, limit)
+
+
+def within(boxes: np.ndarray, places: np.ndarray, limit: np.ndarray, space: Space) -> np.ndarray:
+    """Tell which boxes (P, 2n) are no farther from places (P, 2) than a limit (P,), bool of shape (P,).
+
+    It takes less time than to compute the `distances`.
+    """
+    if not space.geographic:
+        return distances(boxes, places, space) <= limit
+    offset = offsets(boxes, places, space)
+    near = within_m(*_ends(places, offset), limit_m=limit)
+    return _beside(np.where(near, 0.0, np.inf), boxes, places, offset, space, limit) <= limit
+
+
+def surely_within(points: np.ndarray, places: np.ndarray, limit: np.ndarray, space: Space) -> np.ndarray:
+    """Tell which points (P, 2) are surely no farther from places (P, 2) than a limit (P,); some others that are not."""
+    if not space.geographic:
+        return np.hypot(*(points - places).T) <= limit
+    arc = arc_m(*places.T, *points.T)
+    return arc + error_m(arc) <= limit
+
+
+def _ends(places, offset):
+    """Return the longitudes and latitudes of places, and of those an offset away."""
+    return places[:, 0], places[:, 1], places[:, 0] + offset[:, 0], np.clip(places[:, 1] + offset[:, 1], -90.0, 90.0)
+
+
+def _beside(distance, boxes, places, offset, space, limit):
+    """Return distances, of boxes that lie to the east or west of their place those of the side that is nearer.
+
+    Of what lies on one meridian the nearest is not at the latitude of the place.
+    """
+    south, north = (np.clip(boxes[:, column], -90.0, 90.0) for column in (1, space.n + 1))
+    beside = np.flatnonzero((offset[:, 0] != 0) & (north > south))
+    if len(beside):
+        number, side = np.arange(len(beside)), np.stack([places[:, 0] + offset[:, 0], south], axis=1)[beside]
+        way = np.stack([np.zeros(len(beside)), (north - south)[beside]], axis=1)
+        points = Edges.cut(places[beside], np.zeros((len(beside), 2)), number, len(beside))
+        sides = Edges.cut(side, way, number, len(beside))
+        distance[beside] = least_m(points, sides, np.broadcast_to(limit, len(boxes))[beside])
+    return distance
 
 
 def offsets(boxes: np.ndarray, places: np.ndarray, space: Space) -> np.ndarray:
@@ -111,13 +106,7 @@ def middles(boxes: np.ndarray, space: Space) -> np.ndarray:
 
 def within_boxes(places: np.ndarray, reach: np.ndarray, space: Space) -> np.ndarray:
     """Return boxes of the plane, (Q, 4), that hold all that is within reach (Q,) of places (Q, 2)."""
-    margin = np.stack([reach, reach], axis=1)
-    if space.geographic:
-        north = np.where(reach > ANYWHERE_M, np.inf, reach * SLACK / (EARTH_RADIUS_M * np.pi / 180))
-        nearest_pole = np.abs(places[:, 1]) + north
-        with np.errstate(invalid="ignore"):
-            cosine = np.cos(np.radians(np.minimum(nearest_pole, POLE_DEG)))
-        margin = np.stack([np.where(nearest_pole >= POLE_DEG, np.inf, north / cosine), north], axis=1)
+    margin = np.stack(margins_deg(places[:, 1], reach) if space.geographic else (reach, reach), axis=1)
     boxes = np.hstack([places - margin, places + margin])
     for axis, dimension in enumerate(space.dimensions[:2]):
         if dimension.wraps:

@@ -293,7 +293,7 @@ class Comparison:
         shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
         if self.space.geographic:  # they look beyond the antimeridian by themselves
             near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
-            distance = distance_m(shapes[near], partners[near])
+            distance = distance_m(shapes[near], partners[near], self.limit)
             holds = distance <= self.limit
         else:
             moved = [turned(shapes, turn) for turn in turns(self.space)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.metres import local_metres
+from streaming.operators.geodesics import local_metres
 from streaming.operators.runs import find
 from streaming.results import result_schema
 from streaming.servers.answers import Answers

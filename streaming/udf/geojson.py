@@ -14,8 +14,7 @@ import pyarrow as pa
 import shapely
 
 from streaming.errors import LookoutError
-from streaming.operators.metres import closer_than, turned
-from streaming.spaces import FULL_TURN_DEG
+from streaming.operators.metres import closer_than, meets
 from streaming.udf.base import shapes_of
 from streaming.udf.equality import has_property, key_and_value
 
@@ -73,29 +72,6 @@ def property_and_distance(argument: str) -> tuple[str, float]:
     if not 0 <= metres < math.inf:
         raise LookoutError(f"distance must be a finite number of metres that is not negative; got {match[1]!r:.80}")
     return argument[: match.start()], metres
-
-
-def meets(shapes: np.ndarray, geometries) -> np.ndarray:
-    """Tell which elements intersect their geometry; places a turn of longitude apart are the same place.
-
-    Parameters
-    ----------
-    shapes : ndarray of geometries, shape (N,)
-    geometries : geometry or ndarray of geometries, shape (N,)
-        Prepared ones make it fast.
-
-    Returns
-    -------
-    ndarray of bool, shape (N,)
-    """
-    geometries = np.broadcast_to(geometries, shapes.shape)
-    met = shapely.intersects(geometries, shapes)
-    low, high = shapely.bounds(shapes).T[[0, 2]]
-    others_low, others_high = shapely.bounds(geometries).T[[0, 2]]
-    for turn in (-FULL_TURN_DEG, FULL_TURN_DEG):
-        over = np.flatnonzero(~met & (low + turn <= others_high) & (others_low <= high + turn))
-        met[over] = shapely.intersects(geometries[over], turned(shapes[over], turn))
-    return met
 
 
 def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Distances in metres agree with the geodesic on the ellipsoid."""
+"""Distances in metres are geodesics on the ellipsoid, between geometries of every kind, and fast ways agree."""
 
 import numpy as np
 import pyproj
@@ -7,44 +7,115 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.operators import metres
-from streaming.operators.metres import closer_than, distance_m, local_metres
+from streaming.operators import edges, metres
+from streaming.operators.geodesics import local_metres
+from streaming.operators.metres import closer_than, distance_m, perhaps_closer, within_reach
+from streaming.spaces import EARTH
+from tests.geodesy import apart_m, points_m
 
 GEOD = pyproj.Geod(ellps="WGS84")
 longitudes = st.floats(-180, 180)
 longitudes_near_the_end = st.sampled_from([-180.0, -179.99, 20.0, 179.99])
 latitudes = st.sampled_from([-89.0, -60.0, 0.0, 45.0, 80.0])
 bearings = st.floats(0, 360)
+seeds = st.integers(0, 2**32 - 1)
+# As exact are distances below 10 km.
+EXACT_M = 2e-5
+SIZES_DEG = [1e-5, 1e-3, 0.1, 3.0, 40.0]
+KINDS = ["point", "line", "ring", "box", "lines"]
 
 
-@given(longitudes, st.floats(-70, 70), bearings, st.floats(1, 10_000))
-def test_points_up_to_10_km_apart_are_measured_within_a_thousandth_up_to_70_degrees(lon, lat, bearing, metres):
-    there = GEOD.fwd(lon, lat, bearing, metres)[:2]
-    assert distance_m(shapely.Point(lon, lat), shapely.Point(there)) == pytest.approx(metres, rel=1e-3)
+def random_geometry(rng, lon, lat, size, kind):
+    """A geometry of a kind at a place, about as large as a size in degrees."""
+    places = np.array([lon, lat]) + rng.uniform(-size, size, (4, 2)) * [1, rng.choice([0, 0.3, 1])]
+    places[:, 1] = np.clip(places[:, 1], -90, 90)
+    if kind == "point":
+        return shapely.Point(lon, lat)
+    if kind == "line":
+        return shapely.LineString(places)
+    if kind == "lines":
+        return shapely.MultiLineString([places[:2], places[2:]])
+    if kind == "box":
+        return shapely.box(*places.min(axis=0), *np.minimum(places.max(axis=0) + 1e-9, [999, 90]))
+    return shapely.convex_hull(shapely.MultiPoint(np.vstack([places, [lon, min(lat + size / 2, 90)]])))
 
 
-@given(longitudes, st.floats(-80, 80), bearings, st.floats(1, 5_000))
-def test_points_up_to_5_km_apart_are_measured_within_a_thousandth_up_to_80_degrees(lon, lat, bearing, metres):
-    there = GEOD.fwd(lon, lat, bearing, metres)[:2]
-    assert distance_m(shapely.Point(lon, lat), shapely.Point(there)) == pytest.approx(metres, rel=1e-3)
+def random_pair(rng, kinds):
+    """Two geometries, anywhere from next to each other to the other side of the earth."""
+    lon, lat = rng.uniform(-200, 200), rng.choice([rng.uniform(-89, 89), rng.uniform(75, 89.9), 0.0, -90.0])
+    reach, size = 10 ** rng.uniform(0, 7.29), rng.choice(SIZES_DEG)
+    to_lon, to_lat, _ = GEOD.fwd(lon, lat, rng.uniform(0, 360), reach)
+    return random_geometry(rng, lon, lat, size, kinds[0]), random_geometry(rng, to_lon, to_lat, size, kinds[1])
 
 
-@given(st.floats(-80, 80), bearings, st.floats(1, 5_000), st.sampled_from([shapely.LineString, shapely.Polygon]))
-def test_a_line_and_an_outline_are_as_far_as_their_nearest_place(lat, bearing, metres, kind):
-    ahead, left, right = (GEOD.fwd(20, lat, bearing + turn, metres)[:2] for turn in (0, -60, 60))
-    shape = kind([left, ahead, right])
-    # The places of the outline, a metre or so apart, measured one by one on the ellipsoid.
-    outline = shapely.get_coordinates(shape.segmentize(shape.length / 2000))
-    nearest = GEOD.inv(*np.broadcast_arrays(20, lat, *outline.T))[2].min()
-    expected = 0.0 if shape.covers(shapely.Point(20, lat)) else nearest
-    assert distance_m(shapely.Point(20, lat), shape) == pytest.approx(expected, rel=1.5e-3, abs=0.01)
+@settings(deadline=None, max_examples=30)
+@given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS))
+def test_a_distance_is_the_least_geodesic_between_two_places_in_both_directions(seed, kind, other):
+    one, another = random_pair(np.random.default_rng(seed), (kind, other))
+    found, expected = distance_m(one, another)[0], apart_m(one, another)
+    relative = 1e-10 if "point" in (kind, other) else 1e-8
+    assert found == pytest.approx(expected, abs=EXACT_M, rel=relative)
+    assert found == pytest.approx(distance_m(another, one)[0], abs=1e-6, rel=relative)
+
+
+@settings(deadline=None, max_examples=150)
+@given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS), st.sampled_from([-1e-3, 1e-3, 1.0]))
+def test_what_may_be_closer_holds_whatever_is(seed, kind, other, change):
+    one, another = random_pair(np.random.default_rng(seed), (kind, other))
+    distance = distance_m(one, another)[0]
+    limit = max(0.0, distance + change)
+    shapes, others = np.array([one]), np.array([another])
+    assert closer_than(shapes, others, limit).tolist() == [distance < limit]
+    assert (distance_m(shapes, others, limit) <= limit).tolist() == [distance <= limit]
+    if distance <= limit:
+        assert metres._perhaps_closer(shapes, others, limit).all() and perhaps_closer(shapes, others, limit).all()
+        west, south, east, north = within_reach(_bounds(one), limit, EARTH)[0][[0, 1, 3, 4]]
+        x_lo, y_lo, x_hi, y_hi = another.bounds
+        assert south <= y_hi and y_lo <= north
+        assert any(west <= x_hi + turn and x_lo + turn <= east for turn in (-720, -360, 0, 360, 720))
+
+
+def _bounds(geometry):
+    x_lo, y_lo, x_hi, y_hi = geometry.bounds
+    return np.array([[x_lo, y_lo, -np.inf, x_hi, y_hi, np.inf]])
+
+
+@settings(deadline=None, max_examples=30)
+@given(longitudes, st.floats(-80, 80), bearings, st.floats(1, 5_000), st.sampled_from([30, 500, 4_000]))
+def test_many_at_once_have_the_distances_that_each_has_alone(lon, lat, bearing, metres_away, vertices):
+    rng = np.random.default_rng(vertices)
+    ends = [GEOD.fwd(lon, lat, bearing + turn, metres_away)[:2] for turn in (0, 10, 200)]
+    lines = np.array([shapely.LineString(end + rng.normal(0, 1e-3, (vertices, 2))) for end in ends])
+    points = shapely.points([(lon, lat)] * 3)
+    assert distance_m(points, lines).tolist() == [distance_m(points[:1], line)[0] for line in lines]
+
+
+def test_large_geometries_are_compared_by_the_edges_near_each_other(monkeypatch):
+    angle = np.linspace(0, 2 * np.pi, 400)
+    rough = 1 + 0.1 * np.sin(37 * angle)
+    ring = np.stack([rough * np.cos(angle), rough * np.sin(angle)], axis=1)
+    for lon, lat in ((0.0, 50.0), (179.0, -20.0), (10.0, 87.0)):
+        place = np.array([lon, lat])
+        one, other = shapely.Polygon(place + ring), shapely.Polygon(place + ring * 0.8 + [2.4, -0.2])
+        other = metres.turned(np.array([other]), -360.0)[0] if lon > 90 else other
+        monkeypatch.setattr(edges, "EDGES_AT_ONCE", 10_000_000)
+        whole = distance_m(one, other)[0]
+        monkeypatch.setattr(edges, "EDGES_AT_ONCE", 10_000)
+        assert whole > 0 and distance_m(one, other)[0] == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.mark.parametrize("lat", [0.0, 60.0, -85.0])
+def test_an_edge_is_a_straight_line_in_degrees_not_the_shortest_way(lat):
+    along, middle = shapely.LineString([(-20, lat), (20, lat)]), shapely.Point(0, lat)
+    assert distance_m(middle, along)[0] == 0
+    assert distance_m(shapely.Point(0, lat + 1), along)[0] == pytest.approx(points_m(0, lat, 0, lat + 1), abs=1e-6)
 
 
 def test_a_polygon_that_contains_the_point_is_at_0_and_its_hole_is_not():
     ring = shapely.Point(20, 40).buffer(0.2).difference(shapely.Point(20, 40).buffer(0.1))
     inside, in_hole = distance_m(shapely.points([[20.15, 40], [20, 40]]), ring)
     assert inside == 0
-    assert in_hole == pytest.approx(0.1 * local_metres(40.0)[0], rel=1e-2)
+    assert in_hole == pytest.approx(apart_m(shapely.Point(20, 40), ring), abs=EXACT_M)
 
 
 @given(
@@ -97,17 +168,3 @@ def test_the_input_is_untouched():
     distance_m(shapes, shapes)
     assert shapes[0] is line
     assert line.wkt == "LINESTRING (0 0, 1 1)"
-
-
-@settings(deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_distances_of_points_from_lines_are_those_of_geos(seed):
-    rng = np.random.default_rng(seed)
-    # On a lattice, so that points lie on lines and their ends, and segments have no length.
-    lattice, count = rng.choice([1.0, 0.25, 1e-4]), 20
-    lines = shapely.linestrings(rng.integers(-2, 3, (count, rng.integers(2, 6), 2)) * lattice + np.array([9.0, 50.0]))
-    points = shapely.points(rng.integers(-3, 4, (count, 2)) * lattice + np.array([9.0, 50.0]))
-    factors = np.stack(local_metres(shapely.get_y(points)), axis=1)
-    scaled = [metres._scaled(shapes, factors) for shapes in (points, lines)]
-    assert distance_m(points, lines) == pytest.approx(shapely.distance(*scaled), rel=1e-9, abs=1e-6)
-    assert (distance_m(points, lines)[shapely.distance(*scaled) == 0] == 0).all()

@@ -21,12 +21,12 @@ from streaming.engine.store import read_tables, write_tables
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.features import Features, differing
-from streaming.operators.metres import local_metres
 from streaming.operators.spatial_join import Comparison
 from streaming.plans import PREDICATES, parse_plan, plan_document
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
+from tests.geodesy import apart_m
 from tests.oracle import boxes_meet, enlarge, where_holds
 from tests.servers.harness import Client, Engine, one
 
@@ -99,21 +99,13 @@ def shape_of(box):
 
 
 def close(shape, geometry, distance):
-    """Tell whether two are within a distance, in the plane that touches the earth at the first one.
-
-    What is a micrometre apart touches: the coordinates of the plane tell no less.
-    """
-    scale = dict(zip(("xfact", "yfact"), local_metres((shape.bounds[1] + shape.bounds[3]) / 2), strict=True))
-    scaled = [affinity.scale(g, origin=(0, 0), **scale) for g in (shape, geometry)]
-    turns = [affinity.translate(scaled[0], turn * scale["xfact"]) for turn in (-360, 0, 360)]
-    return min(shapely.distance(turn, scaled[1]) for turn in turns) <= max(distance, 1e-6)
+    """Tell whether two are within a distance; what is a micrometre apart touches."""
+    return apart_m(shape, geometry) <= max(distance, 1e-6)
 
 
-def grown(box, distance):
-    """The box within which the box of a partner must lie."""
-    per_lon, per_lat = local_metres((box[1] + box[4]) / 2)
-    x, y = distance / per_lon + 1e-9, distance / per_lat + 1e-9
-    return [box[0] - x, box[1] - y, box[2], box[3] + x, box[4] + y, box[5]]
+def anywhere(box):
+    """A box of the same height that has no end in the plane."""
+    return [-math.inf, -math.inf, box[2], math.inf, math.inf, box[5]]
 
 
 def joined(plan, key, box, text, feature_key, feature):
@@ -135,8 +127,7 @@ def joined(plan, key, box, text, feature_key, feature):
     shape = shapely.box(*shape_of(box).bounds) if plan.transform else shape_of(box)
     other = shape_of(bounds) if geometry is None else geometry
     if partners.predicate == "dwithin":
-        near = boxes_meet(grown(box, partners.distance), bounds, EARTH)
-        return near and close(shape, other, partners.distance)
+        return boxes_meet(anywhere(box), bounds, EARTH) and close(shape, other, partners.distance)
     turns = [affinity.translate(shape, turn) for turn in (-360, 0, 360)]
     if partners.predicate == "disjoint":
         return not (boxes_meet(box, bounds, EARTH) and any(turn.intersects(other) for turn in turns))

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import bounds_of, box_elements, wrapped
-from streaming.operators.metres import distance_m
 from streaming.plans import PREDICATES, parse_plan, plan_document
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
 from streaming.servers.assembler import net
 from streaming.spaces import EARTH
+from tests.geodesy import apart_m
 from tests.oracle import boxes_meet, enlarge, where_holds
 from tests.servers.harness import Client, Engine
-from tests.servers.test_joins import close, grown, shape_of
+from tests.servers.test_joins import anywhere, close, shape_of
 
 SECOND_US = 1_000_000
 KEYS = ("a", "b", "c")
@@ -89,8 +89,7 @@ def joined(plan, one, other):
         box = enlarge(box, step.by, step.amount, EARTH)
     shape = compared(plan, one)
     if partners.predicate == "dwithin":
-        near = boxes_meet(grown(box, partners.distance), other.box, EARTH)
-        return near and close(shape, other.shape, partners.distance)
+        return boxes_meet(anywhere(box), other.box, EARTH) and close(shape, other.shape, partners.distance)
     if not boxes_meet(box, other.box, EARTH):
         return False
     turns = [affinity.translate(shape, turn) for turn in (-360, 0, 360)]
@@ -197,7 +196,7 @@ class World:
             row = self.last[query, *names]
             assert row["partner_properties"] == b.text
             if plan.partners.predicate == "dwithin" and not plan.transform:
-                assert row["distance"] == pytest.approx(distance_m(a.shape, b.shape)[0])
+                assert row["distance"] == pytest.approx(apart_m(a.shape, b.shape), abs=2e-5)
 
 
 EVENTS = {"move": 12, "register": 2, "cancel": 1, "live": 0.7, "silence": 1, "drop": 0.3}

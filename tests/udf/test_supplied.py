@@ -7,7 +7,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.operators.metres import local_metres
+from streaming.operators.geodesics import local_metres
 from streaming.udf import evaluate_element, evaluate_pair, filter_names, shapes_of
 from tests.udf.batches import batch
 

@@ -1,0 +1,175 @@
+"""Distances between points on the ellipsoid of WGS 84: geodesics, decided by arcs wherever these are exact enough.
+
+References
+----------
+C. F. F. Karney, "Algorithms for geodesics", Journal of Geodesy 87, 2013: what `pyproj.Geod` computes, to nanometres.
+B. Hofmann-Wellenhof, H. Moritz, "Physical Geodesy", 2006, equation 5-27: from longitude and latitude to rectangular
+coordinates.
+"""
+
+import numpy as np
+import pyproj
+
+# Mean radius of the earth by IUGG.
+EARTH_RADIUS_M = 6_371_008.8
+# NIMA TR8350.2, table 3.1: the ellipsoid of WGS 84.
+WGS84_AXIS_M = 6_378_137.0
+WGS84_FLATTENING = 1 / 298.257223563
+ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
+# Half of the way around: no arc is longer.
+FARTHEST_M = np.pi * EARTH_RADIUS_M
+# Up to 10,000 km, an arc errs by at most 0.0005 of its length times the square of (length / radius), as measured.
+ARC_ERROR = 6e-4
+ARC_UNKNOWN_M = 10_000_000.0
+# More than the rounding of coordinates, and of the geodesic.
+ROUNDED_M = 2e-8
+# An arc that is shorter is told for the geodesic: it is within 15 micrometres.
+SHORT_M = 10_000.0
+# The shortest and the longest degree of latitude, at the equator and at a pole; no degree of longitude is longer.
+LEAST_DEGREE_M, MOST_DEGREE_M = 110_574.0, 111_695.0
+# A latitude beyond this one counts as the pole.
+POLE_DEG = 89.99
+_GEOD = pyproj.Geod(a=WGS84_AXIS_M, f=WGS84_FLATTENING)
+
+
+def geodesic_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m=np.nan) -> np.ndarray:
+    """Return the lengths of the geodesics between points.
+
+    Parameters
+    ----------
+    lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
+        Degrees; the four are broadcast together.
+    limit_m : float or ndarray of float64, optional
+        With what the lengths will be compared; by how much one is longer than that does not matter.
+
+    Returns
+    -------
+    ndarray of float64
+        Metres, the same in both directions. Those up to 10 km are within 15 micrometres, unless that may matter to the
+        comparison, and longer ones exact; beyond the limit they are only as exact as arcs. NaN where an input is NaN.
+
+    Examples
+    --------
+    >>> round(float(geodesic_m(0, 0, 1, 0)))  # a degree of the equator is 111,319 m
+    111319
+    """
+    arc = np.asarray(arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg))
+    again = (arc >= SHORT_M) & ~(arc > limit_m) | (np.abs(arc - limit_m) <= error_m(arc))
+    return _remeasured(arc, again, (lon_deg, lat_deg, to_lon_deg, to_lat_deg))
+
+
+def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray:
+    """Tell which pairs of points have a geodesic no longer than a limit, bool; see `geodesic_m`.
+
+    Arcs decide all but those about as long as the limit.
+    """
+    arc = np.asarray(arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg))
+    unsure = np.abs(arc - limit_m) <= error_m(arc)
+    return _remeasured(arc, unsure, (lon_deg, lat_deg, to_lon_deg, to_lat_deg)) <= limit_m
+
+
+def _remeasured(arc, again, coordinates):
+    """Return the lengths of arcs, in the place of some of them the lengths of the geodesics."""
+    if not again.any():
+        return arc
+    chosen = [np.broadcast_to(np.asarray(degrees, dtype=np.float64), arc.shape)[again] for degrees in coordinates]
+    for latitude in (1, 3):  # a share of an edge that ends at a pole may round to beyond it
+        chosen[latitude] = np.clip(chosen[latitude], -90.0, 90.0)
+    length = arc.copy()
+    length[again] = _GEOD.inv(*chosen)[2]
+    return length
+
+
+def arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
+    """Return the straight lines between points, through the earth, as arcs: fast, and near the geodesics.
+
+    Poles and the antimeridian need no case of their own. By how much an arc may be wrong `error_m` tells.
+
+    Parameters
+    ----------
+    lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
+        Degrees; the four are broadcast together.
+
+    Returns
+    -------
+    ndarray of float64
+        Metres, at most `FARTHEST_M`. NaN where an input is NaN.
+    """
+    ends = np.broadcast_arrays(lon_deg, lat_deg, to_lon_deg, to_lat_deg)
+    chord = rectangular(*ends[:2]) - rectangular(*ends[2:])
+    return arc_of_chord(np.sqrt((chord * chord).sum(axis=0)))
+
+
+def arc_of_chord(length_m):
+    """Return the arcs over straight lines, in metres."""
+    return 2 * EARTH_RADIUS_M * np.arcsin(np.minimum(length_m / (2 * EARTH_RADIUS_M), 1.0))
+
+
+def error_m(arc) -> np.ndarray:
+    """Return by how many metres a geodesic may differ from its arc; infinite where nothing is known."""
+    error = ROUNDED_M + ARC_ERROR * arc * (arc / EARTH_RADIUS_M) ** 2
+    return np.where(arc > ARC_UNKNOWN_M, np.inf, error)
+
+
+def rectangular(lon_deg, lat_deg) -> np.ndarray:
+    """Return rectangular coordinates of points of the ellipsoid in metres, float64 of shape (3, ...)."""
+    longitude, latitude = np.radians(lon_deg), np.radians(lat_deg)
+    sine = np.sin(latitude)
+    across_m = WGS84_AXIS_M / np.sqrt(1 - ECCENTRICITY_2 * sine * sine)
+    from_axis = across_m * np.cos(latitude)
+    coordinates = np.empty((3, *np.broadcast_shapes(np.shape(longitude), np.shape(latitude))))
+    coordinates[0] = from_axis * np.cos(longitude)
+    coordinates[1] = from_axis * np.sin(longitude)
+    coordinates[2] = across_m * (1 - ECCENTRICITY_2) * sine
+    return coordinates
+
+
+def local_metres(lat_deg):
+    """Return the lengths of a degree of longitude and of a degree of latitude.
+
+    Parameters
+    ----------
+    lat_deg : float or ndarray of float64
+        Where they are measured.
+
+    Returns
+    -------
+    per_lon_m, per_lat_m : float or ndarray of float64
+        Metres on the ellipsoid of WGS 84.
+
+    References
+    ----------
+    J. P. Snyder, "Map Projections: A Working Manual", USGS Professional Paper 1395, 1987, equations 4-18 to 4-21: the
+    radii of curvature along the meridian, and across it.
+
+    Examples
+    --------
+    >>> [round(float(metres)) for metres in local_metres(0.0)]
+    [111319, 110574]
+    """
+    latitude = np.radians(lat_deg)
+    curved = 1 - ECCENTRICITY_2 * np.sin(latitude) ** 2
+    across_m = WGS84_AXIS_M / np.sqrt(curved)
+    along_m = across_m * (1 - ECCENTRICITY_2) / curved
+    return np.radians(across_m * np.cos(latitude)), np.radians(along_m)
+
+
+def margins_deg(lat_deg, reach_m) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far in longitude and in latitude whatever is within reach may lie.
+
+    Parameters
+    ----------
+    lat_deg, reach_m : float or ndarray of float64
+        From where, and the length of the longest geodesic.
+
+    Returns
+    -------
+    ndarray of float64, ndarray of float64
+        Degrees; that of longitude is infinite where a pole may be within reach.
+    """
+    north = reach_m / LEAST_DEGREE_M
+    # No geodesic leaves this belt, so no degree of longitude on its way is shorter than at the belt's end.
+    farthest = np.abs(lat_deg) + north
+    with np.errstate(invalid="ignore"):
+        east = reach_m / local_metres(np.minimum(farthest, POLE_DEG))[0]
+        return np.where(farthest >= POLE_DEG, np.inf, east), north

@@ -183,7 +183,7 @@ def test_a_filter_that_does_not_parse_is_refused_at_its_field(screen, feed, live
 
 def test_the_answer_is_right_again_after_the_web_process_is_killed(drawn, feed, live):
     killed = live.kill("web")
-    expect(drawn.page.locator("#connection-text")).to_contain_text("Reconnecting")
+    expect(drawn.page.locator("#connection-text")).to_contain_text("Connection lost")
     feed.put(anna=OUTSIDE, berta=INSIDE, carla=OTHER_INSIDE)
     drawn.live()
     drawn.expect_query("Roads", "running", "2")

@@ -82,6 +82,7 @@ def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
     expect(screen.events()).to_have_count(1)
     expect(newest.locator(".sign")).to_have_text("+")
     expect(newest.locator(".event-name")).to_have_text("MS Berta")
+    expect(newest.locator(".event-key")).to_have_text("berta")
     expect(newest.locator(".event-about")).to_have_text("Roads \u00b7 moved in")
     expect(newest.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
     expect(screen.page.locator("#unread")).to_have_text("")

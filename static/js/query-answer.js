@@ -1,7 +1,7 @@
 // What a query's card shows of its answer: figures with their course, where its focal object is, its nearest neighbours.
 
 import { h, setText } from "./dom.js";
-import { age, count, figureText, groupName, length, title } from "./format.js";
+import { age, count, figureText, groupName, length, title, utcClock } from "./format.js";
 import { KEPT_MS } from "./figures.js";
 import { createSparkline } from "./sparkline.js";
 
@@ -98,6 +98,12 @@ export function focusNote(store, query, nowMs) {
   const ago = age(store.focusAgeMs(query.query, nowMs));
   if (place.lost) return `${place.name} is lost, last heard of ${ago} ago: the answer is empty until it is heard again.`;
   return store.focusSilent(query.query, nowMs) ? `${place.name} was last heard of ${ago} ago, waiting.` : "";
+}
+
+/** Since when an answer is old: "As of 12:00:00 UTC." while nothing new can come; empty otherwise. */
+export function staleNote(store, nowMs) {
+  const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
+  return cut && Number.isFinite(store.dataMs) ? `As of ${utcClock(store.dataMs + store.clockOffsetMs)} UTC.` : "";
 }
 
 /** The nearest neighbours in the order of their ranks. */

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
-import { createFigures, createNeighbours, focusNote, shortFigure } from "./query-answer.js";
+import { createFigures, createNeighbours, focusNote, shortFigure, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
@@ -110,8 +110,10 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.focus, focus);
   const waits = query.status === "pending" && store.connection(nowMs) === "down";
   const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
-  parts.note.hidden = !waits && !empty;
-  setText(parts.note, waits ? "It begins once the engine answers again." : `Nothing of ${stream} matches now.`);
+  const stale = query.status === "running" ? staleNote(store, nowMs) : "";
+  element.dataset.stale = String(stale !== "");
+  parts.note.hidden = !waits && !empty && !stale;
+  setText(parts.note, waits ? "It begins once the engine answers again." : stale || `Nothing of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;

@@ -3,7 +3,7 @@
 
 import { mercatorX } from "./geometry.js";
 import { NO_COLOUR } from "./objects.js";
-import { SpriteSheet, spriteRow } from "./sprites.js";
+import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
 
 const PADDING = 0.15; // of the map's size, on every side
 const TRAILS_UP_TO = 500;
@@ -11,11 +11,6 @@ const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
 const OUTLINE_PX = 3; // of objects in a pair, from their edge
-
-/** Diameter of a sprite by zoom: small ones leave a crowded map readable. */
-function spriteSize(zoom) {
-  return zoom < 5 ? 13 : zoom < 9 ? 17 : 21;
-}
 
 /**
  * Make the layer.

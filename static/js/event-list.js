@@ -48,7 +48,7 @@ export class EventList {
     const name = title(event.key, parsed(event.text));
     const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
     const text = h("span", { class: "event-text" },
-      h("span", { class: "event-name" }, happened(name, event)),
+      h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event)),
       h("span", { class: "event-about" }, event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
     const button = h("button", { type: "button", class: "event quiet", title: `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}` },
@@ -68,6 +68,11 @@ export class EventList {
     select.value = this.filter === null ? "" : String(this.filter);
     if (select.selectedIndex < 0) this.filterBy(null);
   }
+}
+
+/** The key of an object that has a name: names repeat, keys do not. */
+function keyBeside(name, { key, threshold }) {
+  return threshold || name === key ? null : h("span", { class: "event-key" }, key);
 }
 
 function signWord({ sign, threshold }) {

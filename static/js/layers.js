@@ -2,6 +2,7 @@
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number, staleness } from "./format.js";
+import { normalisedBox } from "./geometry.js";
 import { KINDS } from "./objects.js";
 import { createOrigin } from "./origin.js";
 
@@ -17,13 +18,14 @@ export function createLayers(parts) {
       row.element.remove();
       rows.delete(name);
     }
+    const seen = countInView(store.objects, map.bounds());
     for (const stream of store.streams.values()) {
       if (!rows.has(stream.name)) {
         const row = createRow(stream, parts);
         rows.set(stream.name, row);
         $("stream-list").append(row.element);
       }
-      rows.get(stream.name).update(stream);
+      rows.get(stream.name).update(stream, parts.shown(stream.name) ? (seen.get(stream.name) ?? 0) : 0);
     }
     const greeted = store.user !== null;
     const running = [...store.streams.values()].some(({ enabled }) => enabled !== false);
@@ -39,6 +41,11 @@ export function createLayers(parts) {
   render();
 }
 
+/** How many objects of each stream lie in the view `{west, south, east, north}`; answers hold objects beyond it, too. */
+export function countInView(objects, bounds) {
+  return objects.countIn(normalisedBox(bounds));
+}
+
 function createRow(stream, { store, now, shown, toggle }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
   const dot = h("span", { "aria-hidden": "true" });
@@ -46,7 +53,7 @@ function createRow(stream, { store, now, shown, toggle }) {
   const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
   const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)));
-  const update = (current) => {
+  const update = (current, seen) => {
     const off = current.enabled === false;
     input.checked = !off && shown(current.name);
     input.disabled = off;
@@ -54,14 +61,13 @@ function createRow(stream, { store, now, shown, toggle }) {
     dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
     origin.update(current);
-    setText(about, off ? "switched off in the admin" : describe(current, store, now()));
+    setText(about, off ? "switched off in the admin" : describe(current, seen, store, now()));
   };
   return { element, update };
 }
 
-function describe({ name, health, stored, retention_s: retention }, store, nowMs) {
-  const objects = store.objects.byStream.get(name)?.size ?? 0;
-  const parts = [`${count(objects)} in view`];
+function describe({ health, stored, retention_s: retention }, seen, store, nowMs) {
+  const parts = [`${count(seen)} in view`];
   if (health) {
     if (health.state && health.state !== "running") parts.push(health.state);
     if (Number.isFinite(health.elements_per_s)) parts.push(`${number(health.elements_per_s, 1)}/s`);

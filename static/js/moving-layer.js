@@ -4,11 +4,13 @@ import { AroundHandles } from "./around-handles.js";
 import { circle, handlesOf, shapeOf } from "./around.js";
 import { lessMotion } from "./dom.js";
 import { turnTowards } from "./geometry.js";
+import { uncrowded } from "./labels.js";
 import { unitsName } from "./units.js";
 
 const GLIDE_MS = 300;
 const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
 const LABELS = 20; // ranks that are written onto the nearest neighbours
+const RANK_PX = [24, 20]; // room of a rank
 const PREVIEW = "preview";
 // Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
 const UNROUNDED = {
@@ -199,9 +201,9 @@ export class MovingLayer {
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
 
-  /** Ranks of the nearest, beside them. */
+  /** Ranks of the nearest, beside them, where one does not cover a nearer one's. */
   #label(look) {
-    const shown = look.ends.slice(0, LABELS);
+    const shown = uncrowded(look.ends.slice(0, LABELS), ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
     while (look.labels.length > shown.length) look.labels.pop().remove();
     shown.forEach(({ rank, at }, i) => {
       look.labels[i] ??= this.L.marker(latLng(at), { icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }), keyboard: false, interactive: false }).addTo(this.map);

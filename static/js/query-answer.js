@@ -1,7 +1,7 @@
 // What a query's card shows of its answer: figures with their course, where its focal object is, its nearest neighbours.
 
 import { h, setText } from "./dom.js";
-import { age, count, figureText, groupName, length, title } from "./format.js";
+import { age, count, figureText, groupName, length, title, utcClock } from "./format.js";
 import { KEPT_MS } from "./figures.js";
 import { createSparkline } from "./sparkline.js";
 
@@ -93,6 +93,12 @@ export function focusNote(store, query, nowMs) {
   const ago = age(store.focusAgeMs(query.query, nowMs));
   if (place.lost) return `${place.name} is lost: its last report was ${ago} ago. The answer is empty until it reports again.`;
   return store.focusSilent(query.query, nowMs) ? `${place.name} is silent: its last report was ${ago} ago.` : "";
+}
+
+/** Since when an answer is old: "As of 12:00:00 UTC." while nothing new can come; empty otherwise. */
+export function staleNote(store, nowMs) {
+  const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
+  return cut && Number.isFinite(store.dataMs) ? `As of ${utcClock(store.dataMs + store.clockOffsetMs)} UTC.` : "";
 }
 
 /** The nearest neighbours in the order of their ranks. */

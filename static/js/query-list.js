@@ -3,7 +3,7 @@
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
 import { createOrigin } from "./origin.js";
-import { createFigures, createNeighbours, focusNote } from "./query-answer.js";
+import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
@@ -113,8 +113,10 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.focus, focus);
   const waits = query.status === "pending" && store.connection(nowMs) === "down";
   const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
-  parts.note.hidden = !waits && !empty;
-  setText(parts.note, waits ? "It starts when the engine answers again." : `No object of ${stream} matches now.`);
+  const stale = query.status === "running" ? staleNote(store, nowMs) : "";
+  element.dataset.stale = String(stale !== "");
+  parts.note.hidden = !waits && !empty && !stale;
+  setText(parts.note, waits ? "It starts when the engine answers again." : stale || `No object of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;

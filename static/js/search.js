@@ -17,6 +17,7 @@ export function createSearch(store, onPick) {
     close();
     input.value = "";
     onPick(slot);
+    $("map").focus({ preventScroll: true }); // what is typed next is for the map
   };
   const render = () => {
     const text = input.value.trim().toLowerCase();

@@ -18,7 +18,7 @@ export class ServerError extends Error {
 export class Socket {
   /**
    * @param {string} path of the websocket on this server
-   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state)` with "open", "reconnecting" or "signed-out";
+   * @param {object} parts `Arrow`; `onMessage(message)`; `onState(state)` with "open", "reconnecting", "offline" or "signed-out";
    *   `onOpen()` after every (re)connection
    */
   constructor(path, parts) {
@@ -28,6 +28,7 @@ export class Socket {
     this.lastId = 0;
     this.pending = new Map();
     window.addEventListener("online", () => this.#retryNow());
+    window.addEventListener("offline", () => this.parts.onState("offline"));
   }
 
   connect() {
@@ -88,14 +89,15 @@ export class Socket {
       this.#settle(id).reject(new ServerError({ code: "offline", message: "The connection was lost before the server answered." }));
     }
     if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out");
-    this.parts.onState("reconnecting");
+    this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");
     // Half of the wait is left to chance, so that many browsers do not come back in one moment.
     this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));
     this.waitMs = Math.min(this.waitMs * 2, LONGEST_WAIT_MS);
   }
 
   #retryNow() {
-    if (this.open || this.socket?.readyState === WebSocket.CONNECTING) return;
+    if (this.open) return this.parts.onState("open"); // it outlived the break
+    if (this.socket?.readyState === WebSocket.CONNECTING) return;
     clearTimeout(this.timer);
     this.connect();
   }

@@ -18,6 +18,11 @@ const OUTLINES = {
   other: [[0, -0.85], [0.6, 0], [0, 0.85]],
 };
 
+/** Diameter of a sprite in CSS pixels, by zoom: small ones leave a crowded lane readable. */
+export function spriteSize(zoom) {
+  return zoom < 4 ? 8 : zoom < 6 ? 10 : zoom < 7 ? 13 : zoom < 9 ? 17 : 21;
+}
+
 /** Row of the sheet. */
 export function spriteRow(kind, colour, stale) {
   return (kind * COLOURS + colour + 1) * 2 + (stale ? 1 : 0);

@@ -6,7 +6,8 @@ import { age, isUtc, lag, localClock, utcClock } from "./format.js";
 const TEXT = {
   live: "Live",
   slow: "Slow",
-  reconnecting: "Reconnecting\u2026",
+  reconnecting: "Connection lost",
+  offline: "You are offline",
   down: "Engine down",
   "signed-out": "Signed out",
 };
@@ -36,6 +37,7 @@ export function createStatusBar(store, now) {
 }
 
 const MESSAGES = {
+  offline: "This computer is offline. What you see is from before; Lookout connects again by itself.",
   reconnecting: "The connection is lost. What you see is from before; trying again by itself.",
   down: "The engine does not answer. What you see is from before; it is being restarted.",
   "signed-out": "You are signed out, or this page may not connect.",

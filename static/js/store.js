@@ -232,9 +232,9 @@ class Store {
     return new Map([...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]));
   }
 
-  /** The badge: live, slow, reconnecting, down. */
+  /** The badge: live, slow, reconnecting, offline, down, signed-out. Without a connection the page knows nothing of the engine. */
   connection(nowMs) {
-    if (this.link.state !== "open") return this.link.state === "signed-out" ? "signed-out" : "reconnecting";
+    if (this.link.state !== "open") return ["signed-out", "offline"].includes(this.link.state) ? this.link.state : "reconnecting";
     if (this.engine.alive === false) return "down";
     const silent = nowMs - (Number.isFinite(this.engine.atMs) ? this.engine.atMs : this.link.sinceMs);
     if (silent > 10_000) return "down";

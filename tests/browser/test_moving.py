@@ -211,6 +211,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     expect(seen.page.locator("#search-results button")).to_have_count(1)
     keys.press("Enter")
     expect(seen.page.locator("#object-title")).to_have_text("MS Anna")
+    expect(seen.page.locator("#map")).to_be_focused()
     tabbed(seen.page, "Around it")
     keys.press("Enter")
     keys.press("Enter")
@@ -339,7 +340,7 @@ def test_after_the_web_process_is_killed_the_answer_goes_on_without_a_snapshot(s
     told = []
     seen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: told.append(frame)))
     live.kill("web")
-    expect(seen.page.locator("#connection-text")).to_contain_text("Reconnecting")
+    expect(seen.page.locator("#connection-text")).to_contain_text("Connection lost")
     feed.put(carla=NEAR, berta=FAR)
     seen.live()
     seen.tab("Events")

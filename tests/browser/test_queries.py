@@ -82,6 +82,7 @@ def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
     expect(screen.events()).to_have_count(1)
     expect(newest.locator(".sign")).to_have_text("+")
     expect(newest.locator(".event-name")).to_have_text("MS Berta")
+    expect(newest.locator(".event-key")).to_have_text("berta")
     expect(newest.locator(".event-about")).to_have_text("Roads \u00b7 moved in")
     expect(newest.locator("time")).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
     expect(screen.page.locator("#unread")).to_have_text("")
@@ -183,7 +184,7 @@ def test_a_filter_that_does_not_parse_is_refused_at_its_field(screen, feed, live
 
 def test_the_answer_is_right_again_after_the_web_process_is_killed(drawn, feed, live):
     killed = live.kill("web")
-    expect(drawn.page.locator("#connection-text")).to_contain_text("Reconnecting")
+    expect(drawn.page.locator("#connection-text")).to_contain_text("Connection lost")
     feed.put(anna=OUTSIDE, berta=INSIDE, carla=OTHER_INSIDE)
     drawn.live()
     drawn.expect_query("Roads", "running", "2")

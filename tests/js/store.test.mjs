@@ -214,3 +214,11 @@ test("the stream near a place is that of the nearest object, across the antimeri
   objects.update(objects.ensure("buses", 2, "b"), rows, 1);
   assert.deepEqual([[-179, 1], [172, 2], [171, 1], [176, 1]].map((at) => objects.streamNear(at)), ["ships", "buses", "buses", "ships"]);
 });
+
+test("a page without a network says that it is offline, and nothing of the engine", () => {
+  const store = createStore();
+  store.setLink("offline", NOW);
+  assert.equal(store.connection(NOW + 60_000), "offline");
+  store.apply({ type: "engine.status", alive: false }, NOW);
+  assert.equal(store.connection(NOW + 60_000), "offline");
+});

@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { staleNote } from "../../static/js/query-answer.js";
+import { createStore } from "../../static/js/store.js";
+import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
+
+test("an answer says as of when it is, while nothing new can come", () => {
+  const store = createStore();
+  store.setLink("open", NOW);
+  for (const message of [hello(SHIPS), status(1), snapshot(1, row("+", "a", 1, 1))]) store.apply(message, NOW);
+  assert.equal(staleNote(store, NOW), "");
+  store.setLink("offline", NOW + 1000);
+  assert.equal(staleNote(store, NOW + 60_000), "As of 12:00:00 UTC.");
+});

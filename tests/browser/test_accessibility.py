@@ -39,7 +39,7 @@ def map_page(page, site):
     """The map of a user who has logged in."""
     assert page.context.request.get(site.login_link(), max_redirects=0).status == 302
     page.goto(site.place.address)
-    page.locator("#map .leaflet-tile-loaded").first.wait_for(timeout=20_000)
+    page.locator("#map .leaflet-tile-loaded").first.wait_for(timeout=60_000)
     return page
 
 
@@ -49,11 +49,11 @@ def wrong(page):
     return page.evaluate(CHECK)
 
 
-def test_the_log_in_page(page, site):
+def test_the_log_in_page(page, site, request):
     page.goto(f"{site.place.address}/login/")
     assert wrong(page) == []
     for _ in range(5):
-        page.get_by_label("User name").fill("somebody")
+        page.get_by_label("User name").fill(f"somebody of {request.node.name}")
         page.get_by_label("Password").fill("wrong")
         page.get_by_role("button", name="Log in").click()
     page.get_by_text("Too many attempts").wait_for()

@@ -72,7 +72,7 @@ async def test_a_transport_that_raises_is_opened_again_and_its_failure_counted()
 class Falling:
     """A decoder that raises on some bytes, and remembers that it did."""
 
-    options, waiting = None, False
+    options, waiting, noted = None, False, None
 
     def __init__(self):
         self.broken = False

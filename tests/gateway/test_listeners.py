@@ -83,7 +83,7 @@ async def test_lines_without_an_end_of_many_clients_are_bounded_together():
     for number in range(100):
         for _ in range(5):
             await stream._take(Chunk(f"client{number}", b"x" * 10_000))
-    kept = sum(len(decoder._lines._last._kept) for decoder in stream._decoders.values())
+    kept = sum(len(decoder.inner._lines._last._kept) for decoder in stream._decoders.values())
     assert kept <= 1_000_000
     assert stream.outlet.health.malformed["unfinished"] >= 80
 

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPla
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers import Audience
 from streaming.spaces import Space
+
+logger = logging.getLogger(__name__)
 
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
@@ -301,11 +304,20 @@ class Registry:
         document = orjson.loads(text)
         registrations = {
             # Before answers were shared, the number of a query was that of its answer.
-            query: Registration.of(revision, plan and parse_plan(plan, space), space, *(answer or [query]))
+            query: _restored(query, revision, plan, space, *(answer or [query]))
             for query, revision, plan, *answer in document["queries"]
         }
         layers, stored = document.get("layers", {}), dict(document.get("stored", ()))
         return cls(space, registrations, dict(document["ttl_us"]), layers, stored, catalogue)
+
+
+def _restored(query, revision, plan, space, answer):
+    """Return a registration that was written; a plan that an earlier release took and this one refuses has ended."""
+    try:
+        return Registration.of(revision, plan and parse_plan(plan, space), space, answer)
+    except LookoutError as error:
+        logger.error("query %d has ended, edit it to start it again: %s", query, error)
+        return Registration.of(revision, None, space, answer)
 
 
 class _Change:

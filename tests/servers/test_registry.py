@@ -1,5 +1,7 @@
 """Which queries a registry lets a region answer by itself."""
 
+import orjson
+
 from streaming.servers.registry import Registry
 from streaming.spaces import EARTH
 
@@ -58,3 +60,11 @@ def test_a_snapshot_is_due_only_of_a_query_that_is_known():
     registry, applied = registry.apply([asked, {"op": "register", "query": 1, "revision": 1, "plan": plan}])
     assert applied.snapshots == (1,)
     assert registry.apply([asked])[1].snapshots == (1,)
+
+
+def test_a_plan_that_is_refused_by_now_ends_its_query_and_no_other():
+    document = orjson.loads(registered().to_json())
+    document["queries"][0][2]["where"] = "never (a filter"
+    registry = Registry.from_json(orjson.dumps(document), EARTH)
+    assert registry.registrations[1].plan is None
+    assert set(registry.ids) == set(PLANS) - {1}

@@ -69,8 +69,7 @@ class Monitor(AsyncWebsocketConsumer):
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
         self.sender.add_done_callback(self._sender_ended)
-        for group in self._groups():
-            await self.channel_layer.group_add(group, self.channel_name)
+        await asyncio.gather(*(self.channel_layer.group_add(group, self.channel_name) for group in self._groups()))
         hello, known = await database_sync_to_async(self._greeting)()
         self.say(hello)
         self.outbox.statuses(known)

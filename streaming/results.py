@@ -25,8 +25,8 @@ PLACED = 2
 SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 
 # Why a tuple was produced, by its code in the column `reason`.
-REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot")
-MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT = range(len(REASONS))
+REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered")
+MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED = range(len(REASONS))
 # A handoff in an answer of which membership alone is told. The assembler nets it with the entry elsewhere to nothing.
 QUIET_HANDOFF = len(REASONS)
 

@@ -1,19 +1,22 @@
-// The list of events, newest first: who entered or left which answer, when, and why.
+// The list of events, newest first: who entered or left which answer, when, and why. What one object does in one query is one row.
 
-import { $, coalesced, h, setText } from "./dom.js";
-import { count, happened, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { $, coalesced, h, icon, setText } from "./dom.js";
+import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
+import { count, crossingText, happened, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
 
-const SHOWN = 300;
 const REFRESH_MS = 250;
 
 /** @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)` */
 export class EventList {
   constructor(parts) {
     Object.assign(this, parts);
-    this.filter = null;
-    this.newest = 0;
+    this.groups = new EventGroups();
+    this.rows = new WeakMap(); // group -> its element
+    this.expanded = new WeakSet(); // groups whose single events are shown
     this.list = $("event-list");
     $("event-filter").addEventListener("change", ({ target }) => this.filterBy(target.value === "" ? null : Number(target.value)));
+    $("event-sign").addEventListener("change", ({ target }) => this.#choose(this.groups.query, target.value === "" ? null : Number(target.value)));
+    $("event-pause").addEventListener("click", () => this.#turn());
     const refresh = coalesced(() => this.refresh(), REFRESH_MS);
     this.store.on("events queries", refresh);
     this.refresh();
@@ -21,10 +24,7 @@ export class EventList {
 
   /** Show the events of one query; null for all. */
   filterBy(query) {
-    this.filter = query;
-    this.newest = 0;
-    this.list.replaceChildren();
-    this.refresh();
+    this.#choose(query, this.groups.sign);
   }
 
   refresh() {
@@ -33,28 +33,91 @@ export class EventList {
     $("unread").setAttribute("aria-label", this.store.unread > 0 ? `${count(this.store.unread)} unread` : "");
     this.#options();
     if (!this.open()) return;
-    const { events } = this.store;
-    const fresh = [];
-    for (let i = events.length - 1; i >= 0 && events[i].number > this.newest && fresh.length < SHOWN; i--) {
-      if (this.filter === null || events[i].query === this.filter) fresh.push(this.#row(events[i]));
-    }
-    this.newest = events.at(-1)?.number ?? 0;
-    this.list.prepend(...fresh);
-    while (this.list.children.length > SHOWN) this.list.lastChild.remove();
-    $("events-empty").hidden = this.list.children.length > 0;
+    this.#draw(this.groups.take(this.store.events));
+    this.#showPause();
   }
 
-  #row(event) {
-    const name = title(event.key, parsed(event.text));
+  #choose(query, sign) {
+    this.groups.choose(query, sign);
+    this.list.replaceChildren();
+    this.refresh();
+  }
+
+  #turn() {
+    if (this.groups.paused) this.groups.resume();
+    else this.groups.pause();
+    this.refresh();
+  }
+
+  #showPause() {
+    const { paused, waiting } = this.groups;
+    $("event-pause").querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
+    setText($("event-pause-text"), paused ? `Resume (${count(waiting)} new)` : "Pause");
+  }
+
+  /** Put the rows of groups that changed, the newest last, on top of the list. */
+  #draw(changed) {
+    const focused = changed.find((group) => this.rows.get(group)?.contains(document.activeElement));
+    const at = focused && [...this.rows.get(focused).querySelectorAll("button")].indexOf(document.activeElement);
+    const fresh = changed.reverse().map((group) => {
+      this.rows.get(group)?.remove();
+      return this.#row(group);
+    });
+    this.list.prepend(...fresh);
+    while (this.list.children.length > GROUPS_KEPT) this.list.lastChild.remove();
+    $("events-empty").hidden = this.list.children.length > 0;
+    // An element that was replaced takes the focus with it.
+    if (focused) this.rows.get(focused).querySelectorAll("button")[at]?.focus({ preventScroll: true });
+  }
+
+  #row(group) {
+    const row = h("li", {}, group.events.length > 1 ? this.#several(group) : this.#single(group.newest));
+    this.rows.set(group, row);
+    if (this.expanded.has(group)) row.append(this.#eventsOf(group));
+    return row;
+  }
+
+  #single(event) {
+    const about = event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`;
+    return this.#button(event, headOf(event), about, { onclick: () => this.onPick(event) });
+  }
+
+  #several(group) {
+    const { newest } = group;
+    const reportsAll = this.store.queries.get(newest.query)?.plan?.emit === "all";
+    const about = `${newest.threshold ? "threshold" : newest.queryName} \u00b7 ${timesText(group, reportsAll)}`;
+    const expanded = String(this.expanded.has(group));
+    return this.#button(newest, headOf(newest), about, { "aria-expanded": expanded, onclick: () => this.#toggle(group) });
+  }
+
+  #toggle(group) {
+    const row = this.rows.get(group);
+    if (this.expanded.delete(group)) row.lastChild.remove();
+    else {
+      this.expanded.add(group);
+      row.append(this.#eventsOf(group));
+    }
+    row.firstChild.setAttribute("aria-expanded", String(this.expanded.has(group)));
+  }
+
+  #eventsOf(group) {
+    const one = (event) => {
+      const about = event.threshold ? crossingText(event) : reason(event.reason, event.sign);
+      return h("li", {}, this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) }));
+    };
+    const earlier = group.entered + group.left - group.events.length;
+    const rest = earlier > 0 ? h("li", { class: "event-earlier" }, `and ${count(earlier)} earlier`) : null;
+    return h("ul", { class: "event-singles" }, ...group.events.map(one), rest);
+  }
+
+  #button(event, head, about, attributes) {
     const sign = h("span", { class: "sign", "data-sign": event.sign, "aria-label": signWord(event) }, SIGNS[event.sign]);
-    const text = h("span", { class: "event-text" },
-      h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event)),
-      h("span", { class: "event-about" }, event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`));
     sign.style.setProperty("--colour", `var(--q${event.colour})`);
-    const button = h("button", { type: "button", class: "event quiet", title: `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}` },
-      sign, text, h("time", { datetime: isoTime(event.timeMs) }, utcClock(event.timeMs)));
-    button.addEventListener("click", () => this.onPick(event));
-    return h("li", {}, button);
+    const text = h("span", { class: "event-text" }, head, h("span", { class: "event-about" }, about));
+    const hint = `${utcTime(event.timeMs)}\n${place(event.lon, event.lat)}`;
+    const time = h("time", { datetime: isoTime(event.timeMs) }, utcClock(event.timeMs));
+    const more = "aria-expanded" in attributes ? icon("down") : null;
+    return h("button", { type: "button", class: "event quiet", title: hint, ...attributes }, sign, text, time, more);
   }
 
   #options() {
@@ -65,9 +128,15 @@ export class EventList {
       this.options = wanted;
       select.replaceChildren(new Option("All queries", ""), ...queries.map((q) => new Option(q.name, q.query)));
     }
-    select.value = this.filter === null ? "" : String(this.filter);
+    select.value = this.groups.query === null ? "" : String(this.groups.query);
     if (select.selectedIndex < 0) this.filterBy(null);
   }
+}
+
+/** What happened to whom. */
+function headOf(event) {
+  const name = title(event.key, parsed(event.text));
+  return h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event));
 }
 
 /** The key of an object that has a name: names repeat, keys do not. */

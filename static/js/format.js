@@ -344,6 +344,7 @@ function aroundText({ radius, half_widths: widths }, focus) {
 // The engine's reasons in words, by sign.
 const REASON_TEXT = {
   moved: ["moved out", "moved", "moved in"],
+  filtered: ["no longer matches the filter", "matches the filter", "now matches the filter"],
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],
   cancelled: ["query ended", "query ended", "query ended"],

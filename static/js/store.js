@@ -657,6 +657,7 @@ function record(store, query, sign, reason, slot, partner, nowMs) {
     key: objects.keys[slot],
     text: objects.texts[slot],
     partner: partner && title(partner.key, parsed(partner.properties)),
+    partnerKey: partner?.key,
     predicate: store.queries.get(query)?.plan?.join?.predicate,
     timeMs: objects.timeMs[slot],
     lon: objects.lon[slot],

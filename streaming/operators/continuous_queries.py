@@ -8,6 +8,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.range_query import RangeQueries
+from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs, SpatialJoins
 from streaming.plans import JoinPlan, Plan, RangePlan
 from streaming.spaces import Space
@@ -65,6 +66,16 @@ class ContinuousQueries:
         return (
             self._range_queries[[number]] if self._joins is None or number < plain else self._joins.of(number - plain)
         )
+
+    def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Tell of pairs of a box (P, 2n) and a query (P,) whether the box satisfies it but for its filters.
+
+        Only of range queries; False of joins.
+        """
+        number, plain = find(self._range_queries, query)
+        lies = np.zeros(len(query), dtype=bool)
+        lies[plain] = self._ranges.lies(bounds[plain], number[plain])
+        return lies
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), a feature may be a partner of in one of the joins."""

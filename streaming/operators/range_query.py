@@ -72,6 +72,10 @@ class RangeQueries:
         keep = self._conditions.passing(row, query, elements, failures or Failures())
         return row[keep], query[keep]
 
+    def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Tell of pairs of a box (P, 2n) and a query (P,) whether the box satisfies the query but for its filters."""
+        return self._satisfies(bounds, np.arange(len(query)), query)
+
     def _of_stream(self, index, rows, bounds):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
         row, query = index.at(bounds[rows], self.space, self._grown)

@@ -226,7 +226,7 @@ def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
     both = compared(old, new)
     fate = turnover.fate[np.searchsorted(turnover.known.key_hash, both.key)]
-    changes = replace(both, reason=scope.reasons(both.query, fate))
+    changes = scope.explained(replace(both, reason=scope.reasons(both.query, fate)), turnover.was.objects)
     touched = find(scope.touched, both.key)[1]
     return changes.take(worth_telling(changes, touched, scope.before, scope.after))
 

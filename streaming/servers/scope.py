@@ -13,7 +13,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
 from streaming.operators.runs import distinct, expand, find
-from streaming.results import CANCELLED, EDITED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
+from streaming.results import CANCELLED, EDITED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
@@ -117,6 +117,31 @@ class Scope:
             joins = self.after.joins_with(self.applied.edited)
             reason[(reason == MOVED) & np.isin(name, self.audience.names_of(joins))] = EDITED
         return reason
+
+    def explained(self, changes: Answers, was: Objects) -> Answers:
+        """Return changes with the reason `FILTERED` where it was not the place that decided.
+
+        The object lies where the range query looks, and lay there before: so it is the filter that changed its mind.
+
+        Parameters
+        ----------
+        changes : Answers
+            With signs and reasons as arrays.
+        was : Objects
+            As the batch found them.
+        """
+        crossed = np.flatnonzero((changes.reason == MOVED) & (changes.sign != STAYED))
+        query, single = find(self.after.ids, changes.query[crossed])
+        answer = changes.query[crossed]
+        answer[single] = self.after.answer_of[query[single]]
+        number, ours = find(self.after.answers, answer)
+        for objects in (was, self.objects):
+            place, known = find(objects.key_hash, changes.key[crossed])
+            ours &= known
+            ours[ours] = self.after.queries.lies(objects.bounds[place[ours]], number[ours])
+        reason = np.array(changes.reason)
+        reason[crossed[ours]] = FILTERED
+        return replace(changes, reason=reason)
 
     @functools.cached_property
     def _apart(self):

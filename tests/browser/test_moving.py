@@ -154,8 +154,11 @@ def test_a_count_has_its_course_and_a_threshold_that_is_crossed(seen, feed):
     feed.put(carla=FAR)
     seen.expect_query("Ships near Anna", "running", "1")
     seen.tab("Events")
-    names = seen.events().locator(".event-name")
-    expect(names).to_have_text(["Ships near Anna: no longer above 1 (now 1)", "Ships near Anna: above 1 (now 2)"])
+    expect(seen.events().locator(".event-name")).to_have_text(["Ships near Anna: no longer above 1 (now 1)"])
+    expect(seen.events().locator(".event-about")).to_have_text(["threshold \u00b7 crossed and back once"])
+    seen.events().click()
+    singles = ["Ships near Anna: no longer above 1 (now 1)", "Ships near Anna: above 1 (now 2)"]
+    expect(seen.page.locator(".event-single .event-about")).to_have_text(singles)
 
 
 def test_groups_have_rows_and_the_object_with_the_largest_value_is_a_button(seen, feed):

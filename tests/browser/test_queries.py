@@ -97,6 +97,32 @@ def test_a_drawn_query_runs_and_tells_who_enters_and_leaves(screen, feed):
     screen.expect_query("Roads", "running", "1")
 
 
+def test_events_of_one_object_are_one_row_and_the_list_can_stand_still(drawn, feed):
+    page, pause = drawn.page, drawn.page.locator("#event-pause")
+    for berta, count in ((INSIDE, "2"), (OUTSIDE, "1"), (INSIDE, "2"), (OUTSIDE, "1")):
+        feed.put(berta=berta)
+        drawn.expect_query("Roads", "running", count)
+    drawn.tab("Events")
+    expect(drawn.events()).to_have_count(1)
+    expect(drawn.events().locator(".event-key")).to_have_text("berta")
+    expect(drawn.events().locator(".event-about")).to_have_text("Roads \u00b7 in and out 2 times")
+    drawn.events().click()
+    expect(drawn.events()).to_have_attribute("aria-expanded", "true")
+    expect(page.locator(".event-single .event-about")).to_have_text(["moved out", "moved in"] * 2)
+
+    pause.click()
+    feed.put(anna=OUTSIDE)
+    expect(pause).to_have_text("Resume (1 new)")
+    expect(drawn.events()).to_have_count(1)
+    pause.click()
+    expect(pause).to_have_text("Pause")
+    expect(drawn.events().locator(".event-name")).to_have_text(["MS Anna", "MS Berta"])
+
+    page.get_by_label("Which events").select_option("Entered")
+    expect(drawn.events().locator(".event-name")).to_have_text(["MS Berta"])
+    expect(drawn.events().locator(".event-about")).to_have_text("Roads \u00b7 entered 2 times")
+
+
 def test_an_empty_answer_says_so_until_something_enters(screen, feed):
     feed.put(berta=OUTSIDE)
     screen.look(ZOOM, *MIDDLE)

@@ -161,3 +161,7 @@ test("stale elements are told where they are more than one in a hundred", () => 
   assert.equal(format.staleness({ stale: 4020, elements: 30991 }), "4,020 stale: check its times");
   assert.equal(format.staleness({ elements: 5 }), "");
 });
+
+test("where the filter decided, nothing is said to have moved", () => {
+  assert.deepEqual([1, -1].map((sign) => format.reason("filtered", sign)), ["now matches the filter", "no longer matches the filter"]);
+});

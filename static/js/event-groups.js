@@ -1,0 +1,98 @@
+// Events grouped by object and query, those with the newest event last. Pure: no DOM, no clock.
+
+import { count } from "./format.js";
+
+export const GROUPS_KEPT = 300;
+export const EVENTS_OF_GROUP = 50;
+
+/** The events that a filter lets pass, in groups `{id, newest, events, entered, left}`; while it is paused, new ones are only counted. */
+export class EventGroups {
+  #groups = new Map();
+  #seen = 0; // the number of the newest event read
+  #until = Infinity; // the number of the newest event shown
+
+  constructor() {
+    this.query = null;
+    this.sign = null;
+    this.waiting = 0; // events that came while the list was paused
+  }
+
+  get paused() {
+    return this.#until !== Infinity;
+  }
+
+  has(group) {
+    return this.#groups.get(group.id) === group;
+  }
+
+  /** Group again, only the events of one query and of one sign; null for all. */
+  choose(query, sign) {
+    Object.assign(this, { query, sign });
+    this.#groups.clear();
+    this.#seen = this.waiting = 0;
+  }
+
+  /** Show nothing newer than what was read last. */
+  pause() {
+    this.#until = this.#seen;
+  }
+
+  resume() {
+    this.#seen = this.#until;
+    this.#until = Infinity;
+    this.waiting = 0;
+  }
+
+  /** Read those of all events (newest last) that were not read before; return the groups that changed, the newest last. */
+  take(events) {
+    const changed = new Set();
+    for (const event of events.slice(firstAfter(events, this.#seen))) {
+      this.#seen = event.number;
+      if (!this.#passes(event)) continue;
+      if (event.number > this.#until) {
+        this.waiting++;
+        continue;
+      }
+      const group = this.#add(event);
+      changed.delete(group);
+      changed.add(group);
+    }
+    return [...changed].filter((group) => this.has(group));
+  }
+
+  #passes({ query, sign }) {
+    return (this.query === null || query === this.query) && (this.sign === null || sign === this.sign);
+  }
+
+  #add(event) {
+    const id = JSON.stringify([event.query, event.stream, event.key, event.partnerKey, event.group, event.threshold]);
+    const group = this.#groups.get(id) ?? { id, events: [], entered: 0, left: 0 };
+    group.newest = event;
+    group.events.unshift(event);
+    group.events.length = Math.min(group.events.length, EVENTS_OF_GROUP);
+    group[event.sign > 0 ? "entered" : "left"]++;
+    this.#groups.delete(id); // what is inserted again comes last
+    this.#groups.set(id, group);
+    if (this.#groups.size > GROUPS_KEPT) this.#groups.delete(this.#groups.keys().next().value);
+    return group;
+  }
+}
+
+/** What a group of several events did: "in and out 6 times", "entered 3 times, left 2 times". */
+export function timesText({ entered, left, newest }, reportsAll = false) {
+  if (reportsAll) return `reported ${times(entered + left)}`;
+  const [both, to, from] = newest.threshold ? ["crossed and back", "crossed", "no longer crossed"] : ["in and out", "entered", "left"];
+  if (entered === left) return `${both} ${times(entered)}`;
+  return [[to, entered], [from, left]].filter(([, number]) => number > 0).map(([word, number]) => `${word} ${times(number)}`).join(", ");
+}
+
+function times(number) {
+  return number === 1 ? "once" : `${count(number)} times`;
+}
+
+/** The position of the first event with a number above one that was seen; the new ones are few, and at the end. */
+function firstAfter(events, seen) {
+  let first = events.length;
+  while (first > 0 && events[first - 1].number > seen) first--;
+  return first;
+}

@@ -258,8 +258,9 @@ createUnitsControl(() => {
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
+map.objects.names = recall("names") ?? true;
 map.leaflet.on("zoomend", showBaseHint);
-createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails });
+createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails, names: map.objects.names, onNames: setNames });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
@@ -512,6 +513,12 @@ function setTrails(on) {
   map.objects.invalidate();
 }
 
+function setNames(on) {
+  remember("names", on);
+  map.objects.names = on;
+  map.objects.invalidate();
+}
+
 function writeHash() {
   history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }));
 }
@@ -537,6 +544,8 @@ function createPalette() {
       layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
+      text: colour("text"),
+      surface: colour("surface"),
       count: colour("count"),
       sea: colour("map-sea"),
       land: colour("map-land"),

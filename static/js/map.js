@@ -53,7 +53,7 @@ export class MonitorMap {
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.ground = createBaseLayer(L, parts.topojson, parts.baseUrls, parts.palette).addTo(this.leaflet);
-    this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
+    this.objects = createObjectLayer(L, store, { ...parts, taken: () => this.#taken() }).addTo(this.leaflet);
     this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan });
     this.rectangles = new Map();
     this.chosen = 0;
@@ -165,6 +165,11 @@ export class MonitorMap {
   /** Move the rectangles to the copy of the world that is on the screen. */
   placeRectangles() {
     for (const { query, shape } of this.rectangles.values()) shape.setBounds(this.#latLngs(boxOf(query.plan)));
+  }
+
+  /** Boxes of the map's layer in which labels lie already. */
+  #taken() {
+    return this.moving?.rankBoxes() ?? [];
   }
 
   #latLngs(box) {

@@ -11,6 +11,7 @@ const GLIDE_MS = 300;
 const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
 const LABELS = 20; // ranks that are written onto the nearest neighbours
 const RANK_PX = [24, 20]; // room of a rank
+const RANK_AT = [8, -20]; // from the object to its rank's corner, as the style sheet has it
 const PREVIEW = "preview";
 // Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
 const UNROUNDED = {
@@ -62,6 +63,16 @@ export class MovingLayer {
 
   refresh() {
     for (const look of this.looks.values()) this.#draw(look);
+    this.#label();
+  }
+
+  /** Boxes of the map's layer in which ranks are written. */
+  rankBoxes() {
+    const [width, height] = RANK_PX;
+    return [...this.looks.values()].flatMap(({ labels }) => labels).map((label) => {
+      const { x, y } = this.map.latLngToLayerPoint(label.getLatLng());
+      return [x + RANK_AT[0], y + RANK_AT[1], x + RANK_AT[0] + width, y + RANK_AT[1] + height];
+    });
   }
 
   #later() {
@@ -111,7 +122,6 @@ export class MovingLayer {
     const style = this.#style(look);
     const searched = this.#searched(look);
     this.#lines(look, style);
-    this.#label(look);
     const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft), unitsName()]);
     if (look.drawn === wanted) return; // most queries rest while objects move
     look.drawn = wanted;
@@ -201,9 +211,15 @@ export class MovingLayer {
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
 
-  /** Ranks of the nearest, beside them, where one does not cover a nearer one's. */
-  #label(look) {
-    const shown = uncrowded(look.ends.slice(0, LABELS), ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
+  /** Ranks of the nearest, beside them, where one does not cover a lower one's, of any query. */
+  #label() {
+    const all = [...this.looks.values()].flatMap((look) => look.ends.slice(0, LABELS).map((end) => ({ look, ...end })));
+    const inOrder = all.sort((a, b) => a.rank - b.rank);
+    const shown = uncrowded(inOrder, ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
+    for (const look of this.looks.values()) this.#ranks(look, shown.filter((end) => end.look === look));
+  }
+
+  #ranks(look, shown) {
     while (look.labels.length > shown.length) look.labels.pop().remove();
     shown.forEach(({ rank, at }, i) => {
       look.labels[i] ??= this.L.marker(latLng(at), { icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }), keyboard: false, interactive: false }).addTo(this.map);

@@ -84,3 +84,56 @@ export function byRank(n, ranks, rankOf) {
   for (let i = 0; i < n; i++) lists[rankOf(i)].push(i);
   return lists.flat();
 }
+
+/** Whether two boxes `[left, top, right, bottom]` have a common area. */
+export function overlap(a, b) {
+  return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+}
+
+/**
+ * Where a name fits onto a shape: `{x, y, width}`, null where there is no room. Within a rectangle it begins at the upper left corner of what is
+ * in view; on a circle its middle is at the top, on the line.
+ *
+ * @param {Array} shape its box `[left, top, right, bottom]`
+ * @param {Array} view that of the screen
+ */
+export function fitted(shape, view, { smallest, most, height, inset, round }) {
+  const [left, top, right, bottom] = shape;
+  if (right - left < smallest || bottom - top < 2 * height || !overlap(shape, view)) return null;
+  if (round) return { x: (left + right) / 2, y: top - height / 2, width: Math.min(most, right - left) };
+  const [from, to] = [Math.max(left, view[0]) + inset, Math.min(right, view[2]) - inset];
+  const y = Math.max(top, view[1]) + inset / 2;
+  return to - from < smallest - 2 * inset || y + height > Math.min(bottom, view[3]) ? null : { x: from, y, width: Math.min(most, to - from) };
+}
+
+/**
+ * The number of the smallest shape that a point lies in, undefined where there is none.
+ *
+ * @param {Map} rings of places `[x, y]`, by number
+ */
+export function smallestAround(rings, point) {
+  let [found, least] = [undefined, Infinity];
+  for (const [number, ring] of rings) {
+    const area = areaOf(ring);
+    if (area < least && within(ring, point)) [found, least] = [number, area];
+  }
+  return found;
+}
+
+function areaOf(ring) {
+  let twice = 0;
+  ring.forEach(([x, y], i) => {
+    const [fromX, fromY] = ring.at(i - 1);
+    twice += fromX * y - x * fromY;
+  });
+  return Math.abs(twice) / 2;
+}
+
+function within(ring, [x, y]) {
+  let inside = false;
+  ring.forEach(([toX, toY], i) => {
+    const [fromX, fromY] = ring.at(i - 1);
+    if (toY > y !== fromY > y && x < fromX + ((y - fromY) / (toY - fromY)) * (toX - fromX)) inside = !inside;
+  });
+  return inside;
+}

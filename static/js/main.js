@@ -6,6 +6,7 @@ import { createLayerList, LayerForm } from "./layer-list.js";
 import { createCountLegend } from "./count-legend.js";
 import { onLongPress } from "./long-press.js";
 import { createLayers } from "./layers.js";
+import { createLitQueries } from "./lit-queries.js";
 import { AroundMenu } from "./around-menu.js";
 import { rectangle } from "./around.js";
 import { createExamples } from "./examples.js";
@@ -240,6 +241,7 @@ createLayerList(store, {
     if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
   },
 });
+createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const layerForm = new LayerForm({
   mostBytes: page.upload_bytes,

@@ -28,7 +28,8 @@ export class MovingLayer {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit
+   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit; `names`, QueryNames; `lit(number)`, whether a
+   *   query's shape is filled
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
@@ -64,6 +65,12 @@ export class MovingLayer {
   refresh() {
     for (const look of this.looks.values()) this.#draw(look);
     this.#label();
+    this.names.place();
+  }
+
+  /** The shapes of the saved queries as rings, by number. */
+  rings() {
+    return [...this.looks].filter(([number, { ring }]) => number !== PREVIEW && ring).map(([number, { ring }]) => [number, ring]);
   }
 
   /** Boxes of the map's layer in which ranks are written. */
@@ -108,6 +115,8 @@ export class MovingLayer {
 
   /** Take a query off the map, until it is known where it is. */
   #clear(look) {
+    this.names.drop(look.number);
+    look.ring = null;
     for (const layer of [...Object.values(look.parts), ...look.labels, look.handles]) layer.remove();
     Object.assign(look, { at: null, drawn: null, draft: null, ends: [], parts: {}, labels: [] });
   }
@@ -127,6 +136,7 @@ export class MovingLayer {
     look.drawn = wanted;
     const shape = shapeOf(plan, look.at);
     look.ring = shape?.ring;
+    this.#name(look, style);
     this.#path(look, "range", look.ring, { ...style, fill: shape?.filled ?? false });
     this.#path(look, "searched", searched && circle(look.at, searched).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
     this.#focus(look, style);
@@ -180,9 +190,9 @@ export class MovingLayer {
     const live = query.status === "running" && !place?.lost;
     return {
       color: number === PREVIEW ? this.palette().accent : this.palette().queries[query.colour],
-      weight: 2,
+      weight: this.lit(number) ? 3 : 2,
       opacity: live ? 0.95 : 0.45,
-      fillOpacity: live ? 0.08 : 0.03,
+      fillOpacity: number !== PREVIEW && !this.lit(number) ? 0 : live ? 0.1 : 0.05,
       dashArray: !live ? "2 5" : this.store.focusSilent(query.query, this.now()) ? "8 6" : null,
       interactive: false,
     };
@@ -197,6 +207,14 @@ export class MovingLayer {
     }
     parts[name] ??= new this.Ring([], { ...style, smoothFactor: 0, className: `around-${name}` }).addTo(this.map);
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
+  }
+
+  /** Have the name of a saved query on its range. */
+  #name({ number, ring, query }, { color: colour }) {
+    if (number === PREVIEW) return;
+    if (!ring) return this.names.drop(number);
+    const round = !query.plan.around.half_widths && !query.plan.around.polygon;
+    this.names.set(number, query.name, { bounds: this.L.latLngBounds(ring.map(latLng)), colour, round });
   }
 
   #lines({ parts, ends, at, query }, style) {

@@ -53,3 +53,21 @@ def test_ranks_of_two_queries_do_not_cover_each_other(seen):
     seen.expect_query("10 nearest to MS Berta", "running", "2")
     expect(ranks).to_have_count(3)  # both rank Carla second
     assert sorted(ranks.all_inner_texts()) == ["1", "1", "2"]
+
+
+def test_a_shape_has_its_querys_name_and_is_filled_while_it_is_pointed_at_or_its_card_is_open(seen):
+    seen.menu(HERE).get_by_role("menuitem", name="Watch 10 km around it").click()
+    name = "10 km around MS Anna"
+    label, ring = seen.page.locator(".query-label"), seen.page.locator(".around-range")
+    expect(label).to_have_text(name)
+    expect(seen.query(name).locator(".query-main")).to_have_attribute("aria-expanded", "true")
+    seen.page.mouse.move(*seen.pixel(*FAR))
+    expect(ring).to_have_attribute("fill-opacity", "0.1")
+    seen.query(name).locator(".query-main").click()
+    seen.page.mouse.move(*seen.pixel(*FAR))
+    expect(ring).to_have_attribute("fill-opacity", "0")
+    seen.page.mouse.move(*seen.pixel(24.47, 59.69))
+    expect(ring).to_have_attribute("fill-opacity", "0.1")
+    seen.look(7, *HERE)
+    expect(ring).to_be_visible()
+    expect(label).to_have_count(0)

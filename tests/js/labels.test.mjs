@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Room, byRank, labelled, uncrowded } from "../../static/js/labels.js";
+import { Room, byRank, fitted, labelled, smallestAround, uncrowded } from "../../static/js/labels.js";
 import { countInView } from "../../static/js/layers.js";
 import { createStore } from "../../static/js/store.js";
 import { NOW, SHIPS, hello, row, snapshot, status } from "./helpers.mjs";
@@ -88,4 +88,32 @@ test("ten times as many symbols take about ten times as long, and names are aske
   asked = 0;
   place(scattered(10_000), { widthOf: () => (asked++, 60) });
   assert.ok(asked < 500, `asked ${asked} times`);
+});
+
+const NAME = { smallest: 44, most: 260, height: 18, inset: 6, round: false };
+const VIEW = [0, 0, 1000, 800];
+
+test("a name is within its rectangle's width, at the upper edge of what is in view", () => {
+  assert.deepEqual(fitted([100, 100, 200, 300], VIEW, NAME), { x: 106, y: 103, width: 88 });
+  assert.deepEqual(fitted([-500, -50, 500, 300], VIEW, NAME), { x: 6, y: 3, width: 260 });
+});
+
+test("a circle has its name at the top", () => {
+  assert.deepEqual(fitted([100, 100, 200, 200], VIEW, { ...NAME, round: true }), { x: 150, y: 91, width: 100 });
+});
+
+test("a shape that is too small, or beyond the view, has no name", () => {
+  for (const shape of [[100, 100, 140, 300], [100, 100, 300, 130], [-900, 0, -100, 300], [-900, 0, 30, 300], [0, -500, 300, 12]]) {
+    assert.equal(fitted(shape, VIEW, NAME), null);
+  }
+  assert.equal(fitted([100, 100, 140, 300], VIEW, { ...NAME, round: true }), null);
+});
+
+test("the smallest shape around a point is found", () => {
+  const square = (half) => [[-half, -half], [half, -half], [half, half], [-half, half]];
+  const rings = new Map([[1, square(10)], [2, square(5)], [3, [[0, 20], [20, 20], [0, 40]]]]);
+  assert.equal(smallestAround(rings, [0, 0]), 2);
+  assert.equal(smallestAround(rings, [7, 0]), 1);
+  assert.equal(smallestAround(rings, [2, 22]), 3);
+  assert.equal(smallestAround(rings, [19, 39]), undefined);
 });

@@ -1,7 +1,8 @@
 // The moving objects as one Leaflet layer with two canvases, larger than the map so that a pan moves them for nothing:
-// trails and the ring below, the objects above.
+// trails, the ring and names below, the objects above.
 
 import { mercatorX } from "./geometry.js";
+import { ObjectLabels } from "./object-labels.js";
 import { NO_COLOUR } from "./objects.js";
 import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
 
@@ -17,11 +18,13 @@ const OUTLINE_PX = 3; // of objects in a pair, from their edge
  *
  * @param {object} L Leaflet
  * @param {object} store read only
- * @param {object} options `palette()`, `now()`, and `hidden(stream)`, true for streams that are switched off
+ * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, and
+ *   `taken()`, boxes `[left, top, right, bottom]` of the map's layer in which no name may lie
  */
-export function createObjectLayer(L, store, { palette, now, hidden }) {
+export function createObjectLayer(L, store, { palette, now, hidden, taken }) {
   const layer = new (L.Layer.extend(METHODS))();
-  Object.assign(layer, { L, store, palette, now, hidden, trails: true });
+  Object.assign(layer, { L, store, palette, now, hidden, taken, trails: true, names: true });
+  layer.labels = new ObjectLabels(store.objects);
   layer.visible = { n: 0, slots: new Int32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
   layer.drawMs = 0;
   return layer;
@@ -40,6 +43,7 @@ const METHODS = {
 
   onRemove() {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.placing);
     this.below.remove();
     this.canvas.remove();
   },
@@ -138,6 +142,7 @@ const METHODS = {
       this.sheet.size = size;
     }
     this.cull();
+    this.placeNames(first);
     this.drawLines();
     this.pixels.pixels.fill(0);
     this.drawSprites();
@@ -182,6 +187,28 @@ const METHODS = {
     };
   },
 
+  /** Choose which names have room: at once on a new canvas that rests, else some times a second. */
+  placeNames(first) {
+    const { labels } = this;
+    if (!this.names || !ObjectLabels.at(this.zoom)) return labels.clear();
+    const nowMs = performance.now();
+    const waitMs = first && !this.panning ? 0 : labels.holdsMs(nowMs);
+    if (waitMs > 0) return this.later(waitMs);
+    const { x, y } = this.corner;
+    const taken = this.taken().map(([left, top, right, bottom]) => [left - x, top - y, right - x, bottom - y]);
+    const { fontFamily: family } = getComputedStyle(this._map.getContainer());
+    const { width, height } = this;
+    const view = { width, height, radius: spriteSize(this.zoom) / 2, selected: this.store.selectedSlot(), taken, family };
+    labels.place(this.lines, this.visible, view, nowMs);
+  },
+
+  later(ms) {
+    this.placing ??= setTimeout(() => {
+      this.placing = null;
+      this.invalidate();
+    }, ms);
+  },
+
   drawSprites() {
     const { colour } = this.store.objects;
     const { slots, n } = this.visible;
@@ -207,7 +234,7 @@ const METHODS = {
     const selected = this.store.selectedSlot();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
     const outlined = this.outlined();
-    const empty = !all && selected === undefined && outlined.size === 0;
+    const empty = !all && selected === undefined && outlined.size === 0 && this.labels.shown.size === 0;
     this.below.hidden = empty; // an empty canvas need not be composed
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -215,6 +242,8 @@ const METHODS = {
     if (this.trails) this.drawTrails(all, selected);
     this.drawOutlines(outlined);
     this.drawSelection(selected);
+    const { text, surface: halo } = this.palette();
+    this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
   },
 
   /** Visible objects that are in a pair, by the colour of their query. */

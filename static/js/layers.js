@@ -1,4 +1,4 @@
-// The layer control: which streams are shown, on which base map, with or without trails.
+// The layer control: which streams are shown, on which base map, with or without trails and names.
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { age, count, number, staleness } from "./format.js";
@@ -8,7 +8,7 @@ import { createOrigin } from "./origin.js";
 
 const REFRESH_MS = 500;
 
-/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of the base map that is shown; `onBase(i)`; `onTrails(on)` */
+/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)` */
 export function createLayers(parts) {
   const { store, map } = parts;
   const rows = new Map();
@@ -36,6 +36,8 @@ export function createLayers(parts) {
     $("base-list").append(h("li", {}, h("label", { class: "choice" }, input, h("span", {}, name))));
   });
   $("trails").addEventListener("change", ({ target }) => parts.onTrails(target.checked));
+  $("names").checked = parts.names;
+  $("names").addEventListener("change", ({ target }) => parts.onNames(target.checked));
   store.on("streams objects", coalesced(render, REFRESH_MS));
   setInterval(render, 1000);
   render();

@@ -6,6 +6,7 @@ import { createLayerList, LayerForm } from "./layer-list.js";
 import { createCountLegend } from "./count-legend.js";
 import { onLongPress } from "./long-press.js";
 import { createLayers } from "./layers.js";
+import { createLitQueries } from "./lit-queries.js";
 import { AroundMenu } from "./around-menu.js";
 import { rectangle } from "./around.js";
 import { createExamples } from "./examples.js";
@@ -240,6 +241,7 @@ createLayerList(store, {
     if (await confirmed(question, "Delete")) await tried(api.remove(layer.name), `Deleted \u201c${layer.title}\u201d.`);
   },
 });
+createLitQueries(map.leaflet, $("query-list"), { at: (place) => map.queryAt(place), onChange: (numbers) => map.light(numbers) });
 createExamples(store, (shown) => ask({ type: "examples.show", shown }));
 const layerForm = new LayerForm({
   mostBytes: page.upload_bytes,
@@ -258,8 +260,9 @@ createUnitsControl(() => {
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
+map.objects.names = recall("names") ?? true;
 map.leaflet.on("zoomend", showBaseHint);
-createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails });
+createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails, names: map.objects.names, onNames: setNames });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
@@ -512,6 +515,12 @@ function setTrails(on) {
   map.objects.invalidate();
 }
 
+function setNames(on) {
+  remember("names", on);
+  map.objects.names = on;
+  map.objects.invalidate();
+}
+
 function writeHash() {
   history.replaceState(null, "", formatHash({ ...map.view(), streams: chosen }));
 }
@@ -537,6 +546,8 @@ function createPalette() {
       layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
       edge: colour("sprite-edge"),
       accent: colour("accent"),
+      text: colour("text"),
+      surface: colour("surface"),
       count: colour("count"),
       sea: colour("map-sea"),
       land: colour("map-land"),

@@ -4,8 +4,10 @@ import { createBaseLayer } from "./base-layer.js";
 import { firstOf, layerOf, needsGround } from "./base-maps.js";
 import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
+import { smallestAround } from "./labels.js";
 import { MovingLayer } from "./moving-layer.js";
 import { boxOf } from "./plan.js";
+import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
@@ -53,8 +55,11 @@ export class MonitorMap {
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.ground = createBaseLayer(L, parts.topojson, parts.baseUrls, parts.palette).addTo(this.leaflet);
-    this.objects = createObjectLayer(L, store, parts).addTo(this.leaflet);
-    this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan });
+    this.objects = createObjectLayer(L, store, { ...parts, taken: () => this.#taken() }).addTo(this.leaflet);
+    this.names = new QueryNames(L, this.leaflet);
+    this.lit = new Set(); // numbers of the queries whose shapes are filled
+    const lit = (number) => this.lit.has(number);
+    this.moving = new MovingLayer(L, this.leaflet, { store, palette: parts.palette, now: parts.now, onChange: parts.onPlan, names: this.names, lit });
     this.rectangles = new Map();
     this.chosen = 0;
     this.leaflet.on("moveend", () => this.placeRectangles());
@@ -104,7 +109,7 @@ export class MonitorMap {
     this.ground.redraw();
     if (this.added[this.chosen - 1]?.format === "mvt") this.setBase(this.chosen);
     this.objects.reset();
-    for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
+    this.#restyle();
     this.moving.refresh();
   }
 
@@ -151,20 +156,51 @@ export class MonitorMap {
     for (const [number, { shape }] of this.rectangles) {
       if (wanted.has(number)) continue;
       shape.remove();
+      this.names.drop(number);
       this.rectangles.delete(number);
     }
     for (const [number, query] of wanted) {
       const known = this.rectangles.get(number);
-      if (known?.query.plan === query.plan && known.query.status === query.status) continue;
+      if (known?.query.plan === query.plan && known.query.status === query.status && known.query.name === query.name) continue;
       known?.shape.remove();
       const shape = this.L.rectangle(this.#latLngs(boxOf(query.plan)), this.#style(query)).addTo(this.leaflet);
       this.rectangles.set(number, { query, shape });
     }
+    this.placeRectangles();
+  }
+
+  /** Fill the shapes of some queries, and only these. */
+  light(numbers) {
+    this.lit = numbers;
+    this.#restyle();
+    this.moving.refresh();
+  }
+
+  /** The number of the query whose shape is at a place, the smallest one of several; undefined where there is none. */
+  queryAt(place) {
+    const corners = ({ shape }) => shape.getLatLngs()[0].map(({ lng, lat }) => [lng, lat]);
+    const rectangles = [...this.rectangles].map(([number, known]) => [number, corners(known)]);
+    return smallestAround(new Map([...rectangles, ...this.moving.rings()]), place);
   }
 
   /** Move the rectangles to the copy of the world that is on the screen. */
   placeRectangles() {
-    for (const { query, shape } of this.rectangles.values()) shape.setBounds(this.#latLngs(boxOf(query.plan)));
+    for (const [number, { query, shape }] of this.rectangles) {
+      const bounds = this.#latLngs(boxOf(query.plan));
+      shape.setBounds(bounds);
+      this.names.set(number, query.name, { bounds, colour: this.#style(query).color, round: false });
+    }
+    this.names.place();
+  }
+
+  #restyle() {
+    for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
+    this.placeRectangles();
+  }
+
+  /** Boxes of the map's layer in which labels lie already. */
+  #taken() {
+    return [...this.names.boxes(), ...this.moving.rankBoxes()];
   }
 
   #latLngs(box) {
@@ -174,11 +210,12 @@ export class MonitorMap {
 
   #style(query) {
     const running = query.status === "running";
+    const lit = this.lit.has(query.query);
     return {
       color: this.palette().queries[query.colour],
-      weight: 2,
+      weight: lit ? 3 : 2,
       opacity: running ? 0.95 : 0.5,
-      fillOpacity: query.plan.report === "outside" ? 0 : running ? 0.07 : 0.03,
+      fillOpacity: !lit || query.plan.report === "outside" ? 0 : running ? 0.1 : 0.05,
       dashArray: query.plan.report === "outside" ? "7 6" : running ? null : "2 5",
       interactive: false,
     };

@@ -11,6 +11,7 @@ const GLIDE_MS = 300;
 const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
 const LABELS = 20; // ranks that are written onto the nearest neighbours
 const RANK_PX = [24, 20]; // room of a rank
+const RANK_AT = [8, -20]; // from the object to its rank's corner, as the style sheet has it
 const PREVIEW = "preview";
 // Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
 const UNROUNDED = {
@@ -27,7 +28,8 @@ export class MovingLayer {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit
+   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit; `names`, QueryNames; `lit(number)`, whether a
+   *   query's shape is filled
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
@@ -62,6 +64,22 @@ export class MovingLayer {
 
   refresh() {
     for (const look of this.looks.values()) this.#draw(look);
+    this.#label();
+    this.names.place();
+  }
+
+  /** The shapes of the saved queries as rings, by number. */
+  rings() {
+    return [...this.looks].filter(([number, { ring }]) => number !== PREVIEW && ring).map(([number, { ring }]) => [number, ring]);
+  }
+
+  /** Boxes of the map's layer in which ranks are written. */
+  rankBoxes() {
+    const [width, height] = RANK_PX;
+    return [...this.looks.values()].flatMap(({ labels }) => labels).map((label) => {
+      const { x, y } = this.map.latLngToLayerPoint(label.getLatLng());
+      return [x + RANK_AT[0], y + RANK_AT[1], x + RANK_AT[0] + width, y + RANK_AT[1] + height];
+    });
   }
 
   #later() {
@@ -97,6 +115,8 @@ export class MovingLayer {
 
   /** Take a query off the map, until it is known where it is. */
   #clear(look) {
+    this.names.drop(look.number);
+    look.ring = null;
     for (const layer of [...Object.values(look.parts), ...look.labels, look.handles]) layer.remove();
     Object.assign(look, { at: null, drawn: null, draft: null, ends: [], parts: {}, labels: [] });
   }
@@ -111,12 +131,12 @@ export class MovingLayer {
     const style = this.#style(look);
     const searched = this.#searched(look);
     this.#lines(look, style);
-    this.#label(look);
     const wanted = JSON.stringify([look.at, plan, look.query.name, style, searched, this.map.getZoom(), this.#mine(look), Boolean(look.draft), unitsName()]);
     if (look.drawn === wanted) return; // most queries rest while objects move
     look.drawn = wanted;
     const shape = shapeOf(plan, look.at);
     look.ring = shape?.ring;
+    this.#name(look, style);
     this.#path(look, "range", look.ring, { ...style, fill: shape?.filled ?? false });
     this.#path(look, "searched", searched && circle(look.at, searched).ring, { ...style, fill: false, opacity: 0.5 * style.opacity, dashArray: "2 6" });
     this.#focus(look, style);
@@ -170,9 +190,9 @@ export class MovingLayer {
     const live = query.status === "running" && !place?.lost;
     return {
       color: number === PREVIEW ? this.palette().accent : this.palette().queries[query.colour],
-      weight: 2,
+      weight: this.lit(number) ? 3 : 2,
       opacity: live ? 0.95 : 0.45,
-      fillOpacity: live ? 0.08 : 0.03,
+      fillOpacity: number !== PREVIEW && !this.lit(number) ? 0 : live ? 0.1 : 0.05,
       dashArray: !live ? "2 5" : this.store.focusSilent(query.query, this.now()) ? "8 6" : null,
       interactive: false,
     };
@@ -189,6 +209,14 @@ export class MovingLayer {
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
   }
 
+  /** Have the name of a saved query on its range. */
+  #name({ number, ring, query }, { color: colour }) {
+    if (number === PREVIEW) return;
+    if (!ring) return this.names.drop(number);
+    const round = !query.plan.around.half_widths && !query.plan.around.polygon;
+    this.names.set(number, query.name, { bounds: this.L.latLngBounds(ring.map(latLng)), colour, round });
+  }
+
   #lines({ parts, ends, at, query }, style) {
     if (query.plan.kind !== "knn") return;
     parts.lines ??= this.L.polyline([], { ...style, className: "around-lines" }).addTo(this.map);
@@ -201,9 +229,15 @@ export class MovingLayer {
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
 
-  /** Ranks of the nearest, beside them, where one does not cover a nearer one's. */
-  #label(look) {
-    const shown = uncrowded(look.ends.slice(0, LABELS), ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
+  /** Ranks of the nearest, beside them, where one does not cover a lower one's, of any query. */
+  #label() {
+    const all = [...this.looks.values()].flatMap((look) => look.ends.slice(0, LABELS).map((end) => ({ look, ...end })));
+    const inOrder = all.sort((a, b) => a.rank - b.rank);
+    const shown = uncrowded(inOrder, ({ at }) => this.map.latLngToLayerPoint(latLng(at)), RANK_PX);
+    for (const look of this.looks.values()) this.#ranks(look, shown.filter((end) => end.look === look));
+  }
+
+  #ranks(look, shown) {
     while (look.labels.length > shown.length) look.labels.pop().remove();
     shown.forEach(({ rank, at }, i) => {
       look.labels[i] ??= this.L.marker(latLng(at), { icon: this.L.divIcon({ className: "rank", iconSize: [0, 0] }), keyboard: false, interactive: false }).addTo(this.map);

@@ -1,0 +1,32 @@
+// Which queries' shapes are lit: that under the pointer, on the map or in the list, and those whose cards are open.
+
+/**
+ * @param {object} map Leaflet's map
+ * @param {HTMLElement} list of cards, each with its number in `data-query`
+ * @param {object} parts `at([lon, lat])`, the number of the shape there; `onChange(numbers)`, called with a set when it is another one
+ */
+export function createLitQueries(map, list, { at, onChange }) {
+  let pointed;
+  let before = "";
+  const numberOf = (element) => Number(element.dataset.query);
+  const tell = () => {
+    const open = [...list.querySelectorAll('[data-query]:has([aria-expanded="true"])')].map(numberOf);
+    const lit = new Set(pointed === undefined ? open : [...open, pointed]);
+    const text = [...lit].sort().join();
+    if (text === before) return;
+    before = text;
+    onChange(lit);
+  };
+  const point = (number) => {
+    pointed = number;
+    tell();
+  };
+  map.on("mousemove", ({ latlng }) => point(at([latlng.lng, latlng.lat])));
+  map.on("mouseout", () => point(undefined));
+  list.addEventListener("pointerover", ({ target }) => {
+    const card = target.closest("[data-query]");
+    point(card ? numberOf(card) : undefined);
+  });
+  list.addEventListener("pointerleave", () => point(undefined));
+  new MutationObserver(tell).observe(list, { subtree: true, childList: true, attributeFilter: ["aria-expanded"] });
+}

@@ -1,0 +1,82 @@
+// Names of queries on their shapes: each within its shape's width, none where it is too small, none over another.
+
+import { fitted, overlap } from "./labels.js";
+
+const SMALLEST_PX = 80; // the width of a shape that can carry a name
+const HEIGHT_PX = 18;
+const INSET_PX = 6;
+const MOST_PX = 260;
+
+export class QueryNames {
+  /** @param {object} map Leaflet's map */
+  constructor(L, map) {
+    Object.assign(this, { L, map, shapes: new Map() });
+    map.createPane("query-names").style.zIndex = 440; // below the objects, which a name must not hide
+  }
+
+  /**
+   * Have a name on a shape; it comes with the next `place`.
+   *
+   * @param {string} name
+   * @param {object} how `bounds` in degrees, `colour`, and `round`, whether the name is on the top of a circle rather than within a corner
+   */
+  set(number, name, { bounds, colour, round }) {
+    const known = this.shapes.get(number) ?? { marker: null, box: null };
+    this.shapes.set(number, Object.assign(known, { name, bounds, colour, round }));
+  }
+
+  drop(number) {
+    this.shapes.get(number)?.marker?.remove();
+    this.shapes.delete(number);
+  }
+
+  /** Boxes of the map's layer in which names are written. */
+  boxes() {
+    return [...this.shapes.values()].flatMap(({ box }) => (box ? [box] : []));
+  }
+
+  /** Write the names where their shapes are now. */
+  place() {
+    const corner = this.map.containerPointToLayerPoint([0, 0]);
+    const size = this.map.getSize();
+    const view = [corner.x, corner.y, corner.x + size.x, corner.y + size.y];
+    const taken = [];
+    for (const shape of this.shapes.values()) {
+      const sides = this.#sides(shape.bounds);
+      const room = fitted(sides, view, { smallest: SMALLEST_PX, most: MOST_PX, height: HEIGHT_PX, inset: INSET_PX, round: shape.round });
+      this.#write(shape, room);
+      if (shape.box && taken.some((box) => overlap(box, shape.box))) this.#write(shape, null);
+      if (shape.box) taken.push(shape.box);
+    }
+  }
+
+  #sides(bounds) {
+    const [a, b] = [bounds.getNorthWest(), bounds.getSouthEast()].map((at) => this.map.latLngToLayerPoint(at));
+    return [a.x, a.y, b.x, b.y];
+  }
+
+  #write(shape, room) {
+    shape.box = null;
+    if (!room) {
+      shape.marker?.remove();
+      shape.marker = null;
+      return;
+    }
+    const at = this.map.layerPointToLatLng([room.x, room.y]);
+    const icon = () => this.L.divIcon({ className: "query-label", html: "<span></span>", iconSize: [0, 0] });
+    shape.marker ??= this.L.marker(at, { icon: icon(), pane: "query-names", keyboard: false, interactive: false }).addTo(this.map);
+    const element = shape.marker.setLatLng(at).getElement();
+    const [text] = element.children;
+    element.classList.toggle("round", shape.round);
+    element.style.setProperty("--colour", shape.colour);
+    text.style.maxWidth = `${room.width}px`;
+    if (text.textContent !== shape.name) {
+      text.textContent = shape.name;
+      shape.widthPx = null;
+    }
+    shape.widthPx = shape.drawnPx === room.width ? (shape.widthPx ?? text.offsetWidth) : text.offsetWidth;
+    shape.drawnPx = room.width;
+    const left = shape.round ? room.x - shape.widthPx / 2 : room.x;
+    shape.box = [left, room.y, left + shape.widthPx, room.y + HEIGHT_PX];
+  }
+}

@@ -81,6 +81,9 @@ function createRow(store, number, actions) {
     element.dataset.open = shown;
     main.setAttribute("aria-expanded", String(shown));
   };
+  // By an attribute, since :has(:focus-visible) hides an action in the moment in which the focus goes to it.
+  row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
+  row.addEventListener("focusout", ({ relatedTarget }) => !row.contains(relatedTarget) && delete row.dataset.focus);
   row.addEventListener("click", ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden));
   const updates = [(query) => figures.update(query, actions.now()), neighbours.update, roles.update];
   const open = () => {

@@ -8,7 +8,6 @@ import { createRoles } from "./query-roles.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
-const MOST_OF_FILTER = 80; // characters
 
 /**
  * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
@@ -50,11 +49,11 @@ export function createQueryList(store, actions) {
 function createRow(store, number, actions) {
   const act = (name) => () => actions[name](store.queries.get(number));
   const button = (name, symbol, text, kind = "") =>
-    h("button", { type: "button", class: `quiet small ${kind}`, onclick: act(name), "data-action": name }, icon(symbol), h("span", {}, text));
+    h("button", { type: "button", class: `quiet small icon ${kind}`, onclick: act(name), "data-action": name, "aria-label": text, title: text }, icon(symbol));
   const parts = {
     swatch: h("button", { type: "button", class: "swatch", onclick: act("show") }, icon("eye")),
     name: h("span", { class: "query-name" }),
-    about: h("span", { class: "query-about" }),
+    about: h("span", { class: "query-about", id: `query-about-${number}` }),
     origin: createOrigin(),
     status: h("span", { class: "pill" }),
     count: h("span", { class: "query-count" }),
@@ -62,7 +61,6 @@ function createRow(store, number, actions) {
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
-    show: button("show", "eye", "Hide"),
     edit: button("edit", "edit", "Edit"),
     pause: button("pause", "pause", "Pause"),
     share: button("share", "share", "Share"),
@@ -71,18 +69,22 @@ function createRow(store, number, actions) {
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
   const neighbours = createNeighbours(store, number, actions.pick);
   const roles = createRoles(store, number, (open) => actions.roles(number, open));
-  const menu = h("div", { class: "query-actions" },
-    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.show, parts.edit, parts.pause, parts.share, parts.cancel);
-  const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, menu, neighbours.element, roles.element);
-  const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id },
-    h("span", { class: "query-text" }, parts.name, h("span", { class: "query-line" }, parts.about, " ", parts.origin.element)), parts.count, parts.status);
+  const menu = h("div", { class: "query-actions", role: "group", "aria-label": "Actions" },
+    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.edit, parts.pause, parts.share, parts.cancel);
+  const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, neighbours.element, roles.element);
+  const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
+    parts.name, parts.count, parts.status);
+  const row = h("div", { class: "query-row" }, parts.swatch, main, h("div", { class: "query-line" }, parts.about, parts.origin.element), menu);
+  const element = h("li", { class: "query query-card", "data-query": number }, row, figures.element, parts.focus, parts.note, parts.error, parts.warning, more);
   const unfold = (shown) => {
     more.hidden = !shown;
+    element.dataset.open = shown;
     main.setAttribute("aria-expanded", String(shown));
   };
-  main.addEventListener("click", () => unfold(more.hidden));
-  const element = h("li", { class: "query", "data-query": number },
-    h("div", { class: "query-row" }, parts.swatch, main), figures.element, parts.focus, parts.note, parts.error, parts.warning, more);
+  // By an attribute, since :has(:focus-visible) hides an action in the moment in which the focus goes to it.
+  row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
+  row.addEventListener("focusout", ({ relatedTarget }) => !row.contains(relatedTarget) && delete row.dataset.focus);
+  row.addEventListener("click", ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden));
   const updates = [(query) => figures.update(query, actions.now()), neighbours.update, roles.update];
   const open = () => {
     unfold(true);
@@ -96,16 +98,19 @@ function update(store, query, element, parts, nowMs) {
   element.dataset.status = query.status;
   element.dataset.shown = query.shown;
   element.style.setProperty("--colour", `var(--q${query.colour})`);
-  parts.swatch.setAttribute("aria-label", `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
+  setHint(parts.swatch, `${query.shown ? "Hide" : "Show"} ${query.name} on the map`);
   parts.swatch.setAttribute("aria-pressed", String(query.shown));
   setText(parts.name, query.name);
-  const where = filterText(query.plan);
+  parts.name.title = query.name;
+  const where = query.plan?.where ? `, where ${query.plan.where}` : "";
   const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
   setText(parts.about, `${stream}, ${planText(query.plan, titleOf, focusName(store, query))}${where}${owner}`);
+  parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
   setText(parts.status, query.status);
+  parts.status.title = query.status;
   parts.status.dataset.status = query.status;
   countOf(store, query, parts.count);
   const focus = focusNote(store, query, nowMs);
@@ -121,19 +126,17 @@ function update(store, query, element, parts, nowMs) {
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
   setText(parts.warning, query.warning ?? "");
-  setText(parts.show.lastChild, query.shown ? "Hide" : "Show");
-  setText(parts.pause.lastChild, paused ? "Resume" : "Pause");
+  setHint(parts.pause, paused ? "Resume" : "Pause");
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
-  setText(parts.share.lastChild, query.shared ? "Stop sharing" : "Share");
+  setHint(parts.share, query.shared ? "Stop sharing" : "Share");
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
-/** The filter of a plan, shortened. */
-function filterText(plan) {
-  const text = plan?.where ?? "";
-  const shown = text.length > MOST_OF_FILTER ? `${text.slice(0, MOST_OF_FILTER)}\u2026` : text;
-  return shown && `, where ${shown}`;
+/** Name a button that shows only an icon, for the pointer and for screen readers. */
+function setHint(button, text) {
+  button.setAttribute("aria-label", text);
+  button.title = text;
 }
 
 /** How many objects are in the answer; of an aggregate without groups its figure, with them how many there are. */

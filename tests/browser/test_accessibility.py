@@ -83,6 +83,12 @@ def test_the_form_of_a_query(report, map_page):
     assert wrong(map_page) == []
 
 
+def test_a_search_that_finds_nothing(map_page):
+    map_page.get_by_role("combobox", name="Find an object").fill("no object has this name")
+    map_page.get_by_text("Nothing on the map has this name.").wait_for()
+    assert wrong(map_page) == []
+
+
 def test_dialogs_and_menus(map_page):
     map_page.keyboard.press("?")
     map_page.locator("#help").wait_for()

@@ -217,7 +217,7 @@ def test_a_join_says_on_its_card_that_it_waits_while_its_layer_is_gone(feed, par
     parks.tab("Queries")
     parks.expect_query("In parks", "running", "0")
     parks.tab("Layers")
-    act(parks, name, "Remove")
+    act(parks, name, "Delete")
     parks.page.locator("#confirm-yes").click()
     parks.tab("Queries")
     parks.expect_query("In parks", "waiting")

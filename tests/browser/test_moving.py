@@ -211,7 +211,7 @@ def test_a_range_is_made_and_changed_by_keyboard_alone(seen, live):
     choose_units(seen, "Nautical")
     keys.press("/")
     keys.type("anna")
-    expect(seen.page.locator("#search-results button")).to_have_count(1)
+    expect(seen.page.locator("#search-results [role=option]")).to_have_count(1)
     keys.press("Enter")
     expect(seen.page.locator("#object-title")).to_have_text("MS Anna")
     expect(seen.page.locator("#map")).to_be_focused()

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from bench.live import wait_for
 from bench.ports import free_port
 from tests.browser.feed import Feed
+from tests.browser.test_accessibility import wrong
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
@@ -17,6 +18,14 @@ PLACES_OF_STREAMS = ("#field-stream", "#field-partner", "#field-focus-stream", "
 # Of what has to fit: a phone's browser would widen the window itself rather than scroll.
 WIDTH = """Math.max(innerWidth, document.documentElement.scrollWidth,
   ...[...document.querySelectorAll("header, aside, main, button")].map((part) => part.getBoundingClientRect().right))"""
+# Of the search, beyond what its placeholder needs.
+ROOM = """() => {
+  const input = document.getElementById("search"), style = getComputedStyle(input);
+  const paint = document.createElement("canvas").getContext("2d");
+  paint.font = style.font;
+  const padding = parseFloat(style.paddingLeft) + parseFloat(style.paddingRight);
+  return input.clientWidth - padding - paint.measureText(input.placeholder).width;
+}"""
 
 
 def test_a_login_link_logs_in_once(screen_of, live, user):
@@ -176,7 +185,7 @@ def test_a_stream_is_tested_and_added_from_the_page(screen_of, user, live, tmp_p
     page = screen_of(user, staff=True).page
     page.goto(live.base_url)
     page.get_by_role("tab", name="Layers").click()
-    page.get_by_role("link", name="Add a stream").click()
+    page.get_by_role("link", name="Add a stream", exact=True).click()
     page.get_by_label("Name:").fill("tried")
     page.get_by_label("Title:").fill("Tried")
     expect(page.locator("[name=transport__tcp_client__host]")).to_be_hidden()
@@ -194,3 +203,51 @@ def test_a_stream_is_tested_and_added_from_the_page(screen_of, user, live, tmp_p
     page.get_by_role("button", name="Save", exact=True).click()
     wait_for(lambda: live.health("tried").get("elements") == 1, "the element of the stream that was added")
     live.remove_stream("tried")
+
+
+def test_the_search_is_a_combobox_that_keeps_its_keys(screen, feed):
+    feed.put(anna=HERE, annabel=(24.6, 59.7), berta=(24.7, 59.7))
+    screen.look(9, *HERE)
+    page, keys = screen.page, screen.page.keyboard
+    assert screen.painted((24.7, 59.7), "ship")
+    search, options = page.get_by_role("combobox", name="Find an object"), page.get_by_role("option")
+    keys.press("/")
+    keys.type("ann")
+    expect(options).to_have_count(2)
+    expect(options.first).to_have_attribute("aria-selected", "true")
+    assert wrong(page) == []
+    for key, chosen in (("ArrowDown", 1), ("ArrowDown", 0), ("ArrowUp", 1)):
+        keys.press(key)
+        expect(options.nth(chosen)).to_have_attribute("aria-selected", "true")
+        assert search.get_attribute("aria-activedescendant") == options.nth(chosen).get_attribute("id")
+        expect(search).to_be_focused()
+    keys.press("Escape")
+    expect(options).to_have_count(0)
+    expect(search).to_have_attribute("aria-expanded", "false")
+    expect(search).to_have_value("ann")
+    keys.type("abel")
+    keys.press("Enter")  # before the options come
+    expect(page.locator("#object-title")).to_have_text("MS Annabel")
+    expect(page.locator("#query-form")).to_be_hidden()  # `n` was a letter
+    expect(page.locator("#map")).to_be_focused()
+    keys.press("l")
+    expect(page.locator("#pane-layers")).to_be_visible()
+    expect(search).to_have_value("")
+
+
+def test_the_search_fits_a_phone(screen_of, user, feed):
+    feed.put(**{"anna" * 20: HERE})
+    screen = screen_of(user, **PHONE)
+    screen.look(9, *HERE)
+    page = screen.page
+    assert screen.painted(HERE, "ship")
+    assert page.evaluate(ROOM) >= 0
+    page.context.set_offline(True)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "offline")
+    assert page.evaluate(ROOM) >= 0
+    assert page.evaluate(WIDTH) == 390
+    page.context.set_offline(False)
+    page.locator("#search").fill("anna")
+    expect(page.get_by_role("option")).to_have_count(1)
+    assert page.locator("#search-box").evaluate("(box) => box.scrollWidth - box.clientWidth") == 0
+    assert page.evaluate(WIDTH) == 390

@@ -168,6 +168,26 @@ def test_dragging_a_corner_leaves_objects_outside(drawn, feed):
     expect(drawn.events().first.locator(".event-about")).to_contain_text("left by the edit")
 
 
+def test_a_card_is_two_lines_and_shows_its_actions_when_it_is_pointed_at(drawn):
+    card = drawn.query("Roads")
+    edit = card.get_by_role("button", name="Edit", exact=True)
+    drawn.page.mouse.move(900, 400)
+    expect(edit).to_be_hidden()
+    tops = [card.locator(part).bounding_box() for part in (".query-name", ".query-count", ".pill")]
+    assert max(box["y"] for box in tops) < min(box["y"] + box["height"] for box in tops)
+    assert card.bounding_box()["height"] < 64
+    card.hover()
+    expect(edit).to_be_visible()
+    expect(edit).to_have_attribute("title", "Edit")
+    drawn.page.mouse.move(900, 400)
+    expect(edit).to_be_hidden()
+    card.locator(".swatch").focus()
+    for _ in range(3):
+        drawn.page.keyboard.press("Tab")
+    expect(card.get_by_role("button", name="Events", exact=True)).to_be_focused()
+    expect(card.locator(".query-about")).to_have_attribute("title", re.compile("inside a rectangle"))
+
+
 def test_a_query_is_renamed_paused_resumed_and_cancelled(drawn, feed):
     drawn.act("Roads", "Edit")
     drawn.save("Anchorage")
@@ -196,7 +216,7 @@ def test_a_filter_that_does_not_parse_is_refused_at_its_field(screen, feed, live
     screen.draw(WEST, SOUTH, EAST, NORTH)
     screen.field("where").fill("speed_mps >")
     screen.save("Broken")
-    expect(screen.page.locator("#error-where")).to_contain_text("where")
+    expect(screen.page.locator("#error-where")).to_contain_text("A value is missing at the end, character 12")
     expect(screen.field("where")).to_be_focused()
     assert not [query for query in live.queries().values() if query["name"] == "Broken"]
     screen.field("where").fill("speed_mps > 5")

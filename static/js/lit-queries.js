@@ -1,5 +1,9 @@
 // Which queries' shapes are lit: that under the pointer, on the map or in the list, and those whose cards are open.
 
+import { coalesced } from "./dom.js";
+
+const TELL_MS = 100; // a list of a thousand cards changes many times a second
+
 /**
  * @param {object} map Leaflet's map
  * @param {HTMLElement} list of cards, each with its number in `data-query`
@@ -28,5 +32,5 @@ export function createLitQueries(map, list, { at, onChange }) {
     point(card ? numberOf(card) : undefined);
   });
   list.addEventListener("pointerleave", () => point(undefined));
-  new MutationObserver(tell).observe(list, { subtree: true, childList: true, attributeFilter: ["aria-expanded"] });
+  new MutationObserver(coalesced(tell, TELL_MS)).observe(list, { subtree: true, childList: true, attributeFilter: ["aria-expanded"] });
 }

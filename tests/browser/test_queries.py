@@ -165,7 +165,8 @@ def test_dragging_a_corner_leaves_objects_outside(drawn, feed):
     drawn.tab("Events")
     expect(drawn.events().first.locator(".sign")).to_have_text("\u2212")
     expect(drawn.events().first.locator(".event-name")).to_have_text("MS Berta")
-    expect(drawn.events().first.locator(".event-about")).to_contain_text("left by the edit")
+    drawn.events().first.click()
+    expect(drawn.page.locator(".event-single .event-about").first).to_have_text("left by the edit")
 
 
 def test_a_card_is_two_lines_and_shows_its_actions_when_it_is_pointed_at(drawn):

@@ -43,7 +43,7 @@ def registered(live, stream) -> set[int]:
 
 @pytest.mark.parametrize("program", FALLS)
 async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, program, record_property):
-    stream, port = f"swarm_{program}", free_port()
+    stream, port = f"swarm_{program}".replace(" ", "_"), free_port()
     live.add_stream(stream, {"kind": "tcp_listener", "port": port}, DECODER)
     wait_for(lambda: live.health(stream).get("state") == "running", f"{stream} listens")
     swarm = Swarm(stream, port)

@@ -24,7 +24,6 @@ FALLS = {
     "web": {"web"},
     "worker": {"worker"},
     "gateway": {"gateway"},
-    "redis": {"redis"},
     "spark worker": set(),
     "engine": {"engine", "java"},
     "java": {"engine", "java"},

@@ -1,81 +1,29 @@
 """Run the engine of one space: ``python -m streaming.engine``."""
 
+import importlib
 import logging
-import signal
 import sys
-import time
+import threading
 
-import redis
-from py4j.protocol import Py4JNetworkError
-
-from streaming.engine.claim import claim
-from streaming.engine.pipeline import start_query, start_session, warm_up
-from streaming.engine.report import forget, report
-from streaming.engine.store import Store
-from streaming.logs import Log
-from streaming.redis_client import patient_client
+from streaming.engine.class_archive import ClassArchive
+from streaming.engine.forkserver import ForkServer
+from streaming.engine.java import java_home
+from streaming.engine.session import start_session
 from streaming.settings import EngineSettings
-
-logger = logging.getLogger("lookout.engine")
-
-REPORT_EVERY_S = 1.0
 
 
 def main() -> int:
-    """Evaluate continuous queries until told to stop; return the exit code."""
+    """Start Spark and evaluate continuous queries until told to stop; return the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = EngineSettings.from_environ()
-    space = settings.space
-    log = Log(_redis(settings.redis_url), space.name, settings.partitions)
-    forget(log)
-    if claim(settings.state_dir, space, log):
-        logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
-    spark = start_session(settings)
-    warm_up(spark)
-    query = start_query(spark, settings)
-    # Before it evaluates, there is nothing to bring to an end: a signal ends it at once.
-    stopping = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.append(True))
-    logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    epoch = Store(settings.state_dir, space).epoch()
-    # It tells of every connection that ends, with the whole way to it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    try:
-        _follow(query, log, epoch, stopping)
-    except (Py4JNetworkError, ConnectionRefusedError):
-        logger.error("the Java machine has gone")
-        return 1
-    return 0
-
-
-def _follow(query, log, epoch, stopping):
-    """Report until the query ends or is to end, then end it."""
-    while query.isActive and not stopping:
-        report(log, query, epoch)
-        # Wakes up at once when the query ends.
-        query.awaitTermination(REPORT_EVERY_S)
-    if query.isActive:
-        _stop_between_batches(query)
-
-
-def _redis(url):
-    """Return a connection to Redis, waiting until it answers."""
-    client = patient_client(url)
-    while True:
-        try:
-            client.ping()
-            return client
-        except (redis.ConnectionError, redis.TimeoutError):
-            time.sleep(0.2)
-
-
-def _stop_between_batches(query):
-    """Stop the query while it waits for data, if it does within two seconds: a batch that is cut off is run again."""
-    deadline = time.monotonic() + 2
-    while query.status["isTriggerActive"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    query.stop()
+    folder = settings.home / "spark" / settings.space.name
+    with ForkServer(folder) as forks:
+        # Java takes seconds to start; meanwhile a thread imports the rest.
+        threading.Thread(target=importlib.import_module, args=["streaming.engine.run"]).start()
+        java = java_home(settings.java_home, settings.home)
+        archive = ClassArchive(java, folder)
+        spark = start_session(settings, java, forks.python, archive.options)
+        return importlib.import_module("streaming.engine.run").evaluate(spark, settings, archive)
 
 
 if __name__ == "__main__":

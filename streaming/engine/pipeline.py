@@ -1,7 +1,5 @@
 """The Structured Streaming query of a space: logs, home stage, shuffle by region, region stage, result log."""
 
-import os
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -13,49 +11,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.engine.batch import Letter, region_task
-from streaming.engine.java import java_home
 from streaming.engine.source import LogSource, batch_number, client_of, layout_of
 from streaming.logs import Log
 from streaming.settings import EngineSettings
 from streaming.spaces import space_text
-
-# The driver runs much code a few times a second: planning, not number crunching. The second compiler and the parallel
-# collector take more of the cores from the workers than they give (150 ms of Java a micro-batch with them, 98 without).
-_JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-# Spark renames through Hadoop's local file system; the default manager would start a process for each file's rights.
-_CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-
-
-def start_session(settings: EngineSettings) -> SparkSession:
-    """Start Spark in this process."""
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["JAVA_HOME"] = str(java_home(settings.java_home, settings.home))
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # The tasks already use every core.
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    spark = (
-        SparkSession.builder.master(settings.master)
-        .appName(f"lookout {settings.space.name}")
-        .config("spark.driver.memory", settings.driver_memory)
-        .config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop has an umask of its own
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
-        .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTING)
-        .config("spark.sql.streaming.minBatchesToRetain", "10")
-        .config("spark.sql.streaming.metricsEnabled", "false")
-        .config("spark.shuffle.compress", "false")
-        .config("spark.shuffle.spill.compress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(LogSource)
-    return spark
 
 
 def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery:
@@ -71,6 +30,7 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
         "max_blocks": str(settings.max_blocks),
     }
     _layout(settings)().store.epoch()
+    spark.dataSource.register(LogSource)
     letters = spark.readStream.format("lookout").options(**options).load()
     published = letters.repartition(settings.shuffle_partitions, "region").mapInArrow(
         region_stage(settings), "regions long"
@@ -81,7 +41,7 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
 
 
 def warm_up(spark: SparkSession) -> threading.Thread:
-    """Start Spark's Python workers, which take a second to import the servers, while the driver plans the query.
+    """Start Spark's Python workers while the driver plans the query.
 
     Returns
     -------

@@ -126,9 +126,13 @@ class Stack(Live):
 
     def kill_spark_worker(self) -> None:
         """Kill a Python process in which Spark runs the engine's tasks."""
-        workers = [process for process in self.processes() if "pyspark.daemon" in process.cmdline()]
-        forked = [worker for worker in workers if worker.ppid() in {other.pid for other in workers}]
-        forked[0].kill()
+        (server,) = [
+            process
+            for process in self.processes()
+            if "streaming.engine.forkserver" in process.cmdline() and process.parent().pid == self.pids()["engine"]
+        ]
+        workers = [worker for program in server.children() for worker in program.children()]
+        max(workers, key=lambda worker: worker.cpu_times().user).kill()
 
     def kill(self, program: str) -> int:
         """Kill a program as ``kill -9`` does and return the number of its process."""

@@ -1,0 +1,89 @@
+"""Evaluate the continuous queries of one space, from the first batch to the last."""
+
+import logging
+import signal
+import time
+
+import redis
+from py4j.protocol import Py4JNetworkError
+from pyspark.sql import SparkSession
+
+from streaming.engine.claim import claim
+from streaming.engine.class_archive import ClassArchive
+from streaming.engine.pipeline import start_query, warm_up
+from streaming.engine.report import forget, report
+from streaming.engine.store import Store
+from streaming.logs import Log
+from streaming.redis_client import patient_client
+from streaming.settings import EngineSettings
+
+logger = logging.getLogger("lookout.engine")
+
+REPORT_EVERY_S = 1.0
+# By then Java has loaded what it needs, and whoever started Lookout sees something.
+ARCHIVE_AFTER_S = 60.0
+
+
+def evaluate(spark: SparkSession, settings: EngineSettings, archive: ClassArchive) -> int:
+    """Evaluate continuous queries until told to stop; return the exit code.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    settings : EngineSettings
+    archive : ClassArchive
+        Of the Java on which Spark runs; made meanwhile where it is missing.
+    """
+    space = settings.space
+    log = Log(_redis(settings.redis_url), space.name, settings.partitions)
+    forget(log)
+    if claim(settings.state_dir, space, log):
+        logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
+    warm_up(spark)
+    query = start_query(spark, settings)
+    # Before it evaluates, there is nothing to bring to an end: a signal ends it at once.
+    stopping = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.append(True))
+    logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
+    epoch = Store(settings.state_dir, space).epoch()
+    # It tells of every connection that ends, with the whole way to it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    try:
+        _follow(spark, query, log, epoch, archive, stopping)
+    except (Py4JNetworkError, ConnectionRefusedError):
+        logger.error("the Java machine has gone")
+        return 1
+    return 0
+
+
+def _follow(spark, query, log, epoch, archive, stopping):
+    """Report until the query ends or is to end, then end it."""
+    quiet_s = time.monotonic() + ARCHIVE_AFTER_S
+    while query.isActive and not stopping:
+        report(log, query, epoch)
+        if time.monotonic() > quiet_s:
+            archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
+        # Wakes up at once when the query ends.
+        query.awaitTermination(REPORT_EVERY_S)
+    if query.isActive:
+        _stop_between_batches(query)
+
+
+def _redis(url):
+    """Return a connection to Redis, waiting until it answers."""
+    client = patient_client(url)
+    while True:
+        try:
+            client.ping()
+            return client
+        except (redis.ConnectionError, redis.TimeoutError):
+            time.sleep(0.2)
+
+
+def _stop_between_batches(query):
+    """Stop the query while it waits for data, if it does within two seconds: a batch that is cut off is run again."""
+    deadline = time.monotonic() + 2
+    while query.status["isTriggerActive"] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    query.stop()

@@ -2,7 +2,7 @@
 
 Half of an engine's start is Java's reading, checking and linking of some 15,000 classes. Class-data sharing keeps the
 result in a file. An engine that finds no archive has Java write down which classes it loads; once it has run for a
-while, another Java of the lowest priority makes the archive of them. The archive belongs to one Java and one Spark, so
+while, another Java of low priority makes the archive of them. The archive belongs to one Java and one Spark, so
 it lies in the Python environment in which Spark is installed.
 
 Java checks by itself whether an archive fits, and does without one that does not.
@@ -23,7 +23,7 @@ import pyspark
 logger = logging.getLogger("lookout.engine")
 
 FOLDER = Path(sys.prefix) / "share" / "lookout"
-LOWEST_PRIORITY = 19
+NICENESS = 10
 
 
 class ClassArchive:
@@ -64,10 +64,15 @@ class ClassArchive:
         """
         if self._done:
             return
-        if self._maker is None:
-            self._begin(class_path)
-        elif self._maker.poll() is not None:
-            self._end(self._maker.returncode)
+        try:
+            if self._maker is None:
+                self._begin(class_path)
+            elif self._maker.poll() is not None:
+                self._done = True
+                self._end(self._maker.returncode)
+        except OSError as error:
+            self._done = True
+            logger.warning("no archive of Java's classes, so starts take longer: %s", error)
 
     def _begin(self, class_path):
         """Start the Java that makes the archive, unless another engine's is at it."""
@@ -75,14 +80,8 @@ class ClassArchive:
         classes = self._list.read_text().rpartition("\n")[0]
         complete = self._list.with_suffix(".complete")
         complete.write_text(f"{classes}\n")
-        try:
-            self._draft.parent.mkdir(parents=True, exist_ok=True)
-            lock = self._draft.open("ab")
-        except OSError as error:
-            logger.info("no archive of Java's classes, so starts take longer: %s", error)
-            self._done = True
-            return
-        with lock, contextlib.suppress(BlockingIOError):
+        self._archive.parent.mkdir(parents=True, exist_ok=True)
+        with self._archive.with_suffix(".lock").open("ab") as lock, contextlib.suppress(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if self._archive.exists():
                 self._done = True
@@ -104,13 +103,11 @@ class ClassArchive:
                 # It holds the lock until it ends.
                 pass_fds=[lock.fileno()],
             )
-            psutil.Process(self._maker.pid).nice(LOWEST_PRIORITY)
+            psutil.Process(self._maker.pid).nice(NICENESS)
 
     def _end(self, code):
-        self._done = True
-        if code or not self._draft.stat().st_size:
-            logger.warning("no archive of Java's classes was made (exit code %d), so starts take longer", code)
-            return
+        if code:
+            raise OSError(f"Java ended with exit code {code}")
         for other in self._archive.parent.glob("classes-*.jsa"):
             other.unlink(missing_ok=True)  # of a Java or a Spark that was here before
         self._draft.replace(self._archive)

@@ -27,6 +27,7 @@ FALLS = {
     "spark worker": set(),
     "engine": {"engine", "java"},
     "java": {"engine", "java"},
+    "redis": {"redis"},
 }
 BOX = {"lo": [-1, -1], "hi": [1, 1]}
 

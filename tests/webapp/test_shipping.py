@@ -23,11 +23,13 @@ class Client:
     def __init__(self):
         self.told = {query: [] for query in QUERIES}
         self.held, self.kinds, self.heard = {}, [], asyncio.Event()
+        self.begun = set()  # queries whose answers have begun on this connection
 
     def deliver(self, subscription, text):
         message = json.loads(text)
         query, held = message["query"], Held(message["epoch"], message["batch"])
         self.kinds.append(message["type"])
+        self.begun.add(query)
         if message["type"] != "answer.resumed":
             assert query not in self.held or held.batch > self.held[query].batch
             self.told[query] += [(held.batch, *sorted((row["sign"], row["key"]) for row in message["rows"]))]
@@ -36,7 +38,7 @@ class Client:
 
     def mark(self, space, text):
         message = json.loads(text)
-        for query in set(self.held) - set(message["without"]):
+        for query in self.begun - set(message["without"]):
             told = Held(message["epoch"], message["batch"])
             self.held[query] = max(told, self.held[query], key=lambda held: held.batch)
         self.heard.set()
@@ -58,6 +60,7 @@ class Client:
 
 async def visit(client, hub):
     """Subscribe a client to a hub, with what it holds; queries of which it holds the same in one message."""
+    client.begun.clear()
     await hub.attach(client)
     for held in {client.held.get(query) for query in QUERIES}:
         await hub.subscribe(client, [q for q in QUERIES if client.held.get(q) == held], "json", held)

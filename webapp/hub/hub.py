@@ -97,21 +97,36 @@ class Hub:
         return made
 
     async def _resume(self, subscriptions, held):
-        """Let answers go on from what a client holds; tell whether they can."""
-        async with self._turn:
-            try:
-                batches = await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
-            except NOT_NOW:
-                return False
-            if batches is None:
-                return False
-            going_on = [s for s in subscriptions if not s.closed]
-            for subscription in going_on:
-                subscription.live, subscription.held = True, held.batch
-                subscription.subscriber.deliver(subscription, resumed(subscription, held.epoch))
-            for batch in batches:
-                await self._tell(batch, going_on)
-            return True
+        """Let answers go on from what a client holds; tell whether they can.
+
+        Most of what it missed is told while others are told what is new, the rest between two batches.
+        """
+        going_on = [s for s in subscriptions if not s.closed]
+        for turn in (contextlib.nullcontext(), self._turn):
+            async with turn:
+                told, batches = self.told, await self._missed(held)
+                if batches is None:
+                    for subscription in going_on:
+                        subscription.lose()
+                    return False
+                for subscription in going_on if turn is not self._turn else ():
+                    subscription.live = subscription.catching_up = True
+                    subscription.subscriber.deliver(subscription, resumed(subscription.query, held))
+                for batch in batches:
+                    await self._tell(batch, {s: [s.change] for s in going_on if s.live})
+                    await asyncio.sleep(0)
+                held = max(held, told, key=lambda one: one.batch)
+                if turn is self._turn:
+                    for subscription in (s for s in going_on if s.live):
+                        subscription.catching_up, subscription.held = False, held.batch
+        return True
+
+    async def _missed(self, held):
+        """Return the batches between what a client holds and what was told; None where they are not to be had."""
+        try:
+            return await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
+        except NOT_NOW:
+            return None
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
@@ -211,27 +226,27 @@ class Hub:
             everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
             if batch.new_epoch or batch.gap:
                 self._recover(batch, everyone)
-            await self._tell(batch, everyone)
+            await self._tell(batch, {s: due(s, batch.number, batch.snapshot_queries) for s in everyone})
             self.told = Held(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, batch, subscriptions):
-        """Hand subscriptions what a batch means for them."""
-        snapshots = batch.snapshot_queries
-        wanted = {frame for s in subscriptions for frame in due(s, batch.number, snapshots)}
-        if not wanted:
+    async def _tell(self, batch, wanted):
+        """Hand subscriptions the frames of a batch that each of them wants."""
+        frames = {frame for some in wanted.values() for frame in some}
+        if not frames:
             return
-        arguments = (batch, wanted, time.time_ns() // 1000, self.space)
+        arguments = (batch, frames, time.time_ns() // 1000, self.space)
         encoded = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
-        for subscription in subscriptions:
-            self._deliver(subscription, encoded, batch.number, snapshots)
+        for subscription, some in wanted.items():
+            self._deliver(subscription, encoded, some)
         self.complaints.note(encoded.errors)
 
-    def _deliver(self, subscription, encoded: Encoded, number, snapshots):
-        for wanted in due(subscription, number, snapshots):
+    def _deliver(self, subscription, encoded: Encoded, frames):
+        for wanted in frames:
             if wanted in encoded.lost:
                 subscription.put_off()
-            if subscription.closed or wanted not in encoded.frames:
+            still = subscription.waiting if wanted.kind == SNAPSHOT else subscription.live
+            if subscription.closed or not still or wanted not in encoded.frames:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
@@ -254,7 +269,8 @@ class Hub:
                 return
             self._marked = self.told
             behind = defaultdict(list)
-            for subscription in (s for group in self.subscriptions.values() for s in group if not s.live):
+            everyone = (s for group in self.subscriptions.values() for s in group)
+            for subscription in (s for s in everyone if not s.live or s.catching_up):
                 behind[subscription.subscriber].append(subscription.query)
             for subscriber in self.subscribers:
                 subscriber.mark(self.space.name, held_text(self.space.name, self.told, behind[subscriber]))

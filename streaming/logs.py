@@ -6,6 +6,7 @@ key                                    kind      what
 ``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
 ``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
 ``lookout:{space}:results``            stream    fragments of the last seconds
+``lookout:{space}:written``            number    bytes of results and events since those two logs were weighed
 ``lookout:{space}:events``             stream    of the same fragments what enters and leaves saved queries' answers,
                                                  trimmed behind the recording of events
 ``lookout:{space}:acks``               stream    acknowledgements of control entries, with the epoch of the state
@@ -43,15 +44,20 @@ HEALTH_KEY = "lookout:health"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-# Results are kept for readers that lag so long; one that lags more asks for snapshots.
-RESULTS_KEPT_MS = 10_000
-# Events are kept for a recorder that is away so long, within a tenth of the embedded Redis. The bound is one of bytes:
-# an entry is 240 bytes without events, 2 kB with a few, a megabyte with thousands, so no number of entries leaves room
-# for minutes of the small ones and is safe with the large. At 20 entries a second, ten minutes of few events are 3 to
-# 24 MB, and of 500 events/s some 70 MB. Of 70,000 events/s, which are 14 MB/s, the last 3 to 7 s are held; a recorder
-# at work reads every two.
-EVENTS_KEPT_MS = 600_000
-EVENTS_KEPT_BYTES = 100_000_000
+# Results are kept for readers that lag so long; one that lags more asks for snapshots. Events are kept for a recorder
+# that is away. Both logs are bounded in bytes as well: an entry is 240 bytes without rows, 2 kB with a few, a megabyte
+# with thousands, so no number of entries leaves room for minutes of the small ones and is safe with the large. Results
+# of 20,000 elements/s in 100 queries are 2.8 MB/s: the last 17 s are held. Of events at 20 entries a second, ten
+# minutes of few are 3 to 24 MB, and of 500 events/s some 70 MB; of 70,000 events/s, which are 14 MB/s, the last 5 s
+# are held, and a recorder at work reads every two.
+RESULTS_KEPT_MS, RESULTS_KEPT_BYTES = 60_000, 64_000_000
+EVENTS_KEPT_MS, EVENTS_KEPT_BYTES = 600_000, 100_000_000
+# The newest results, of some seconds, are kept however large they are: a reader to whom a large snapshot was lost would
+# ask for it again, and lose it again.
+RESULTS_KEPT_LEAST, EVENTS_KEPT_LEAST = 64, 1
+# The logs are weighed whenever this part of the smaller bound has been written, and trimmed to three quarters where
+# less room than this part is left.
+WEIGHED_EVERY = 16
 ACKS_KEPT = 10_000
 FIRST = "0-0"
 
@@ -80,6 +86,11 @@ class LogNames:
     def events(self) -> str:
         """The log of what enters and leaves the answers of saved queries."""
         return f"lookout:{self.space}:events"
+
+    @property
+    def written(self) -> str:
+        """How many bytes were written to the logs of results and events since they were weighed."""
+        return f"lookout:{self.space}:written"
 
     @property
     def acks(self) -> str:
@@ -249,24 +260,40 @@ class Log:
     def clear(self) -> None:
         """Delete all logs of the space."""
         ingest = map(self.names.ingest, range(self.partitions))
-        self.client.delete(*ingest, self.names.control, self.names.results, self.names.events, self.names.acks)
+        names = self.names
+        self.client.delete(*ingest, names.control, names.results, names.events, names.written, names.acks)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.
 
         Their stale elements are added to the counts: again, where a batch is published again after a kill.
         """
-        now_ms = int(time.time() * 1000)
+        now_ms, size = int(time.time() * 1000), 0
         with self.client.pipeline(transaction=False) as pipeline:
             for fragment in fragments:
-                pipeline.xadd(self.names.results, fragment_fields(fragment), minid=now_ms - RESULTS_KEPT_MS)
-                pipeline.xadd(self.names.events, fragment_fields(events_of(fragment)), minid=now_ms - EVENTS_KEPT_MS)
+                results, events = fragment_fields(fragment), fragment_fields(events_of(fragment))
+                size += _size(results) + _size(events)
+                pipeline.xadd(self.names.results, results, minid=now_ms - RESULTS_KEPT_MS)
+                pipeline.xadd(self.names.events, events, minid=now_ms - EVENTS_KEPT_MS)
                 if fragment.region == 0 and fragment.acks:
                     ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
                     pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
                 for stream, count in fragment.stale.items():
                     pipeline.hincrby(self.names.stale, stream, count)
-            pipeline.memory_usage(self.names.events, samples=0)
-            *_, events_bytes = pipeline.execute()
-        if events_bytes and events_bytes > EVENTS_KEPT_BYTES:
-            self.client.xtrim(self.names.events, self.client.xlen(self.names.events) // 2, approximate=False)
+            pipeline.incrby(self.names.written, size)
+            *_, written = pipeline.execute()
+        if written >= min(RESULTS_KEPT_BYTES, EVENTS_KEPT_BYTES) // WEIGHED_EVERY:
+            self.client.set(self.names.written, 0)
+            self._bound(self.names.results, RESULTS_KEPT_BYTES, RESULTS_KEPT_LEAST)
+            self._bound(self.names.events, EVENTS_KEPT_BYTES, EVENTS_KEPT_LEAST)
+
+    def _bound(self, name, most_bytes, least_entries):
+        """Weigh a log, and remove its oldest entries where it nearly fills its room."""
+        size = self.client.memory_usage(name, samples=0) or 0
+        if size > most_bytes - most_bytes // WEIGHED_EVERY:
+            kept = int(self.client.xlen(name) * 0.75 * most_bytes / size)
+            self.client.xtrim(name, max(kept, least_entries), approximate=False)
+
+
+def _size(fields):
+    return sum(len(value) for value in fields.values() if isinstance(value, bytes | str))

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import redis
 from django.db import transaction
@@ -14,6 +15,7 @@ from streaming.logs import FIRST, LogNames, control_entry
 from streaming.results import VIEW_NUMBERS
 from webapp.models import Query
 from webapp.redis import log
+from webapp.telling import tell
 
 # An answer that came later than anybody waited for it is looked for so far back.
 RECENT_S = 30
@@ -101,4 +103,5 @@ def last_id(client: redis.Redis, log: str) -> bytes | str:
 def _deleted(instance, **_):
     """End a query whose row is gone; nobody waits for the answer."""
     number, revision = instance.pk, instance.revision + 1  # Django clears the key once the row is gone
-    transaction.on_commit(lambda: log(instance.space_id).send("cancel", query=number, revision=revision))
+    cancel = partial(log(instance.space_id).send, "cancel", query=number, revision=revision)
+    transaction.on_commit(lambda: tell(f"the end of query {number}", cancel))

@@ -1,9 +1,7 @@
 """Definitions: what gateway, supervisor, engines and connections are told of the spaces and streams in the database."""
 
 import json
-import logging
 
-import redis
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -13,8 +11,7 @@ from streaming.spaces import EARTH, space_text
 from webapp.models import EventCursor, Space, Stream
 from webapp.notify import announce_definitions
 from webapp.redis import client, log
-
-logger = logging.getLogger(__name__)
+from webapp.telling import tell
 
 
 def publish_space(space: Space) -> None:
@@ -72,31 +69,27 @@ def _published():
 @receiver(post_save, sender=Space)
 def _space_saved(instance, raw=False, **_):
     if not raw:
-        transaction.on_commit(lambda: _tell(publish_space, instance))
+        transaction.on_commit(lambda: _tell(f"the space {instance.name}", publish_space, instance))
 
 
 @receiver(post_delete, sender=Space)
 def _space_deleted(instance, **_):
     name = instance.name  # Django clears the key once the row is gone
     EventCursor.objects.filter(space=name).delete()
-    transaction.on_commit(lambda: _tell(withdraw_space, name))
+    transaction.on_commit(lambda: _tell(f"the space {name}", withdraw_space, name))
 
 
 @receiver(post_save, sender=Stream)
 def _saved(instance, raw=False, **_):
     if not raw:
-        transaction.on_commit(lambda: _tell(publish, instance))
+        transaction.on_commit(lambda: _tell(f"the stream {instance.name}", publish, instance))
 
 
 @receiver(post_delete, sender=Stream)
 def _deleted(instance, **_):
-    transaction.on_commit(lambda: _tell(withdraw, instance.name, instance.space_id))
+    transaction.on_commit(lambda: _tell(f"the stream {instance.name}", withdraw, instance.name, instance.space_id))
 
 
-def _tell(tell, *about):
-    # The database is the truth: without Redis (a command run before the start) the next start republishes.
-    try:
-        tell(*about)
-        announce_definitions()
-    except redis.ConnectionError as error:
-        logger.warning("the change of %s is told at the next start: %s", about[0], error)
+def _tell(about, publish_or_withdraw, *arguments):
+    tell(about, lambda: publish_or_withdraw(*arguments))
+    announce_definitions()

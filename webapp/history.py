@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow.compute as pc
-import redis
 import shapely
 from django.conf import settings
 
@@ -26,6 +25,7 @@ from webapp.models import Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.redis import log
 from webapp.refusals import Refused
+from webapp.telling import tell
 
 logger = logging.getLogger(__name__)
 
@@ -290,7 +290,5 @@ def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
 
 
 def _send(space, op, stream, **entry):
-    try:
-        log(space).send(op, layer=f"{STORED_PREFIX}{stream}", **entry)
-    except redis.ConnectionError as error:
-        logger.warning("the snapshot of %s is told with the next one: %s", stream, error)
+    layer = f"{STORED_PREFIX}{stream}"
+    tell(f"the snapshot of {stream}", lambda: log(space).send(op, layer=layer, **entry))

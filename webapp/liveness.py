@@ -3,7 +3,6 @@
 =============================  ======  ======================================================
 key                            kind    what
 =============================  ======  ======================================================
-``lookout:views``              number  views numbered so far
 ``lookout:webs``               set     hubs of web processes, dead ones until they are retired
 ``lookout:web:{id}``           text    there while the hub lives
 ``lookout:web:{id}:views``     set     numbers of its views
@@ -18,7 +17,6 @@ from streaming.logs import LogNames, control_entry
 from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision
 
-VIEWS_KEY = "lookout:views"
 WEBS_KEY = "lookout:webs"
 
 

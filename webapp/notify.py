@@ -1,13 +1,12 @@
-"""What web processes are told of queries, layers, spaces and streams, through the channel layer."""
+"""What connections are told of queries, layers, spaces and streams, in whichever web process they are."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
-
+from webapp.groups import send
 from webapp.models import Query
+from webapp.telling import tell
 
 SHARED_GROUP = "queries.shared"
 # Every connection: the spaces or the streams are not what they were.
@@ -27,30 +26,32 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
     """Tell the owners, and everybody of the queries that are or were shared, how queries stand."""
     told = defaultdict(list)
     for query in queries:
-        standing = {"owner_id": query.owner_id, "document": query.document()}
+        standing = query.standing()
         if not query.example:
             told[user_group(query.owner_id)].append(standing)
         if query.shared or was_shared:
             told[SHARED_GROUP].append(standing)
-    if told:
-        async_to_sync(_send)(told)
+    for group, standings in told.items():
+        for start in range(0, len(standings), QUERIES_PER_MESSAGE):
+            part = standings[start : start + QUERIES_PER_MESSAGE]
+            numbers = [standing["document"]["query"] for standing in part]
+            _say(group, {"type": "query.status", "queries": part}, f"how the queries {numbers} stand")
 
 
 def announce_definitions() -> None:
     """Tell everybody that spaces or streams changed."""
-    async_to_sync(get_channel_layer().group_send)(DEFINITIONS_GROUP, {"type": "definitions.changed"})
+    _say(DEFINITIONS_GROUP, {"type": "definitions.changed"}, "the spaces and streams")
 
 
 def announce_examples(user, shown: bool) -> None:
     """Tell a user's connections whether the user sees the examples."""
-    message = {"type": "examples.changed", "shown": shown}
-    async_to_sync(get_channel_layer().group_send)(user_group(user.pk), message)
+    _say(user_group(user.pk), {"type": "examples.changed", "shown": shown}, "whether the examples are shown")
 
 
-async def _send(told: dict[str, list[dict[str, Any]]]) -> None:
-    """Send each group what it is told; all in one event loop, since each opens connections of its own."""
-    layer = get_channel_layer()
-    for group, standings in told.items():
-        for start in range(0, len(standings), QUERIES_PER_MESSAGE):
-            part = standings[start : start + QUERIES_PER_MESSAGE]
-            await layer.group_send(group, {"type": "query.status", "queries": part})
+def announce_layer(group: str, document: dict[str, Any]) -> None:
+    """Tell a group how a layer stands."""
+    _say(group, {"type": "layer.status", "document": document}, f"how the layer {document['name']} stands")
+
+
+def _say(group, message, about):
+    tell(f"to {group}: {about}", lambda: send(group, message))

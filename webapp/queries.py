@@ -22,6 +22,7 @@ from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
 from webapp.tasks import cancel_query, register_query, take_snapshots
+from webapp.telling import tell_task
 from webapp.waiting import stand
 
 
@@ -212,6 +213,6 @@ def _send(query, was_shared=False):
     """Announce a change, and have a task tell the engine of it."""
     task = register_query if query.should_run else cancel_query
     if query.should_run and "stored" in query.plan.get("join", {}):
-        transaction.on_commit(take_snapshots.delay)
+        transaction.on_commit(lambda: tell_task(take_snapshots))
     transaction.on_commit(lambda: announce([query], was_shared))
-    transaction.on_commit(lambda: task.delay(query.pk))
+    transaction.on_commit(lambda: tell_task(task, query.pk))

@@ -1,16 +1,28 @@
-"""Clients of the one Redis server."""
+"""Clients of the one Redis server, and what they raise while it does not answer."""
 
 from functools import lru_cache
 
 import redis
 import redis.asyncio
 from django.conf import settings
+from kombu.exceptions import OperationalError
 
 from streaming.logs import Log
+from streaming.redis_client import patient_client
+
+# Redis does not answer, reads its files, or has no room: it will once it can. The last is Celery's word for the first.
+NOT_NOW = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.ReadOnlyError,
+    OperationalError,
+)
 
 
 def _options():
-    return {"socket_connect_timeout": 5, "socket_timeout": settings.REDIS_TIMEOUT_S, "health_check_interval": 30}
+    timeout_s = settings.REDIS_TIMEOUT_S
+    return {"socket_connect_timeout": timeout_s, "socket_timeout": timeout_s, "health_check_interval": 30}
 
 
 @lru_cache(maxsize=4)
@@ -18,9 +30,17 @@ def _client(url: str) -> redis.Redis:
     return redis.Redis.from_url(url, **_options())
 
 
+_patient = lru_cache(maxsize=4)(patient_client)
+
+
 def client() -> redis.Redis:
-    """Return this process's client; it is safe to share among threads."""
+    """Return this process's client, for those who do not wait for Redis; it is safe to share among threads."""
     return _client(settings.REDIS_URL)
+
+
+def waiting_client() -> redis.Redis:
+    """Return this process's client for tasks, which wait for a Redis that restarts; it is safe to share, too."""
+    return _patient(settings.REDIS_URL)
 
 
 def async_client() -> redis.asyncio.Redis:

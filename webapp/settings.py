@@ -111,22 +111,22 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Longer than any of our blocking reads, and than those of the channel layer (5 s, which is redis-py's default, too).
-REDIS_TIMEOUT_S = 30
+# Longer than any blocking read of a web process.
+REDIS_TIMEOUT_S = 5
 
-
-def channel_layers(url: str) -> dict:
-    """Return the channel layers on a Redis server."""
-    config = {"hosts": [{"address": url, "socket_timeout": REDIS_TIMEOUT_S}], "capacity": 1000}
-    return {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": config}}
-
-
-CHANNEL_LAYERS = channel_layers(REDIS_URL)
+CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.groups.RedisGroups"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A task whose worker died is handed to another one after this time, so tasks must take less.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 90, "queue_order_strategy": "round_robin"}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 90,
+    "queue_order_strategy": "round_robin",
+    "socket_timeout": REDIS_TIMEOUT_S,
+    "socket_connect_timeout": REDIS_TIMEOUT_S,
+}
+# Worker and beat wait about half a minute for a Redis that restarts; others do not (`webapp.telling`).
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 60, "interval_start": 0.1, "interval_step": 0.1, "interval_max": 0.5}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True

@@ -10,6 +10,7 @@ from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.models import Query
 from webapp.notify import announce
+from webapp.telling import tell_task
 
 REASON = (
     "paused: it took {cost_ms:,} ms of a batch of {whole_ms:,} ms, and a query may take {share:.0%}; "
@@ -71,4 +72,4 @@ def _pause(number, revision, cost_ms, whole_ms):
         query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
         query.save()
         transaction.on_commit(lambda: announce([query]))
-        transaction.on_commit(lambda: cancel_query.delay(number))
+        transaction.on_commit(lambda: tell_task(cancel_query, number))

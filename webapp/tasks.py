@@ -19,7 +19,7 @@ from webapp.definitions import republish
 from webapp.models import Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
-from webapp.redis import client
+from webapp.redis import waiting_client
 from webapp.waiting import follow_layers
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def _reconcile(space, time_s):
     answered = 0
     for chunk in _chunks(queries):
         told = list(Query.objects.filter(pk__in=chunk).order_by("pk"))
-        answers = tell_engine(client(), LogNames(space), told, min(settings.ACK_TIMEOUT_S, time_s))
+        answers = tell_engine(waiting_client(), LogNames(space), told, min(settings.ACK_TIMEOUT_S, time_s))
         settle(answers)
         answered += len(answers)
         if not answers or time.monotonic() > deadline:
@@ -86,7 +86,7 @@ def settle_late() -> int:
 
 
 def _settle_late(space):
-    answers = recent_answers(client(), LogNames(space))
+    answers = recent_answers(waiting_client(), LogNames(space))
     late = [query for query in _unsettled(space) if query in answers] if answers else []
     return sum(settle({query: answers[query] for query in chunk}) for chunk in _chunks(late))
 
@@ -94,7 +94,7 @@ def _settle_late(space):
 @shared_task
 def record_events() -> int:
     """Store what entered and left the answers of saved queries; return the number of events."""
-    return sum(recording.record_events(client(), space) for space in spaces_by_name().values())
+    return sum(recording.record_events(waiting_client(), space) for space in spaces_by_name().values())
 
 
 @shared_task
@@ -120,7 +120,7 @@ def take_snapshots() -> int:
 @shared_task
 def retire_views() -> int:
     """Cancel the views of web processes that died; return their number."""
-    return liveness.retire_views(client())
+    return liveness.retire_views(waiting_client())
 
 
 def settle(answers: Mapping[int, Acknowledgement]) -> int:
@@ -167,7 +167,7 @@ def _spaces():
 
 
 def _unsettled(space):
-    epoch = engine_epoch(client(), LogNames(space))
+    epoch = engine_epoch(waiting_client(), LogNames(space))
     queries = Query.objects.filter(space=space).unsettled(epoch)
     return list(queries.order_by("pk").values_list("pk", flat=True))
 
@@ -180,7 +180,7 @@ def _settle(task, query_id):
     query = Query.objects.select_related("owner").filter(pk=query_id).first()
     if query is None or query.acknowledged >= query.revision:
         return
-    answers = tell_engine(client(), LogNames(query.space_id), [query], settings.ACK_TIMEOUT_S)
+    answers = tell_engine(waiting_client(), LogNames(query.space_id), [query], settings.ACK_TIMEOUT_S)
     if answers:
         settle(answers)
     elif task.request.retries < RETRIES:

@@ -1,15 +1,12 @@
 """Joins with layers that are not there: they wait, say so, and start when their layer comes."""
 
-import logging
 from collections.abc import Iterable
 
 from django.db import transaction
-from redis.exceptions import ConnectionError as NoRedis
 
 from webapp.models import Layer, Query
 from webapp.notify import announce
-
-logger = logging.getLogger(__name__)
+from webapp.telling import tell_task
 
 
 def stand(query: Query) -> None:
@@ -60,8 +57,5 @@ def layer_changed(name: str) -> None:
     """Have the joins with a layer follow it, and send tasks that tell the engine; the next reconciliation does, too."""
     from webapp.tasks import cancel_query, register_query  # they import the layers
 
-    try:
-        for query in follow_layers(name):
-            (register_query if query.should_run else cancel_query).delay(query.pk)
-    except (NoRedis, ConnectionError) as error:
-        logger.warning("queries that join with layer %s follow it at the next start: %s", name, error)
+    for query in follow_layers(name):
+        tell_task(register_query if query.should_run else cancel_query, query.pk)

@@ -333,6 +333,7 @@ function receive(message) {
     subscribeView();
     listLayers();
   }
+  if (message.type === "changes.missed") listLayers();
   // On a new connection it has to be asked for once more.
   if (["answer.snapshot", "answer.resumed"].includes(message.type) && rolesOf.has(message.query)) {
     socket.send({ type: "roles.subscribe", query: message.query });

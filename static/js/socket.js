@@ -5,6 +5,9 @@ import { columnsOf, readFrame } from "./frames.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 const REPLY_MS = 20_000;
+// The server says something every second. After this many seconds in which nothing came the connection is lost, whatever the browser
+// believes: packets may be dropped without a word. They are counted, so that a page that slept does not take its sleep for silence.
+const SILENT_S = 8;
 const SIGNED_OUT_CODES = [4401, 4403];
 
 /** An error that the server answered a request with. */
@@ -27,14 +30,18 @@ export class Socket {
     this.waitMs = FIRST_WAIT_MS;
     this.lastId = 0;
     this.pending = new Map();
+    this.silentS = 0;
+    setInterval(() => this.#listen(), 1000);
     window.addEventListener("online", () => this.#retryNow());
     window.addEventListener("offline", () => this.parts.onState("offline"));
   }
 
   connect() {
     const socket = new WebSocket(this.url);
+    this.silentS = 0;
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
+      this.silentS = 0;
       this.waitMs = FIRST_WAIT_MS;
       this.parts.onState("open");
       this.parts.onOpen();
@@ -68,6 +75,7 @@ export class Socket {
   }
 
   #receive(data) {
+    this.silentS = 0;
     const message = typeof data === "string" ? JSON.parse(data) : readFrame(this.parts.Arrow, data);
     if (Array.isArray(message.rows) && message.type !== "table.rows") message.rows = columnsOf(message.rows);
     const asked = message.id === undefined || message.id === null ? undefined : this.#settle(String(message.id));
@@ -93,6 +101,16 @@ export class Socket {
     // Half of the wait is left to chance, so that many browsers do not come back in one moment.
     this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));
     this.waitMs = Math.min(this.waitMs * 2, LONGEST_WAIT_MS);
+  }
+
+  /** Give up a connection on which the server is silent, and one that does not come about. */
+  #listen() {
+    if (!this.open && this.socket?.readyState !== WebSocket.CONNECTING) return;
+    if (++this.silentS < SILENT_S) return;
+    // It may take the browser long to find that nobody answers to its good-bye.
+    this.socket.onopen = this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+    this.#closed();
   }
 
   #retryNow() {

@@ -47,7 +47,7 @@ class Store {
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
     this.layers = new Map(); // name -> the last layer.status, with {colour, shown, byCount, truncated}
     this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, of layers that are not listed yet, too
-    this.toldLayers = new Set(); // since the greeting: what is listed later than that is not newer
+    this.toldLayers = new Set(); // since layers were last asked for: what is listed later than that is not newer
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Answer, of views and queries alike
     this.figures = new Map(); // number -> Figures, of aggregates
@@ -288,6 +288,12 @@ const REDUCERS = {
     return topics;
   },
 
+  /** The server may have missed changes: the layers are listed once more, it tells of all else by itself. */
+  "changes.missed"(store) {
+    store.toldLayers = new Set();
+    return [];
+  },
+
   "layer.status"(store, { layer }) {
     store.toldLayers.add(layer.name);
     if (layer.status === "deleted") dropLayer(store, layer.name);
@@ -295,7 +301,7 @@ const REDUCERS = {
     return ["layers"];
   },
 
-  /** The answer of `GET /layers/`, asked for after a greeting. */
+  /** The answer of `GET /layers/`, asked for after a greeting or a `changes.missed`. */
   "layers.listed"(store, { layers }) {
     const listed = new Set(layers.map(({ name }) => name));
     const known = new Set([...store.layers.keys(), ...store.looks.keys()]);
@@ -405,7 +411,9 @@ const REDUCERS = {
 
   "engine.status"(store, message, nowMs) {
     if (message.space !== undefined && message.space !== store.space) return [];
-    store.engine = { alive: message.alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs: nowMs };
+    const { alive } = message; // null where the server itself hears nothing of the engine
+    const atMs = alive === null ? store.engine.atMs : nowMs;
+    store.engine = { alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs };
     return ["status"];
   },
 

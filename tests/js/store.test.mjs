@@ -130,6 +130,21 @@ test("the badge tells live, slow, engine down and reconnecting apart", () => {
   assert.equal(store.connection(NOW), "reconnecting");
 });
 
+test("a server that hears nothing of the engine says so, and the engine is down after a while", () => {
+  const store = opened();
+  store.setLink("open", NOW);
+  const engine = (alive, atMs) => store.apply({ type: "engine.status", alive, lag_ms: 100 }, atMs);
+  engine(true, NOW);
+  engine(null, NOW + 3000);
+  assert.equal(store.connection(NOW + 3000), "live");
+  engine(null, NOW + 5000);
+  assert.equal(store.connection(NOW + 5000), "slow");
+  engine(null, NOW + 11_000);
+  assert.equal(store.connection(NOW + 11_000), "down");
+  engine(true, NOW + 12_000);
+  assert.equal(store.connection(NOW + 12_000), "live");
+});
+
 test("an answer of an unknown query changes nothing", () => {
   assert.equal(opened(change(55, row("+", "a", 1, 1))).objects.live, 0);
 });

@@ -60,6 +60,12 @@ def drop_layer(name: str) -> None:
     Layer.objects.get(name=name).delete()
 
 
+def clear() -> None:
+    """Delete all queries and streams as the admin does."""
+    Query.objects.all().delete()
+    Stream.objects.all().delete()
+
+
 def add_space(name: str, definition: dict) -> None:
     """Save a space as the admin does."""
     space = Space(name=name, definition=definition)
@@ -119,6 +125,7 @@ COMMANDS = {
     "add_stream": add_stream,
     "enable_stream": enable_stream,
     "remove_stream": remove_stream,
+    "clear": clear,
     "import_layer": import_layer,
     "drop_layer": drop_layer,
     "add_space": add_space,

@@ -105,6 +105,10 @@ class Stack(Live):
         """Delete a stream, as the admin does."""
         self.run("remove_stream", name)
 
+    def clear(self) -> None:
+        """Delete all streams and queries, as the admin does."""
+        self.run("clear")
+
     def queries(self) -> dict[int, dict]:
         """Return how each saved query stands, by its number."""
         return {query["query"]: query for query in self.run("queries")}

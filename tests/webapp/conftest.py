@@ -18,7 +18,6 @@ from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
 from webapp.celery import app as celery_app
 from webapp.models import ApiToken, Space, Stream
-from webapp.settings import channel_layers
 
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
@@ -39,7 +38,6 @@ def django_db_modify_db_settings(tmp_path_factory):
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""
     settings.REDIS_URL = redis_server
-    settings.CHANNEL_LAYERS = channel_layers(redis_server)
     settings.ACK_TIMEOUT_S = 3.0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)

@@ -8,11 +8,12 @@ import pytest
 from channels.db import database_sync_to_async
 
 from tests.webapp.conftest import INSIDE, PLAN
-from webapp import queries
+from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
 from webapp.layers import announce
 from webapp.models import Layer, Stream
+from webapp.notify import LAYERS_GROUP
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]
@@ -72,6 +73,8 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["stream.list"] = await socket.hear("stream.list")
         await database_sync_to_async(announce)(Layer(name="squares", space_id="earth"))
         heard["layer.status"] = await socket.hear("layer.status")
+        await database_sync_to_async(groups.send)(LAYERS_GROUP, groups.MISSED)
+        heard["changes.missed"] = await socket.hear("changes.missed")
         await database_sync_to_async(Stream.objects.filter(name="ships").update)(stored=True)
         await socket.tell("examples.show", id=8, shown=False)
         heard["examples.shown"] = await socket.hear("examples.shown", id=8)

@@ -77,10 +77,10 @@ class Screen:
 def distribute(batch, subscriptions):
     """Hand a batch to subscriptions as the hub does."""
     snapshots = batch.snapshot_queries
-    wanted = {frame for subscription in subscriptions for frame in due(subscription, batch.number, snapshots)}
-    encoded = encode(batch, wanted, 0, EARTH)
-    for subscription in subscriptions:
-        Hub._deliver(None, subscription, encoded, batch.number, snapshots)
+    wanted = {subscription: due(subscription, batch.number, snapshots) for subscription in subscriptions}
+    encoded = encode(batch, {frame for frames in wanted.values() for frame in frames}, 0, EARTH)
+    for subscription, frames in wanted.items():
+        Hub._deliver(None, subscription, encoded, frames)
 
 
 def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():

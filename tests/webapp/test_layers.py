@@ -401,7 +401,7 @@ def test_an_import_ends_as_soon_as_it_is_cancelled(user, folder, tmp_path):
 
 def test_an_import_cancelled_before_its_turn_never_begins(site, user, folder, monkeypatch):
     sent = []
-    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     assert upload(site).status_code == 409, "a layer has one import at a time"
     assert site.post("/layers/squares/cancel").json()["layer"]["status"] == "cancelled"
@@ -426,7 +426,7 @@ def test_a_crash_of_the_import_is_said_and_leaves_nothing(site, folder, monkeypa
 
 
 def test_an_import_whose_worker_died_is_ended(site, folder, monkeypatch):
-    monkeypatch.setattr(import_layer, "delay", lambda *_: None)
+    monkeypatch.setattr(import_layer, "apply_async", lambda *_, **__: None)
     upload(site)
     assert layers.retire_imports() == 0
     Layer.objects.update(heartbeat=timezone.now())
@@ -531,7 +531,7 @@ def test_layers_are_imported_cancelled_and_dropped_in_the_admin(client, staff, f
     assert (layer.version, layer.features, layer.title) == (2, 3, "New")
     client.post(change, {"title": "Newer"})
     assert Layer.objects.get().title == "Newer"
-    monkeypatch.setattr(import_layer, "delay", lambda *_: None)
+    monkeypatch.setattr(import_layer, "apply_async", lambda *_, **__: None)
     client.post(change, {"title": "New", "file": SimpleUploadedFile("a.geojson", squares(3))})
     assert Layer.objects.get().status == "importing"
     body = {"action": "cancel", "_selected_action": [layer.pk]}
@@ -599,9 +599,6 @@ def test_the_command_says_what_is_wrong(tmp_path, folder, name, content, words):
 
 def test_the_command_works_without_redis(tmp_path, project):
     project.REDIS_URL = "redis://127.0.0.1:1/0"
-    from webapp.settings import channel_layers
-
-    project.CHANNEL_LAYERS = channel_layers("redis://127.0.0.1:1/0")
     call_command("import_layer", str(write(tmp_path, frame(), "gpkg")), stdout=StringIO())
     assert Layer.objects.get().status == "ready"
 
@@ -639,7 +636,7 @@ def test_imports_wait_for_their_turn(site, project, monkeypatch):
 
     project.LAYER_IMPORTS_AT_ONCE = 1
     sent = []
-    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     upload(site, name="second")
     Layer.objects.filter(name="squares").update(heartbeat=timezone.now())
@@ -659,7 +656,7 @@ def test_a_user_has_one_import_at_a_time_and_others_go_on(site, other, monkeypat
     from celery.exceptions import Retry
 
     sent = []
-    monkeypatch.setattr(import_layer, "delay", lambda *arguments: sent.append(arguments))
+    monkeypatch.setattr(import_layer, "apply_async", lambda arguments, **_: sent.append(arguments))
     upload(site)
     upload(site, name="second")
     site.force_login(other)

@@ -23,11 +23,13 @@ class Client:
     def __init__(self):
         self.told = {query: [] for query in QUERIES}
         self.held, self.kinds, self.heard = {}, [], asyncio.Event()
+        self.begun = set()  # queries whose answers have begun on this connection
 
     def deliver(self, subscription, text):
         message = json.loads(text)
         query, held = message["query"], Held(message["epoch"], message["batch"])
         self.kinds.append(message["type"])
+        self.begun.add(query)
         if message["type"] != "answer.resumed":
             assert query not in self.held or held.batch > self.held[query].batch
             self.told[query] += [(held.batch, *sorted((row["sign"], row["key"]) for row in message["rows"]))]
@@ -36,7 +38,7 @@ class Client:
 
     def mark(self, space, text):
         message = json.loads(text)
-        for query in set(self.held) - set(message["without"]):
+        for query in self.begun - set(message["without"]):
             told = Held(message["epoch"], message["batch"])
             self.held[query] = max(told, self.held[query], key=lambda held: held.batch)
         self.heard.set()
@@ -58,6 +60,7 @@ class Client:
 
 async def visit(client, hub):
     """Subscribe a client to a hub, with what it holds; queries of which it holds the same in one message."""
+    client.begun.clear()
     await hub.attach(client)
     for held in {client.held.get(query) for query in QUERIES}:
         await hub.subscribe(client, [q for q in QUERIES if client.held.get(q) == held], "json", held)
@@ -189,6 +192,27 @@ async def test_an_answer_goes_on_where_the_log_reaches_back_to_and_begins_anew_e
     if goes_on is not None:
         await client.until(lambda: client.told[1] and client.told[1][-1][0] == 8)
         assert [batch for batch, *_ in client.told[1]] == [*goes_on, 8]
+
+
+async def test_others_are_told_what_is_new_while_a_client_catches_up(log, hubs):
+    class Watching(Client):
+        held_up = ()
+
+        def deliver(self, subscription, text):
+            if self.told[1] == []:
+                published(log, 8)
+            self.held_up += (hubs[0]._turn.locked(),)
+            super().deliver(subscription, text)
+
+    published(log, *range(4, 8))
+    steady, coming = await gone_on(hubs[0], Held("e", 7)), Watching()
+    await hubs[0].attach(coming)
+    await hubs[0].subscribe(coming, [1], "json", Held("e", 4))
+    assert coming.held_up[:4] == (False,) * 4
+    await steady.until(lambda: steady.told[1])
+    await coming.until(lambda: len(coming.told[1]) == 4)
+    assert [batch for batch, *_ in coming.told[1]] == [5, 6, 7, 8]
+    assert [batch for batch, *_ in steady.told[1]] == [8]
 
 
 async def test_a_hub_that_starts_in_the_midst_of_a_batch_goes_on_with_it(log, hubs):

@@ -2,14 +2,13 @@
 
 import time
 
-import redis
 from django.contrib import admin
 
 from streaming.logs import LogNames
 from webapp.hub.reports import engine_status
 from webapp.models import Space
 from webapp.models.spaces import EARTH
-from webapp.redis import client
+from webapp.redis import NOT_NOW, client
 
 UNKNOWN = "—"
 
@@ -18,7 +17,7 @@ def engine_of(space: str) -> dict:
     """Return what the engine of a space says of itself; empty where there is no Redis."""
     try:
         report = client().hgetall(LogNames(space).engine)
-    except redis.ConnectionError:
+    except NOT_NOW:
         return {}
     return engine_status(report, time.time_ns() // 1000)
 

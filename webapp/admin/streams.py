@@ -3,7 +3,6 @@
 import json
 from datetime import UTC, datetime
 
-import redis
 from django.contrib import admin, messages
 from django.urls import path
 from django.utils.html import format_html, format_html_join
@@ -14,7 +13,7 @@ from webapp.admin.stream_form import KindSelect, source_fields, stream_form
 from webapp.admin.trial import answer_trial
 from webapp.history import extent_in_words
 from webapp.models import Stream
-from webapp.redis import client
+from webapp.redis import NOT_NOW, client
 
 UNKNOWN = "—"
 # A feed out of order has a few stale elements; more come of wrong times.
@@ -25,7 +24,7 @@ def health_of(name: str) -> dict:
     """Return the gateway's counters of a stream; empty where there are none, or no Redis."""
     try:
         counters = client().hget(HEALTH_KEY, name)
-    except redis.ConnectionError:
+    except NOT_NOW:
         return {}
     return json.loads(counters) if counters else {}
 

@@ -62,10 +62,10 @@ class Hubs:
         if self.subscriptions.pop(query, None):
             self._home.pop(query).unsubscribe(self.subscriber, query)
 
-    async def follow_roles(self, query: int, plan: dict) -> None:
+    def follow_roles(self, query: int, plan: dict) -> None:
         """Have the connection told how a query that it has subscribed is answered."""
         hub = self._home[query]
-        await hub.roles.follow(self.subscriber, query, parse_plan(plan, hub.space))
+        hub.roles.follow(self.subscriber, query, parse_plan(plan, hub.space))
 
     def leave_roles(self, query: int) -> None:
         """Have the connection told no more how a query is answered."""
@@ -77,7 +77,7 @@ class Hubs:
         if query in self._home:
             self._home[query].roles.edited(query, plan)
 
-    async def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
+    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
         """Ask the engines for the snapshots that subscriptions need."""
         for hub in list(self._hubs.values()):
-            await hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)
+            hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)

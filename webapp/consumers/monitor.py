@@ -43,11 +43,13 @@ class Monitor(AsyncWebsocketConsumer):
 
     async def __call__(self, scope, receive, send):
         """Serve the connection, and let go of all that it holds however it ends."""
-        self.joined = False
+        self.joined, self.channel_name = False, ""
         self.questions, self.ended = set(), threading.Event()
         try:
             await super().__call__(scope, receive, send)
         finally:
+            if self.channel_name:
+                self.channel_layer.drop_channel(self.channel_name)
             if self.joined:
                 await self._leave()
 
@@ -69,9 +71,11 @@ class Monitor(AsyncWebsocketConsumer):
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
         self.sender.add_done_callback(self._sender_ended)
-        await asyncio.gather(*(self.channel_layer.group_add(group, self.channel_name) for group in self._groups()))
+        for group in (user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP):
+            await self.channel_layer.group_add(group, self.channel_name)
         hello, known = await database_sync_to_async(self._greeting)()
         self.say(hello)
+        self.told = set(known)
         self.outbox.statuses(known)
         await self.hubs.follow()
 
@@ -119,6 +123,7 @@ class Monitor(AsyncWebsocketConsumer):
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if document["example"] and not self.examples:
                 continue
+            (self.told.discard if document["status"] == Query.CANCELLED else self.told.add)(document["query"])
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
@@ -137,6 +142,15 @@ class Monitor(AsyncWebsocketConsumer):
         await self.hubs.follow()
         message = {"type": "stream.list", **await database_sync_to_async(definitions)()}
         self.broadcast("stream.list", orjson.dumps(message).decode())
+
+    async def messages_missed(self, _) -> None:
+        """Say anew how everything stands that the client was told of, since changes may have gone by unheard."""
+        shown, standings = await database_sync_to_async(self._all_standings)()
+        if shown != self.examples:
+            await self.examples_changed({"shown": shown})
+        await self.query_status({"queries": standings})
+        await self.definitions_changed(None)
+        self.broadcast("changes.missed", orjson.dumps({"type": "changes.missed"}).decode())
 
     async def layer_status(self, event: dict[str, Any]) -> None:
         """Pass on how a layer stands; of several that wait, the last."""
@@ -192,14 +206,14 @@ class Monitor(AsyncWebsocketConsumer):
         """Send the whole answer once more."""
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
-        await self.hubs.ask([self.hubs.subscriptions[query]])
+        self.hubs.ask([self.hubs.subscriptions[query]])
 
     async def on_roles_subscribe(self, reference, query):
         """Tell how a query is answered, from now on."""
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
         found = await database_sync_to_async(visible)(self.user, query)
-        await self.hubs.follow_roles(query, found.plan)
+        self.hubs.follow_roles(query, found.plan)
 
     async def on_roles_unsubscribe(self, reference, query):
         """Tell no more how a query is answered."""
@@ -255,9 +269,6 @@ class Monitor(AsyncWebsocketConsumer):
         with contextlib.suppress(Unread):
             self.say({"id": reference, **said})
 
-    def _groups(self):
-        return user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP
-
     def _say_status(self, reference, query):
         mine = query.owner_id == self.user.pk
         self.say({"type": "query.status", "id": reference, **query.document(), "mine": mine})
@@ -283,6 +294,12 @@ class Monitor(AsyncWebsocketConsumer):
         self.examples = RemovedExamples.shown_to(self.user)
         return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
 
+    def _all_standings(self):
+        """Return whether the user sees the examples, and how the queries stand that the client knows or may see."""
+        known = Query.objects.filter(pk__in=self.told) | Query.objects.visible_to(self.user)
+        standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
+        return RemovedExamples.shown_to(self.user), standings
+
     async def _look_up(self, numbers):
         return await database_sync_to_async(self._standings)(numbers)
 
@@ -295,7 +312,7 @@ class Monitor(AsyncWebsocketConsumer):
         await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
 
     async def _recover(self, lost):
-        await self.hubs.ask(lost, resync=True)
+        self.hubs.ask(lost, resync=True)
 
     def _sender_ended(self, sender):
         """End a connection that nothing can be sent to any more, so that its client opens another."""
@@ -310,9 +327,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.ended.set()  # a question that is being answered ends by itself
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hubs.leave)
-            stack.push_async_callback(self.viewport.close)
-            for group in self._groups():
-                stack.push_async_callback(self.channel_layer.group_discard, group, self.channel_name)
+            stack.callback(self.viewport.close)
             self.sender.cancel()
             await asyncio.wait([self.sender])
 

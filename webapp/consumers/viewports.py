@@ -40,27 +40,27 @@ class Viewport:
         """
         hubs = {stream: await self.hubs.of(space) for stream, (space, _) in plans.items()}
         for stream in [stream for stream, view in self.views.items() if hubs.get(stream) is not view.hub]:
-            await self._end(stream)
+            self._end(stream)
         fresh = [stream for stream in plans if stream not in self.views]
         for stream in fresh:
-            self.views[stream] = View(await hubs[stream].views.number(), hubs[stream])
+            self.views[stream] = View(hubs[stream].views.number(), hubs[stream])
         numbers = {stream: view.number for stream, view in self.views.items()}
         self.say({"type": "view.status", "id": reference, "views": numbers})
         for stream, (_, plan) in plans.items():
             view = self.views[stream]
             if view.plan != plan:
-                await view.hub.views.register(view.number, plan)
+                view.hub.views.register(view.number, plan)
                 view.plan = plan
             if stream in fresh or form != self.format:
                 await self.hubs.subscribe([view.number], form, view.hub)
         self.format = form
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """End all views."""
         for stream in list(self.views):
-            await self._end(stream)
+            self._end(stream)
 
-    async def _end(self, stream):
+    def _end(self, stream):
         view = self.views.pop(stream)
         self.hubs.unsubscribe(view.number)
-        await view.hub.views.cancel(view.number)
+        view.hub.views.cancel(view.number)

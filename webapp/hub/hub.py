@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-import redis
 from django.conf import settings
 
-from streaming.logs import control_entry, read_fragment
+from streaming.logs import read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.hub.complaints import Complaints
@@ -21,6 +20,7 @@ from webapp.hub.roles import Roles
 from webapp.hub.shipping import Held, assembly_of, missed
 from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
+from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,8 @@ LONGEST_PATIENCE_S = 30.0
 class Hub:
     """Reads the result log of a space, cuts batches by query, and hands frames to the subscribers.
 
-    It runs while connections are attached to it. All of its methods belong to the event loop that it runs in.
+    It runs while connections are attached to it. All of its methods belong to the event loop that it runs in. While
+    Redis does not answer nobody waits for it: what is asked of the engine is sent, and the log read on, once it does.
 
     Parameters
     ----------
@@ -57,24 +58,26 @@ class Hub:
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
-        self._ready: asyncio.Task | None = None
+        self._changing = asyncio.Lock()  # from running to not running, or back
         # Who subscribes does so between two batches.
         self._turn = asyncio.Lock()
 
     async def attach(self, subscriber: Subscriber) -> None:
-        """Add a connection; the first one starts the hub."""
+        """Add a connection; the first one starts the hub. It knows what is in the log then, if Redis answers."""
         self.subscribers.add(subscriber)
-        if self._ready is None:
-            self._ready = asyncio.create_task(self._start())
-        await asyncio.shield(self._ready)
+        async with self._changing:
+            if not self._tasks:
+                self._start()
+        await self._tried.wait()
 
     async def detach(self, subscriber: Subscriber) -> None:
         """Remove a connection with its subscriptions; the last one stops the hub."""
         self.subscribers.discard(subscriber)
         for query in list(self.subscriptions):
             self.unsubscribe(subscriber, query)
-        if not self.subscribers and self._ready is not None:
-            await self._stop()
+        async with self._changing:
+            if not self.subscribers and self._tasks:
+                await self._stop()
 
     async def subscribe(
         self, subscriber: Subscriber, queries: Iterable[int], form: str, held: Held | None = None
@@ -90,22 +93,40 @@ class Hub:
             self.subscriptions[query].append(subscription)
             subscription.sent_before = self.roles.count_from(query)
         if held is None or not await self._resume(made.values(), held):
-            await self.ask(made.values())
+            self.ask(made.values())
         return made
 
     async def _resume(self, subscriptions, held):
-        """Let answers go on from what a client holds; tell whether they can."""
-        async with self._turn:
-            batches = await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
-            if batches is None:
-                return False
-            going_on = [s for s in subscriptions if not s.closed]
-            for subscription in going_on:
-                subscription.live, subscription.held = True, held.batch
-                subscription.subscriber.deliver(subscription, resumed(subscription, held.epoch))
-            for batch in batches:
-                await self._tell(batch, going_on)
-            return True
+        """Let answers go on from what a client holds; tell whether they can.
+
+        Most of what it missed is told while others are told what is new, the rest between two batches.
+        """
+        going_on = [s for s in subscriptions if not s.closed]
+        for turn in (contextlib.nullcontext(), self._turn):
+            async with turn:
+                told, batches = self.told, await self._missed(held)
+                if batches is None:
+                    for subscription in going_on:
+                        subscription.lose()
+                    return False
+                for subscription in going_on if turn is not self._turn else ():
+                    subscription.live = subscription.catching_up = True
+                    subscription.subscriber.deliver(subscription, resumed(subscription.query, held))
+                for batch in batches:
+                    await self._tell(batch, {s: [s.change] for s in going_on if s.live})
+                    await asyncio.sleep(0)
+                held = max(held, told, key=lambda one: one.batch)
+                if turn is self._turn:
+                    for subscription in (s for s in going_on if s.live):
+                        subscription.catching_up, subscription.held = False, held.batch
+        return True
+
+    async def _missed(self, held):
+        """Return the batches between what a client holds and what was told; None where they are not to be had."""
+        try:
+            return await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
+        except NOT_NOW:
+            return None
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
@@ -119,30 +140,31 @@ class Hub:
         else:
             self.subscriptions.pop(query, None)
 
-    async def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
+    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
         """Ask the engine for the snapshots that subscriptions need."""
         wanted = [s for s in subscriptions if not s.closed]
         for subscription in wanted:
             subscription.waiting, subscription.asked = True, time.monotonic()
             subscription.resync = subscription.resync or resync
-        await self.line.send([control_entry("snapshot", query=query) for query in sorted({s.query for s in wanted})])
+        for query in sorted({s.query for s in wanted}):
+            self.line.ask_snapshot(query)
 
     def broadcast(self, slot: str, text: str) -> None:
         """Tell every connection something of which only the newest counts."""
         for subscriber in self.subscribers:
             subscriber.broadcast(slot, text)
 
-    async def _start(self):
+    def _start(self):
         self.line.open()
-        log = self.line.names.results
-        self._assembly, self._position, self.told = await assembly_of(self.line.redis, log, self.space)
-        self._marked = None
+        self._tried = asyncio.Event()
+        self._position = self.told = self._marked = None
+        self._away = False
         self.views = Views(self.line)
         self.reports = Reports(self.line, self.broadcast)
-        await self.views.heartbeat()
         rounds = (
             (1.0, self.complaints.tell),
             (0.0, self._read),
+            (0.0, self.line.flush_next),
             (HOUSEKEEPING_S, self._remind),
             (1.0, self._report),
             (1.0, self.roles.publish),
@@ -151,69 +173,90 @@ class Hub:
         self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]
 
     async def _stop(self):
-        ready, self._ready = self._ready, None
-        await asyncio.wait([ready])
         tasks, self._tasks = self._tasks, []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        with contextlib.suppress(redis.RedisError):
-            await self.views.leave()
+        self.views.leave()
+        with contextlib.suppress(*NOT_NOW):
+            await self.line.flush()
         await self.line.close()
+
+    async def _begin(self):
+        """Find out what is in the result log; the snapshots that were asked for meanwhile may have gone by."""
+        try:
+            await self.views.heartbeat()
+            begun = await assembly_of(self.line.redis, self.line.names.results, self.space)
+            self._assembly, self._position, self.told = begun
+        finally:
+            self._tried.set()
+        waiting = [s for group in self.subscriptions.values() for s in group if s.waiting]
+        for subscription in waiting:
+            subscription.patience_s = Subscription.patience_s
+        self.ask(waiting)
 
     async def _read(self):
         """Read on in the result log, and distribute the batches that become complete."""
-        assembly, log, position = self._assembly, self.line.names.results, self._position
-        reply = await self.line.redis.xread({log: position}, READ_COUNT, READ_BLOCK_MS)
+        if self._position is None:
+            await self._begin()
+        log = self.line.names.results
+        reply = await self.line.redis.xread({log: self._position}, READ_COUNT, READ_BLOCK_MS)
+        self._away = False
         if not reply:
             return
         ((_, entries),) = reply
         self._position = entries[-1][0]
-        for _, fields in entries:
-            batch = assembly.add(read_fragment(fields, self.space))
-            if batch is not None:
-                self.reports.observe(batch)
-                self.roles.observe(batch)
-                await self.distribute(batch)
+        try:
+            for _, fields in entries:
+                await self._take(read_fragment(fields, self.space))
+        except Exception:
+            self._assembly.lose()
+            raise
+
+    async def _take(self, fragment):
+        batch = self._assembly.add(fragment)
+        if batch is not None:
+            self.reports.observe(batch)
+            self.roles.observe(batch)
+            await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:
         """Hand a batch's frames to the subscribers, each frame encoded once."""
         async with self._turn:
             everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
             if batch.new_epoch or batch.gap:
-                await self._recover(batch, everyone)
-            await self._tell(batch, everyone)
+                self._recover(batch, everyone)
+            await self._tell(batch, {s: due(s, batch.number, batch.snapshot_queries) for s in everyone})
             self.told = Held(batch.epoch, batch.number)
-            await self._ask_of_known(batch.acknowledged)
+            self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, batch, subscriptions):
-        """Hand subscriptions what a batch means for them."""
-        snapshots = batch.snapshot_queries
-        wanted = {frame for s in subscriptions for frame in due(s, batch.number, snapshots)}
-        if not wanted:
+    async def _tell(self, batch, wanted):
+        """Hand subscriptions the frames of a batch that each of them wants."""
+        frames = {frame for some in wanted.values() for frame in some}
+        if not frames:
             return
-        arguments = (batch, wanted, time.time_ns() // 1000, self.space)
+        arguments = (batch, frames, time.time_ns() // 1000, self.space)
         encoded = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
-        for subscription in subscriptions:
-            self._deliver(subscription, encoded, batch.number, snapshots)
+        for subscription, some in wanted.items():
+            self._deliver(subscription, encoded, some)
         self.complaints.note(encoded.errors)
 
-    def _deliver(self, subscription, encoded: Encoded, number, snapshots):
-        for wanted in due(subscription, number, snapshots):
+    def _deliver(self, subscription, encoded: Encoded, frames):
+        for wanted in frames:
             if wanted in encoded.lost:
                 subscription.put_off()
-            if subscription.closed or wanted not in encoded.frames:
+            still = subscription.waiting if wanted.kind == SNAPSHOT else subscription.live
+            if subscription.closed or not still or wanted not in encoded.frames:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
                 subscription.patience_s = Subscription.patience_s
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
 
-    async def _ask_of_known(self, queries):
+    def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just come to know: it left the first question out."""
         waiting = [s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting]
-        if waiting:
-            await self.ask(waiting)
+        self.ask(waiting)
 
     async def _report(self):
         await self.reports.publish()
@@ -226,18 +269,19 @@ class Hub:
                 return
             self._marked = self.told
             behind = defaultdict(list)
-            for subscription in (s for group in self.subscriptions.values() for s in group if not s.live):
+            everyone = (s for group in self.subscriptions.values() for s in group)
+            for subscription in (s for s in everyone if not s.live or s.catching_up):
                 behind[subscription.subscriber].append(subscription.query)
             for subscriber in self.subscribers:
                 subscriber.mark(self.space.name, held_text(self.space.name, self.told, behind[subscriber]))
 
-    async def _recover(self, batch, everyone):
+    def _recover(self, batch, everyone):
         """Have every answer sent anew after changes were lost, or after the engine started afresh."""
         for subscription in everyone:
             subscription.lose()
         if batch.new_epoch:
-            await self.views.register_again()
-        await self.ask(everyone, resync=True)
+            self.views.register_again()
+        self.ask(everyone, resync=True)
 
     async def _remind(self):
         """Ask again for snapshots that do not come."""
@@ -245,19 +289,21 @@ class Hub:
         late = [s for group in self.subscriptions.values() for s in group if s.waiting and now - s.asked > s.patience_s]
         for subscription in late:
             subscription.patience_s = min(2 * subscription.patience_s, LONGEST_PATIENCE_S)
-        await self.ask(late)
+        self.ask(late)
 
     async def _every(self, seconds, step):
-        """Take a step again and again; what fails is logged and tried again."""
+        """Take a step again and again; what fails is tried again, and logged, but only once of a Redis that is away."""
         task = asyncio.current_task()
         while not task.cancelling():  # a cancellation is lost on a reader to whom Redis replies in that moment
-            pause_s = seconds
             try:
                 await step()
-            except Exception as error:
-                expected = isinstance(error, redis.RedisError)
-                logger.error("a step of the hub failed: %s", error, exc_info=None if expected else error)
-                self._assembly.lose()  # it may have been in the midst of a batch
+                pause_s = seconds
+            except NOT_NOW as error:
+                if not self._away:
+                    logger.warning("the hub of %s goes on once Redis answers: %s", self.space.name, error)
+                self._away, pause_s = True, RETRY_S
+            except Exception:
+                logger.exception("a step of the hub failed")
                 pause_s = max(seconds, RETRY_S)
             await asyncio.sleep(pause_s)
 

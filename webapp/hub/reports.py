@@ -13,6 +13,8 @@ from webapp.hub.line import Line
 STREAMS_EVERY = 3
 # An engine whose report is older than this is taken for dead.
 SILENT_AFTER_US = 5_000_000
+# What is told of an engine while Redis does not answer, so that nobody knows how it is.
+UNKNOWN = {"batch": None, "backlog": None, "alive": None}
 HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "stale", "last_us", "elements_per_s")
 
 
@@ -48,14 +50,17 @@ class Reports:
 
     async def publish(self) -> None:
         """Tell how the engine is; every third time how all streams are, on earth alone: once."""
-        report = await self.line.redis.hgetall(self.line.names.engine)
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0
         rate = round(elements / seconds, 1) if seconds else 0.0
         space = self.line.space.name
-        status = {"space": space, **engine_status(report, now_us), "lag_ms": self.lag_ms, "elements_per_s": rate}
-        self._tell("engine.status", status, slot=f"engine.status {space}")
+        status = {"space": space, **UNKNOWN}
+        try:
+            status |= engine_status(await self.line.redis.hgetall(self.line.names.engine), now_us)
+        finally:  # a client that is told nothing takes the connection for lost
+            status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
+            self._tell("engine.status", status, slot=f"engine.status {space}")
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
             self._tell("stream.status", stream_status(await self.line.redis.hgetall(HEALTH_KEY)))
         self._told += 1

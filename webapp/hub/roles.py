@@ -13,7 +13,6 @@ import orjson
 import pyarrow.compute as pc
 from django.conf import settings
 
-from streaming.logs import control_entry
 from streaming.plans import Plan, parse_plan
 from webapp.hub.assembly import Batch
 from webapp.hub.line import Line
@@ -69,11 +68,11 @@ class Roles:
                 if query in self._totals:
                     self._totals[query][fragment.region] += count
 
-    async def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
+    def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
         """Tell a subscriber how a query is answered, now and whenever that changes, at most once a second."""
         self._plans[query] = plan
         if self.servers.home_of(plan) is not None and query not in self._places:
-            await self.line.send([control_entry("snapshot", query=query)])
+            self.line.ask_snapshot(query)
         self._told[subscriber, query] = ""
         self._tell(subscriber, query)
 

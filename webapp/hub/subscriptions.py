@@ -42,9 +42,11 @@ class Subscription:
     Attributes
     ----------
     live : bool
-        The client holds an answer that the next batch's changes carry on.
+        The client holds an answer that later changes carry on.
+    catching_up : bool
+        It is still being told what it missed; what is new comes after that.
     held : int
-        The batch of the present epoch up to which the client held the answer when it came.
+        The batch of the present epoch up to which the client held the answer when it had come, and caught up.
     waiting : bool
         A snapshot has been asked for.
     resync : bool
@@ -63,6 +65,7 @@ class Subscription:
     query: int
     format: str
     live: bool = False
+    catching_up: bool = False
     held: int = -1
     waiting: bool = False
     resync: bool = False
@@ -78,7 +81,13 @@ class Subscription:
 
     def lose(self) -> None:
         """Note that an answer was lost on its way, so that later changes carry nothing on."""
-        self.live, self.waiting, self.held = False, False, -1
+        self.live = self.catching_up = self.waiting = False
+        self.held = -1
+
+    @property
+    def change(self) -> "FrameOf":
+        """The frame of the changes of a batch."""
+        return FrameOf(CHANGE, self.query, self.format)
 
 
 @dataclass(frozen=True)
@@ -93,10 +102,10 @@ class FrameOf:
 
 def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> list[FrameOf]:
     """Return the frames that a subscription gets from a batch of a number with the snapshots of some queries."""
-    query, form = subscription.query, subscription.format
-    frames = [FrameOf(CHANGE, query, form)] if subscription.live and number > subscription.held else []
-    if subscription.waiting and query in snapshots:
-        frames.append(FrameOf(SNAPSHOT, query, form, subscription.resync))
+    goes_on = subscription.live and not subscription.catching_up and number > subscription.held
+    frames = [subscription.change] if goes_on else []
+    if subscription.waiting and subscription.query in snapshots:
+        frames.append(FrameOf(SNAPSHOT, subscription.query, subscription.format, subscription.resync))
     return frames
 
 
@@ -141,10 +150,9 @@ def _changes(batch, queries):
     return lambda query: rows_of(changes, query)
 
 
-def resumed(subscription: Subscription, epoch: str) -> str:
+def resumed(query: int, held: Held) -> str:
     """Return the word that an answer goes on from what the client holds."""
-    told = {"type": RESUMED, "query": subscription.query, "epoch": epoch, "batch": subscription.held}
-    return orjson.dumps(told).decode()
+    return orjson.dumps({"type": RESUMED, "query": query, "epoch": held.epoch, "batch": held.batch}).decode()
 
 
 def held_text(space: str, held: Held, behind: list[int]) -> str:

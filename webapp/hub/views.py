@@ -1,12 +1,17 @@
 """Views: continuous queries that live as long as the connection that opened them."""
 
+import secrets
+
 from django.conf import settings
 
-from streaming.logs import control_entry
 from streaming.results import VIEW_NUMBERS
-from webapp.hub.line import Line
-from webapp.liveness import VIEWS_KEY, WEBS_KEY, alive_key, views_key
+from webapp.hub.line import Command, Line
+from webapp.liveness import WEBS_KEY, alive_key, views_key
 from webapp.models.queries import clock_revision
+
+# Numbers are drawn, so that nobody has to be asked for them; two alike in 2**52 are not to be feared. Those of
+# `VIEW_NUMBERS` and of this many more are exact in JavaScript.
+NUMBERS = 2**52
 
 
 class Views:
@@ -18,42 +23,50 @@ class Views:
         self._revisions: dict[int, int] = {}
 
     async def heartbeat(self) -> None:
-        """Say that this process lives, and what it keeps."""
+        """Say that this process lives, and what it keeps; after a silence its views were retired and begin anew."""
         async with self.line.redis.pipeline() as pipeline:
-            pipeline.set(alive_key(self.line.id), "alive", ex=settings.WEB_PROCESS_TTL_S)
             pipeline.sadd(WEBS_KEY, self.line.id)
+            pipeline.set(alive_key(self.line.id), "alive", ex=settings.WEB_PROCESS_TTL_S)
             if self._plans:
                 pipeline.sadd(views_key(self.line.id), *self._plans)
-            await pipeline.execute()
+            unknown, *_ = await pipeline.execute()
+        if unknown:
+            self.register_again()
 
-    async def number(self) -> int:
+    def number(self) -> int:
         """Return the number of a new view."""
-        return VIEW_NUMBERS + await self.line.redis.incr(VIEWS_KEY)
+        return VIEW_NUMBERS + secrets.randbelow(NUMBERS)
 
-    async def register(self, view: int, plan: dict) -> None:
+    def register(self, view: int, plan: dict) -> None:
         """Register a view, or its new plan."""
         self._plans[view] = plan
-        await self.line.redis.sadd(views_key(self.line.id), view)
-        await self.line.send([self._entry("register", view, plan=plan)])
+        kept = views_key(self.line.id)
+        self._send(view, lambda pipeline: pipeline.sadd(kept, view), self._entry("register", view, plan=plan))
 
-    async def cancel(self, view: int) -> None:
+    def cancel(self, view: int) -> None:
         """End a view."""
         if self._plans.pop(view, None) is not None:
-            await self.line.send([self._entry("cancel", view)])
-            self._revisions.pop(view, None)
-            await self.line.redis.srem(views_key(self.line.id), view)
+            kept = views_key(self.line.id)
+            self._send(view, self._entry("cancel", view), lambda pipeline: pipeline.srem(kept, view))
+            del self._revisions[view]
 
-    async def register_again(self) -> None:
+    def register_again(self) -> None:
         """Tell an engine that knows nothing of this process's views."""
-        await self.line.send([self._entry("register", view, plan=plan) for view, plan in self._plans.items()])
+        for view, plan in self._plans.items():
+            self.register(view, plan)
 
-    async def leave(self) -> None:
+    def leave(self) -> None:
         """End all views, and this process's registration."""
-        await self.line.send([self._entry("cancel", view) for view in self._plans])
-        self._plans.clear()
-        await self.line.redis.delete(alive_key(self.line.id), views_key(self.line.id))
-        await self.line.redis.srem(WEBS_KEY, self.line.id)
+        for view in list(self._plans):
+            self.cancel(view)
+        known, registration = (alive_key(self.line.id), views_key(self.line.id)), self.line.id
+        self.line.send(
+            "leave", lambda pipeline: pipeline.delete(*known), lambda pipeline: pipeline.srem(WEBS_KEY, registration)
+        )
 
-    def _entry(self, op, view, **entry):
+    def _send(self, view, *commands: Command):
+        self.line.send(("view", view), *commands)
+
+    def _entry(self, op, view, **entry) -> Command:
         self._revisions[view] = max(self._revisions.get(view, 0) + 1, clock_revision())
-        return control_entry(op, query=view, revision=self._revisions[view], **entry)
+        return self.line.entry(op, query=view, revision=self._revisions[view], **entry)

@@ -28,6 +28,7 @@ from webapp.layers.versions import (
 from webapp.models import Layer, RefusedImport
 from webapp.models.spaces import EARTH, spaces_by_name
 from webapp.refusals import Refused
+from webapp.telling import tell_task
 
 INCOMING = ".incoming"
 # Progress is written down and told this often at most.
@@ -142,7 +143,7 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
         _settle(layer, Layer.FAILED, "a file must arrive as a whole; this one did not")
         raise
     options = {"crs": wanted.crs, "key": wanted.key, "table": wanted.table}
-    transaction.on_commit(lambda: import_layer.delay(layer.pk, str(layer.run), str(path), options))
+    transaction.on_commit(lambda: tell_task(import_layer, layer.pk, str(layer.run), str(path), options))
     return layer
 
 

@@ -1,14 +1,10 @@
 """Versions of layers: edits, and who is told of them."""
 
-import logging
 from typing import Any
 
 import orjson
 import pyarrow as pa
-import redis
 import shapely
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import transaction
 from django.db.models.signals import post_delete
@@ -19,12 +15,11 @@ from streaming.layers.features import MAX_KEY_CHARACTERS
 from streaming.layers.placing import placed
 from streaming.spaces import Space
 from webapp.models import Layer, RefusedImport
-from webapp.notify import LAYERS_GROUP, user_group
+from webapp.notify import LAYERS_GROUP, announce_layer, user_group
 from webapp.redis import log
 from webapp.refusals import Refused
+from webapp.telling import tell
 from webapp.waiting import layer_changed
-
-logger = logging.getLogger(__name__)
 
 
 def layer_store() -> LayerStore:
@@ -69,17 +64,12 @@ def _catch_up(number):
 
 def announce(layer: Layer, **changes: Any) -> None:
     """Tell every connection how a layer stands."""
-    _send_to(LAYERS_GROUP, layer.document() | changes)
+    announce_layer(LAYERS_GROUP, layer.document() | changes)
 
 
 def announce_refusal(refused: RefusedImport, **changes: Any) -> None:
     """Tell who asked for an import that it was refused."""
-    _send_to(user_group(refused.owner_id), refused.document() | changes)
-
-
-def _send_to(group, document):
-    message = {"type": "layer.status", "document": document}
-    _without_redis(document["name"], lambda: async_to_sync(get_channel_layer().group_send)(group, message))
+    announce_layer(user_group(refused.owner_id), refused.document() | changes)
 
 
 def adopted(layer: Layer, version: int, summary: Summary) -> None:
@@ -167,7 +157,7 @@ def check_editable(user, layer: Layer) -> None:
 
 def _put_in_use(layer):
     """Have the engine use a layer's version, and let go of those that nothing reads any more."""
-    _without_redis(layer.name, lambda: _send(layer, "layer", version=layer.version))
+    tell(f"the layer {layer.name}", lambda: _send(layer, "layer", version=layer.version))
     layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
     announce(layer)
     layer_changed(layer.name)
@@ -179,18 +169,10 @@ def _deleted(instance, **_):
 
 
 def _drop(layer):
-    _without_redis(layer.name, lambda: _send(layer, "drop_layer"))
+    tell(f"the layer {layer.name}", lambda: _send(layer, "drop_layer"))
     layer_store().drop(layer.name)
     announce(layer, status="deleted")
     layer_changed(layer.name)
-
-
-def _without_redis(name, tell):
-    # The database is the truth: without Redis (a command run before the start) the next reconciliation tells.
-    try:
-        tell()
-    except (redis.ConnectionError, ConnectionError) as error:
-        logger.warning("the change of layer %s is told at the next start: %s", name, error)
 
 
 def _key(document):

@@ -119,6 +119,10 @@ class Query(models.Model):
         if self.should_run:
             self.status, self.error = (self.FAILED if error else self.RUNNING), error
 
+    def standing(self) -> dict:
+        """Return what a web process needs, to tell its clients how this query stands."""
+        return {"owner_id": self.owner_id, "document": self.document()}
+
     def document(self) -> dict:
         """Return what clients are told of this query, but for `mine`, which depends on who is told."""
         return {

@@ -25,8 +25,11 @@ PLACED = 2
 SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 
 # Why a tuple was produced, by its code in the column `reason`.
-REASONS = ("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered")
-MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED = range(len(REASONS))
+REASONS = (
+    *("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered"),
+    *("failed",),
+)
+MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED, FAILED = range(len(REASONS))
 # A handoff in an answer of which membership alone is told. The assembler nets it with the entry elsewhere to nothing.
 QUIET_HANDOFF = len(REASONS)
 
@@ -99,7 +102,8 @@ class Fragment:
     newest_us : int
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
     failures : tuple of dict
-        User-defined filters that failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r].
+        What failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r]. With ``"refused": true``
+        these have ended; with ``"lost": true`` the region could not even tell that its part of their answers ended.
     shared : mapping of int to tuple of int
         The queries of each answer that stands in `changes` for several.
     sent : mapping of int to tuple of int

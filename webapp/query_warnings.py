@@ -1,4 +1,4 @@
-"""Warnings of queries: what of a query fails while it runs."""
+"""What of a query fails: while it runs a warning, or an error that ends it."""
 
 from collections.abc import Mapping
 
@@ -28,6 +28,20 @@ def warn(failures: Mapping[tuple[int, int], str]) -> None:
             Query.objects.filter(pk=query.pk).update(warning=query.warning, updated=timezone.now())
         if warned:
             transaction.on_commit(lambda: announce(warned))
+
+
+def refuse(failures: Mapping[tuple[int, int], str]) -> None:
+    """Write down that queries have ended in the engine, and why, by query and revision, and tell it."""
+    numbers = {query for query, _ in failures}
+    with transaction.atomic():
+        held = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers)
+        running = [query for query in held.exclude(status=Query.FAILED) if query.should_run]
+        ended = [query for query in running if (query.pk, query.revision) in failures]
+        for query in ended:
+            query.status, query.error = Query.FAILED, failures[query.pk, query.revision]
+            Query.objects.filter(pk=query.pk).update(status=query.status, error=query.error, updated=timezone.now())
+        if ended:
+            transaction.on_commit(lambda: announce(ended))
 
 
 def _of(query, failures):

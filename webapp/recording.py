@@ -4,18 +4,20 @@ import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
 
+from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
 from streaming.servers.assembler import fanned_out, settled
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
-from webapp.query_warnings import ANY_REVISION, warn
+from webapp.query_warnings import ANY_REVISION, refuse, warn
 from webapp.strain import Strain, pause_dear
 
 logger = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class _Step:
     """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it.
 
-    `failures` holds the first warning of each query and revision of which something failed.
+    `failures` holds the first warning of each query and revision of which something failed, `refusals` why some ended.
     """
 
     came_from: str
@@ -41,6 +43,7 @@ class _Step:
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
+    refusals: dict[tuple[int, int], str] = field(default_factory=dict)
     strain: Strain = field(default_factory=Strain)
     ends: bool = True
 
@@ -94,26 +97,67 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
         step.losses.append(f"batches {cursor.batch + 1} to {batch.number - 1} were gone unread and are not recorded")
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
+        told, words = (step.refusals, "{}") if failure.get("refused") else (step.failures, WARNING)
         for query, revision in failure["queries"]:
-            step.failures.setdefault((query, revision), WARNING.format(failure["error"]))
+            told.setdefault((query, revision), words.format(failure["error"]))
     step.strain.observe(batch)
-    rows, shared = settled(batch.fragments)
+    try:
+        events = _events(batch, space)
+    except Exception as error:
+        logger.exception("the events of batch %d could not be recorded together", batch.number)
+        events = _events_of_others(step, batch, space, error)
+    step.left_out += events.left_out + max(0, len(step.events) + len(events.newest) - EVENTS_PER_STEP)
+    step.events = (step.events + events.newest)[-EVENTS_PER_STEP:]
+    for query, rule in events.unread.items():
+        step.failures.setdefault((query, ANY_REVISION), rule)
+
+
+def _events_of_others(step, batch, space, error) -> "_Events":
+    """Return the events of a batch but for those of queries whose events cannot be told, which are warned."""
+
+    def error_of(some):
+        try:
+            _events(batch, space, some)
+        except Exception as error:
+            return f"the events of batch {batch.number} could not be recorded: {error!s:.200}"
+        return None
+
+    told = {query for fragment in batch.fragments for query in fragment.changes["query"].unique().to_pylist()}
+    shared = {answer: several for fragment in batch.fragments for answer, several in fragment.shared.items()}
+    queries = sorted((told - shared.keys()).union(*shared.values()))
+    found = dict(faulty(queries, error_of))
+    if not found:
+        raise error
+    for query, why in found.items():
+        step.failures.setdefault((query, ANY_REVISION), why)
+    return _events(batch, space, [query for query in queries if query not in found])
+
+
+class _Events(NamedTuple):
+    """The newest events of a batch, how many more there were, and what of them could not be read, by query."""
+
+    newest: list[Event]
+    left_out: int
+    unread: dict[int, str]
+
+
+def _events(batch: Batch, space: Space, queries: list[int] | None = None) -> _Events:
+    """Return the events of a batch: of all queries, or of some."""
+    rows, shared = settled(batch.fragments, queries)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
     told = rows.num_rows + sum(
-        (len(queries) - 1) * pc.sum(pc.equal(rows["query"], answer), min_count=0).as_py()
-        for answer, queries in shared.items()
+        (len(several) - 1) * pc.sum(pc.equal(rows["query"], answer), min_count=0).as_py()
+        for answer, several in shared.items()
     )
     # The newest of all are among those of the newest rows: an answer that many share is not fanned out whole.
     newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
     newest = _newest(newest)
     told_rows, unread = json_rows(newest, space)
-    for row, rule in unread.items():
-        step.failures.setdefault((newest["query"][row].as_py(), ANY_REVISION), rule)
     pairs = zip(newest["query"].to_pylist(), told_rows, strict=True)
     aggregates = {query for fragment in batch.fragments for query in fragment.aggregates}
-    events = step.events + [_event(query, batch.number, row, query in aggregates) for query, row in pairs]
-    step.left_out += told - newest.num_rows + max(0, len(events) - EVENTS_PER_STEP)
-    step.events = events[-EVENTS_PER_STEP:]
+    events = [_event(query, batch.number, row, query in aggregates) for query, row in pairs]
+    rules = {newest["query"][row].as_py(): rule for row, rule in reversed(unread.items())}
+    return _Events(events, told - newest.num_rows, rules)
 
 
 def _newest(rows):
@@ -129,6 +173,7 @@ def _store(step: _Step, cursor: EventCursor) -> bool:
         queries = set(Query.objects.filter(pk__in={e.query_id for e in step.events}).values_list("pk", flat=True))
         Event.objects.bulk_create([event for event in step.events if event.query_id in queries])
         _trim(queries)
+        refuse(step.refusals)
         warn(step.failures)
     return True
 

@@ -14,7 +14,7 @@ from webapp.telling import tell_task
 
 REASON = (
     "paused: it took {cost_ms:,} ms of a batch of {whole_ms:,} ms, and a query may take {share:.0%}; "
-    "make its filter or its join smaller, then go on"
+    "make its range, its filter or its join smaller, then go on"
 )
 
 

@@ -348,6 +348,7 @@ const REASON_TEXT = {
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],
   cancelled: ["query ended", "query ended", "query ended"],
+  failed: ["the query failed", "the query failed", "the query failed"],
   expired: ["no recent report", "reported", "reported again"],
   handoff: ["handed over", "handed over", "handed over"],
   dropped: ["stream removed", "stream removed", "stream removed"],

@@ -5,7 +5,7 @@ import { middle } from "./geometry.js";
 const HEAD = "lookout";
 
 /** Names of the codes in the column `reason`, as streaming/results.py numbers them. */
-export const REASONS = ["moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered"];
+export const REASONS = ["moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed"];
 
 /** The sign of a row that says where the query itself is. */
 export const PLACED = 2;

@@ -22,6 +22,7 @@ from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
 from streaming.servers import assembly, home, participant, region, stream_join
 from streaming.servers.book import Book
+from streaming.servers.border import Border
 from streaming.servers.focals import newly_followed
 from streaming.servers.orders import Orders
 from streaming.servers.participant import Tracks
@@ -138,18 +139,19 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
     inbox = region.Inbox(*(tables[field.name] for field in fields(region.Inbox)))
     was = store.region(number, batch)
     orders = Orders(before, after, applied, max(was.now_us, applied.now_us))
+    border = Border(orders, was.left_out)
     turnover = region.Turnover.of(was, inbox, orders)
-    state, results = region.step(turnover, inbox.passing, orders)
+    state, results = border.passed(partial(region.step, turnover, inbox.passing))
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
     layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
     if before.reach or after.reach:
-        results = results.plus(_stream_joins(layout, number, batch, tables, orders))
+        results = results.plus(_stream_joins(layout, number, batch, tables, border))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
         tracks = _tracks(layout, batch, orders, tables["focals"])
-        results = results.plus(_participate(layout, number, batch, turnover, orders, tracks))
+        results = results.plus(_participate(layout, number, batch, turnover, border, tracks))
     # The others take this for the end of the region's work.
-    store.save_region(number, batch, state)
+    store.save_region(number, batch, replace(state, left_out=border.left_out))
     if number == 0 and after is not before:
         store.save_registry(batch, after)
     counters = dict(results.counters)
@@ -169,22 +171,32 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         applied.acks,
         counters,
         max(head.get("newest_us", 0) for head in heads),
-        _failures(results.failures, after),
+        _failures(results.failures, border, after) + (_refusals(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
         costs=_costs(results.seconds, after, perf_counter() - began),
     )
     if distributed and store.ended(batch, layout.regions):
-        return [fragment, _assemble(layout, batch, orders, tracks)]
+        return [fragment, _assemble(layout, batch, orders, tracks, began, results.seconds)]
     return [fragment]
 
 
-def _failures(errors, registry):
-    """Return failures as a fragment has them; an error is written once, however many queries share the filter."""
+def _failures(warnings, border, registry):
+    """Return failures as a fragment has them."""
+    lost = {query: error for query, error in border.errors.items() if query in border.lost}
+    return _by_error(border.errors | warnings, registry) + _by_error(lost, registry, lost=True)
+
+
+def _refusals(registry):
+    return _by_error(registry.refused, registry, refused=True)
+
+
+def _by_error(errors, registry, **more):
+    """Return failures by their errors; one is written once, however many queries share it."""
     queries = {}
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
-    return tuple({"error": error, "queries": alike} for error, alike in queries.items())
+    return tuple({"error": error, "queries": alike} | more for error, alike in queries.items())
 
 
 def _costs(seconds, registry, whole_s):
@@ -194,32 +206,45 @@ def _costs(seconds, registry, whole_s):
     return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
-def _stream_joins(layout, number, batch, tables, orders):
+def _stream_joins(layout, number, batch, tables, border):
     """Run a region's joins with streams; return what they say."""
-    store, place, reach = layout.store, stream_join.Place(number, layout.partitioner), orders.after.reach
+    store, place, orders = layout.store, stream_join.Place(number, layout.partitioner), border.orders
+    reach = orders.after.reach
     inbox = stream_join.Inbox.of(tables, reach)
     if reach.exceeds(orders.before.reach):
         inbox = replace(inbox, found=place.found(store.regions(batch, layout.regions), reach))
-    state, results = stream_join.step(store.stream_joins(number, batch), inbox, orders, place)
+    was = store.stream_joins(number, batch)
+    state, results = border.passed(lambda orders: stream_join.step(was, inbox, orders, place))
     store.save_stream_joins(number, batch, state)
     return results
 
 
-def _participate(layout, number, batch, turnover, orders, tracks):
+def _participate(layout, number, batch, turnover, border, tracks):
     """Run a region's part of distributed queries; return what it says by itself."""
     store = layout.store
-    members, results, partial = participant.step(turnover, orders, tracks, store.members(number, batch))
-    store.save_partial(number, batch, members, partial)
+    were = store.members(number, batch)
+    step = partial(participant.step, turnover, tracks=tracks, members=were)
+    members, results, sent = border.passed(step)
+    border.lost.difference_update(filter(border.orders.before.assembled, list(border.lost)))
+    lacking = np.array(sorted(border.left_out), dtype=np.int64)
+    store.save_partial(number, batch, members, replace(sent, lacking=lacking))
     return results
 
 
-def _assemble(layout, batch, orders, tracks):
-    """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch."""
+def _assemble(layout, batch, orders, tracks, began, seconds):
+    """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch.
+
+    What a query costs here adds to what it cost the region that ended last: `seconds`, by query, since that `began`.
+    """
     store, regions = layout.store, layout.regions
     partials = [store.partial(number, batch) for number in range(regions)]
     book = Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
-    state, results, sent = assembly.step(store.assembly(batch), partials, orders, tracks, book)
-    store.save_assembly(batch, state)
+    was = store.assembly(batch)
+    border = Border(orders, was.left_out)
+    border.leave_out(assembly.lacking(partials, orders))
+    state, results, sent = border.passed(lambda orders: assembly.step(was, partials, orders, tracks, book))
+    store.save_assembly(batch, replace(state, left_out=border.left_out))
+    seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
     return Fragment(
         store.epoch(),
         batch,
@@ -229,8 +254,10 @@ def _assemble(layout, batch, orders, tracks):
         results.snapshots,
         orders.applied.snapshots,
         counters=results.counters,
+        failures=_failures(results.failures, border, orders.after),
         sent=sent,
         aggregates=results.aggregates,
+        costs=_costs(seconds, orders.after, perf_counter() - began),
     )
 
 
@@ -240,7 +267,7 @@ def _tracks(layout, batch, orders, heard):
     found = newly_followed(orders, layout.store.regions(batch, layout.regions))
     elements, lost = state.following.followed(found, heard, orders)
     keys = heard["key_hash"].to_numpy()
-    return Tracks(state.focals, replace(state.following, elements=elements), lost, keys)
+    return Tracks(state.focals, replace(state.following, elements=elements), lost, keys, frozenset(state.left_out))
 
 
 def _tracked(blocks, space):

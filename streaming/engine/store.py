@@ -9,7 +9,7 @@ import logging
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from streaming.operators.features import Features, ordered
 from streaming.plans.queries import STORED_PREFIX
 from streaming.servers.aggregation import Aggregation
 from streaming.servers.assembly import Assembly
+from streaming.servers.border import LeftOut
 from streaming.servers.focals import Focals
 from streaming.servers.home import COLUMNS, Home
 from streaming.servers.nearest import Ranked
@@ -214,8 +215,8 @@ class Store:
     def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
         """Write what a participating server keeps of `batch`, and what it sends to the assembler."""
         found = [_arrays(part) for part in (partial.removed, partial.added)]
-        masks = pa.table({"moved": partial.moved}), pa.table({"altered": partial.altered})
-        self._save(f"partial/{number}", batch, partial, [*found, *masks, _of_frame(partial.parts)])
+        named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
+        self._save(f"partial/{number}", batch, partial, [*found, *named, _of_frame(partial.parts)])
         self._save(f"participant/{number}", batch, members, [_of_frame(members)])
 
     def partial(self, number: int, batch: int) -> Partial:
@@ -308,6 +309,7 @@ def _region_tables(region):
         "now_us": region.now_us,
         "following": region.cold.following,
         "segments": [segment.number for segment in region.cold.segments],
+        "left_out": _left_out(region.left_out),
     }
     return [
         _with_head(pa.table(columns), head),
@@ -331,7 +333,17 @@ def _read_region(path):
         Cold(segments, head["following"]),
         *(_array(pairs[name]) for name in PAIR_COLUMNS),
         head["now_us"],
+        _were_left_out(head.get("left_out", ())),
     )
+
+
+def _left_out(queries):
+    return [[query, *astuple(out)] for query, out in queries.items()]
+
+
+def _were_left_out(rows):
+    """Return the queries that `_left_out` wrote."""
+    return {query: LeftOut(*out) for query, *out in rows}
 
 
 def _arrays(columns):
@@ -365,27 +377,31 @@ def _read_members(path):
 
 
 def _read_partial(path):
-    removed, added, moved, altered, parts = read_tables(path)
+    removed, added, moved, altered, lacking, parts = read_tables(path)
     found = (_of_arrays(Candidates, table) for table in (removed, added))
     # Arrow packs truth values, so numpy cannot look at them where they are.
-    masks = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False), _array(altered["altered"])
-    return Partial(*found, *masks, _frame(parts))
+    mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
+    return Partial(*found, mask, _array(altered["altered"]), _frame(parts), _array(lacking["lacking"]))
 
 
 def _assembly_tables(state):
     groups = state.aggregation
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
-    return [state.focals.elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
+    elements = _with_head(state.focals.elements, {"left_out": _left_out(state.left_out)})
+    return [elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
 
 
 def _read_assembly(path):
     elements, *regions = (tables := read_tables(path))[:3]
+    left_out = _head(elements)["left_out"] if elements.schema.metadata else ()
+    elements = elements.replace_schema_metadata(None)
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
     *ranked, parts, told, crossed = tables[3:]
     if len(ranked) > 1:  # written before candidates had ranks
         ranked = [_with_ranks(*ranked)]
-    return Assembly(seen, following, _of_arrays(Ranked, *ranked), Aggregation(*map(_frame, (parts, told, crossed))))
+    aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
+    return Assembly(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
 
 
 def _with_ranks(candidates, answers):

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import partial
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -32,27 +32,27 @@ class Conditions:
         self.space = space
         conditions, self._condition = numbered([(plan.where, plan.filters) for plan in plans])
         self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
-        self._asking = np.split(
-            np.argsort(self._condition, kind="stable"), np.cumsum(np.bincount(self._condition))[:-1]
-        )
         self._asks = np.array([where is not None or bool(filters) for where, filters in self._conditions], dtype=bool)
 
     def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
         """Tell which pairs (P,) have an element that passes the query's filters; each distinct one sees it once.
 
-        What raises in one condition is its own: its elements do not pass. `failures` is told of it, by the positions
-        of the queries.
+        `failures` is told of user-defined filters that fail, and of the time that each condition takes, which the pairs
+        of which it is asked share.
         """
-        keep = np.ones(len(row), dtype=bool)
+        keep, seconds = np.ones(len(row), dtype=bool), np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
         columns = self._columns(asked, elements)
         for one in asked:
             where, filters = self._conditions[one.condition]
-            evaluate = partial(_passing, columns, elements, one.rows, where, filters, self.space)
-            passing, failed = failures.attempt(self._asking[one.condition], "the filter", evaluate) or (None, ())
-            keep[one.pair] = False if passing is None else passing[one.place]
+            began = perf_counter()
+            passing, failed = _passing(columns, elements, one.rows, where, filters, self.space)
+            keep[one.pair] = passing[one.place]
             for error, judged in failed:
                 failures.note(query[one.pair[judged[one.place]]], error)
+            seconds[one.pair] = (perf_counter() - began) / len(one.pair)
+        if asked:
+            failures.charge(query, seconds)
         return keep
 
     def _columns(self, asked, elements):

@@ -44,14 +44,14 @@ class ContinuousQueries:
     def match(self, elements: Elements, failures: Failures | None = None) -> Pairs:
         """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query.
 
-        What user-defined filters fail on does not pass; `failures` is told of it, by the positions of queries.
+        What user-defined filters fail on does not pass; `failures` is told of it, and of what queries cost, by their
+        positions.
         """
         failures, failed = failures or Failures(), Failures()
         row, number = self._ranges.match(elements, failed)
         for asked, error in failed.errors.items():
             failures.note(self._asking(asked), error)
-        for asked, seconds in failed.seconds.items():
-            failures.spend(self._asking(asked), seconds)
+        self._charge(failures, *failed.costs())
         if self._joins is None:
             return Pairs.without_partners(row, self._range_queries[number])
         of_join = number >= len(self._range_queries)
@@ -59,6 +59,15 @@ class ContinuousQueries:
         joined = self._joins.refined(elements, row[of_join], number[of_join] - len(self._range_queries), failures)
         pairs = Pairs.together([plain, joined])
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
+
+    def _charge(self, failures, number, seconds):
+        """Charge queries with what ranges cost; joins that look at the same elements share it."""
+        plain = number < len(self._range_queries)
+        failures.charge(self._range_queries[number[plain]], seconds[plain])
+        if self._joins is not None:
+            spent = np.zeros(len(self._joins.ranges))
+            spent[number[~plain] - len(self._range_queries)] = seconds[~plain]
+            self._joins.charge(failures, spent)
 
     def _asking(self, number):
         """Return the queries of a range."""

@@ -8,6 +8,8 @@ References
 PLACE* (2007), section 4.2: participating servers send the positive and negative tuples of a range that has moved.
 """
 
+from time import perf_counter
+
 import numpy as np
 
 from streaming.operators.boxes import in_plane, with_turns
@@ -47,9 +49,9 @@ def crossed(
     chosen : ndarray of bool, shape (N,)
         Which elements are asked for.
     failures : Failures
-        Is told of user-defined filters that fail, by the positions of ranges.
+        Is told of user-defined filters that fail, and of what ranges cost, by their positions as they are.
     """
-    before, now = ranges
+    (before, now), began = ranges, perf_counter()
     space, (old, new) = are.ranges.space, (part.bounds for part in elements)
     swept = np.hstack([np.minimum(old, new)[:, : space.n], np.maximum(old, new)[:, space.n :]])
     numbers, plane = _rims(were, are, before, now)
@@ -61,7 +63,12 @@ def crossed(
             found.append(np.stack([rows[row], number])[:, chosen[rows[row]]])
     row, number = np.hstack(found)
     row, number = np.divmod(distinct(row * len(now) + number), max(1, len(now)))
-    pairs = were.exactly(row, before[number], elements[0], keys, Failures())
+    failures.share(now[number], perf_counter() - began)
+    past = Failures()
+    pairs = were.exactly(row, before[number], elements[0], keys, past)
+    present = np.zeros(len(were.ranges), dtype=np.int64)
+    present[before] = now
+    failures.add(past, present)
     return pairs, are.exactly(row, now[number], elements[1], keys, failures)
 
 

@@ -1,30 +1,20 @@
-"""Which queries lost elements to something of theirs that failed, why, and what their evaluation cost."""
-
-import logging
-from collections import defaultdict
-from collections.abc import Callable
-from time import perf_counter
-from typing import TypeVar
+"""Which filters failed on elements of queries, and what the evaluation of each query cost."""
 
 import numpy as np
-import polars as pl
 
-T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
-
-MAX_REASON_CHARACTERS = 500
+from streaming.operators.runs import find
 
 
 class Failures:
-    """Collects failures while elements are matched; the first of each query is kept.
+    """Collects, while elements are matched, the first failure of each query, and what each query cost.
+
+    Queries that are evaluated together share the time that is measured, each by the work that it causes: the candidates
+    that are looked at for it.
 
     Attributes
     ----------
     errors : dict of int to str
         What failed and why, by query.
-    seconds : dict of int to float
-        What was measured of each query's evaluation; those that are evaluated together share it.
 
     Examples
     --------
@@ -33,11 +23,14 @@ class Failures:
     >>> failures.note(np.array([9]), None)
     >>> failures.errors[9]
     "the filter good failed: KeyError: 'name'"
+    >>> failures.share(np.array([2, 2, 0, 2]), 1.0)
+    >>> failures.seconds
+    {0: 0.25, 2: 0.75}
     """
 
     def __init__(self) -> None:
         self.errors: dict[int, str] = {}
-        self.seconds: dict[int, float] = defaultdict(float)
+        self._spent: list[tuple[np.ndarray, np.ndarray]] = []
 
     def note(self, queries: np.ndarray, error: str | None) -> None:
         """Note that a filter failed on elements of queries, which may repeat; without an error nothing did."""
@@ -45,40 +38,41 @@ class Failures:
             for query in np.unique(queries).tolist():
                 self.errors.setdefault(query, error)
 
-    def attempt(self, queries: np.ndarray, what: str, step: Callable[[], T]) -> T | None:
-        """Return what a step returns that is of some queries alone; None where it raises, which is their failure.
+    def share(self, queries: np.ndarray, seconds: float, among: np.ndarray | None = None) -> None:
+        """Note what queries cost together; those that repeat have as many shares.
 
-        `queries` come once each. What the machine lacks (memory, files) is the engine's, and is raised. The time is
-        noted as theirs.
-
-        Examples
-        --------
-        >>> failures = Failures()
-        >>> failures.attempt(np.array([7]), "the join", lambda: 1 / 0)
-        >>> failures.errors
-        {7: 'the join failed: ZeroDivisionError: division by zero'}
+        They are given by their positions, or by their numbers, some of those `among` (ascending); others cost nothing.
         """
-        began = perf_counter()
-        try:
-            return step()
-        except (OSError, MemoryError):
-            raise
-        # Whatever one query is made of, the others are answered. A panic of polars is no Exception.
-        except (Exception, pl.exceptions.PanicException) as error:
-            logger.exception("%s of a query failed", what)
-            self.note(queries, f"{what} failed: {type(error).__name__}: {error!s:.{MAX_REASON_CHARACTERS}}")
-            return None
-        finally:
-            self.spend(queries, perf_counter() - began)
+        if not len(queries):
+            return
+        each = seconds / len(queries)
+        if among is not None:
+            position, known = find(among, queries)
+            queries = position[known]
+        work = np.bincount(queries)
+        known = np.flatnonzero(work)
+        self.charge(known if among is None else among[known], each * work[known])
+
+    def charge(self, queries: np.ndarray, seconds: np.ndarray) -> None:
+        """Note what each of some queries (Q,) cost, float64 of shape (Q,)."""
+        self._spent.append((queries, seconds))
 
     def add(self, others: "Failures", numbers: np.ndarray) -> None:
-        """Add failures that are known by the positions of queries, given their numbers."""
+        """Add what is known by the positions of queries, given their numbers."""
         for position, error in others.errors.items():
             self.errors.setdefault(int(numbers[position]), error)
-        for position, seconds in others.seconds.items():
-            self.seconds[int(numbers[position])] += seconds
+        for queries, seconds in others._spent:
+            self.charge(numbers[queries], seconds)
 
-    def spend(self, queries: np.ndarray, seconds: float) -> None:
-        """Note what the evaluation of queries cost together; they share it."""
-        for query in queries.tolist():
-            self.seconds[query] += seconds / len(queries)
+    @property
+    def seconds(self) -> dict[int, float]:
+        """What each query cost, by query."""
+        queries, seconds = self.costs()
+        return dict(zip(queries.tolist(), seconds.tolist(), strict=True))
+
+    def costs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the queries that cost anything, int64, ascending, and how many seconds each, float64."""
+        spent = [(np.empty(0, dtype=np.int64), np.empty(0)), *self._spent]
+        queries, seconds = (np.concatenate(parts) for parts in zip(*spent, strict=True))
+        queries, place = np.unique(queries, return_inverse=True)
+        return queries, np.bincount(place, weights=seconds, minlength=len(queries))

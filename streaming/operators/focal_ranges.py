@@ -8,6 +8,7 @@ PLACE* (2007), section 4: continuous range queries whose focal objects move; sec
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 import shapely
@@ -155,7 +156,7 @@ class PlacedRanges:
         keys : ndarray of int64, shape (N,)
             Their `key_hash`.
         failures : Failures
-            Is told of user-defined filters that fail, by the positions of queries.
+            Is told of user-defined filters that fail, and of what queries cost, by their positions.
         chosen : ndarray of int64, optional
             The positions of the ranges that are asked for; all without it.
 
@@ -164,7 +165,7 @@ class PlacedRanges:
         Pairs
             With the distance from the place of a search region; no pair twice.
         """
-        space, found = self.ranges.space, [np.empty((2, 0), dtype=np.int64)]
+        space, found, began = self.ranges.space, [np.empty((2, 0), dtype=np.int64)], perf_counter()
         for stream, queries in self._of_streams(chosen):
             rows = np.flatnonzero(elements.stream == stream)
             if len(rows):
@@ -174,6 +175,7 @@ class PlacedRanges:
         row, query = np.hstack(found)
         if any(dimension.wraps for dimension in space.dimensions[:2]):
             row, query = np.divmod(distinct(row * len(self.ranges) + query), max(1, len(self.ranges)))
+        failures.share(query, perf_counter() - began)
         return self.exactly(row, query, elements, keys, failures)
 
     def _of_streams(self, chosen):
@@ -186,28 +188,50 @@ class PlacedRanges:
         self, row: np.ndarray, query: np.ndarray, elements: Elements, keys: np.ndarray, failures: Failures
     ) -> Pairs:
         """Return the candidates, of elements and ranges, (P,) each, that are pairs; the rest is as in `match`."""
-        ranges, bounds = self.ranges, elements.bounds
-        keep = intersects(bounds, row, ranges.area, query, ranges.space) & (keys[row] != ranges.focal[query])
-        keep &= ~np.isnan(self.boxes[query, 0])
-        row, query = row[keep], query[keep]
-        keep, distance = np.ones(len(row), dtype=bool), np.full(len(row), np.nan)
-        kind = ranges.kind[query]
-        circles, searched = kind == CIRCLE, np.isnan(ranges.radius[query])
-        at = np.flatnonzero(circles & ~searched)
-        keep[at] = within(bounds[row[at]], self.places[query[at]], self.radius[query[at]], ranges.space)
-        at = np.flatnonzero(circles & searched)
-        distance[at] = distances(bounds[row[at]], self.places[query[at]], ranges.space, self.radius[query[at]])
-        keep[at] = distance[at] <= self.radius[query[at]]
-        at = np.flatnonzero(kind != CIRCLE)
-        keep[at] = intersects(bounds, row[at], self.boxes, query[at], ranges.space)
-        for number in distinct(query[(kind == CARRIED) & keep]).tolist():
-            at = np.flatnonzero((query == number) & keep)
-            relative = _relative(bounds[row[at]], self.places[number], ranges.space)
-            keep[at] = shapely.intersects(ranges.carried[number], _shapes(relative))
+        began = perf_counter()
+        keep, distance = self.lies(elements.bounds, row, query, keys)
+        failures.share(query, perf_counter() - began)
         row, query, distance = row[keep], query[keep], distance[keep]
-        keep = ranges.conditions.passing(row, query, elements, failures)
+        keep = self.ranges.conditions.passing(row, query, elements, failures)
         row, query = row[keep], query[keep]
         return Pairs(row, query, np.zeros(len(row), dtype=np.int64), distance[keep])
+
+    def lies(
+        self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Tell of pairs of a box and a range whether the one lies in the other, whatever filters say.
+
+        Parameters
+        ----------
+        bounds : ndarray of float64, shape (N, 2n)
+        row, query : ndarray of int64, shape (P,)
+            Positions of boxes and of ranges.
+        keys : ndarray of int64, shape (N,)
+            The `key_hash` of the objects whose boxes these are.
+
+        Returns
+        -------
+        lies : ndarray of bool, shape (P,)
+        distance : ndarray of float64, shape (P,)
+            From the place of a search region; NaN of what does not lie in one.
+        """
+        ranges, space = self.ranges, self.ranges.space
+        lies = intersects(bounds, row, ranges.area, query, space) & (keys[row] != ranges.focal[query])
+        lies &= ~np.isnan(self.boxes[query, 0])
+        kind, distance = ranges.kind[query], np.full(len(query), np.nan)
+        circles, searched = kind == CIRCLE, np.isnan(ranges.radius[query])
+        at = np.flatnonzero(lies & circles & ~searched)
+        lies[at] = within(bounds[row[at]], self.places[query[at]], self.radius[query[at]], space)
+        at = np.flatnonzero(lies & circles & searched)
+        distance[at] = distances(bounds[row[at]], self.places[query[at]], space, self.radius[query[at]])
+        lies[at] = distance[at] <= self.radius[query[at]]
+        at = np.flatnonzero(lies & ~circles)
+        lies[at] = intersects(bounds, row[at], self.boxes, query[at], space)
+        for number in distinct(query[(kind == CARRIED) & lies]).tolist():
+            at = np.flatnonzero((query == number) & lies)
+            relative = _relative(bounds[row[at]], self.places[number], space)
+            lies[at] = shapely.intersects(ranges.carried[number], _shapes(relative))
+        return lies, distance
 
 
 def candidates(

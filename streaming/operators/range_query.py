@@ -6,6 +6,7 @@ BBoxDB Streams (2022), section 4.2.1: the query ``q_cr(S, alpha, sigma(tau, thet
 """
 
 from collections.abc import Sequence
+from time import perf_counter
 
 import numpy as np
 
@@ -56,31 +57,33 @@ class RangeQueries:
         elements : Elements
             The cold columns are asked for only when a filter must be evaluated.
         failures : Failures, optional
-            Is told of user-defined filters that fail, by the positions of their queries.
+            Is told of user-defined filters that fail, and of what queries cost, by their positions.
 
         Returns
         -------
         row, query : ndarray of int64, shape (P,)
             Positions in the arrays and in `plans`, ordered by row, then query; no pair twice.
         """
-        found = [np.empty((2, 0), dtype=np.int64)]
+        failures, found = failures or Failures(), [np.empty((2, 0), dtype=np.int64)]
         for number, index in self._index.items():
             rows = np.flatnonzero(elements.stream == number)
             if len(rows):
-                found.append(self._of_stream(index, rows, elements.bounds))
+                found.append(self._of_stream(index, rows, elements.bounds, failures))
         row, query = _ordered(np.hstack(found), len(self.area))
-        keep = self._conditions.passing(row, query, elements, failures or Failures())
+        keep = self._conditions.passing(row, query, elements, failures)
         return row[keep], query[keep]
 
     def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Tell of pairs of a box (P, 2n) and a query (P,) whether the box satisfies the query but for its filters."""
         return self._satisfies(bounds, np.arange(len(query)), query)
 
-    def _of_stream(self, index, rows, bounds):
+    def _of_stream(self, index, rows, bounds, failures):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
+        began = perf_counter()
         row, query = index.at(bounds[rows], self.space, self._grown)
         row = rows[row]
         keep = self._satisfies(bounds, row, query)
+        failures.share(query, perf_counter() - began)
         return np.stack([row[keep], query[keep]])
 
     def _grown(self, bounds, space):

@@ -6,9 +6,10 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter step on boxes, then refinement.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from time import perf_counter
 
 import numpy as np
 import shapely
@@ -99,6 +100,11 @@ class _Condition:
         first = np.searchsorted(number, np.arange(ranges))
         return cls(*conditions, query, first, np.searchsorted(number, np.arange(ranges), "right") - first)
 
+    @functools.cached_property
+    def range_of(self):
+        """The range of each of `query`."""
+        return np.repeat(np.arange(len(self.count)), self.count)
+
     def members(self, number):
         """Return the joins of ranges: which of the ranges each one is of, and its position in `query`."""
         return expand(self.first[number], self.count[number])
@@ -157,7 +163,7 @@ class SpatialJoins:
         row, number : ndarray of int64, shape (P,)
             Elements and positions in `ranges`, ordered by row.
         failures : Failures
-            Is told of what fails, by the positions of the queries whose own it is; these have no pairs.
+            Is told of user-defined filters that fail, and of what queries cost, by their positions.
 
         Returns
         -------
@@ -169,10 +175,18 @@ class SpatialJoins:
             wanted = sum(condition.count for condition in conditions) > 0
             mine = np.flatnonzero(wanted[number])
             if len(mine):
-                pairs = partial(self._pairs, comparison, conditions, elements, row[mine], number[mine], failures)
-                asking = np.unique(np.concatenate([condition.query for condition in conditions]))
-                found += failures.attempt(asking, "the join", pairs) or []
+                began = perf_counter()
+                found += self._of_group(comparison, conditions, elements, row[mine], number[mine], failures)
+                looked_at = np.bincount(number[mine], minlength=len(self.ranges))
+                _share(failures, conditions, looked_at, perf_counter() - began)
         return Pairs.together(found)
+
+    def charge(self, failures: Failures, seconds: np.ndarray) -> None:
+        """Charge the joins with what their ranges (R,) cost; those of one range share it."""
+        asking = [condition for _, conditions in self._groups for condition in conditions]
+        each = seconds / np.maximum(1, sum(condition.count for condition in asking))
+        for condition in asking:
+            failures.charge(condition.query, each[condition.range_of])
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
@@ -181,9 +195,6 @@ class SpatialJoins:
             left = np.flatnonzero(~reached)
             reached[left[comparison.reached(bounds[left])]] = True
         return reached
-
-    def _pairs(self, *of_group):
-        return list(self._of_group(*of_group))
 
     def _of_group(self, comparison, conditions, elements, row, number, failures):
         """Yield the pairs of joins that compare in the same way, those with the same conditions together."""
@@ -209,6 +220,14 @@ class SpatialJoins:
             member, place = asked.members(number[chosen])
             of = position[chosen[member]]
             yield Pairs(at[of], asked.query[place], features.key_hash[feature[of]], distance[of])
+
+
+def _share(failures, conditions, looked_at, seconds):
+    """Share what joins cost together by how many elements, given for each range, were looked at for each."""
+    work = [looked_at[condition.range_of] for condition in conditions]
+    each = seconds / max(1, sum(part.sum() for part in work))
+    for condition, part in zip(conditions, work, strict=True):
+        failures.charge(condition.query, each * part)
 
 
 def _range(plan):

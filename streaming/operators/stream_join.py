@@ -8,6 +8,7 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from time import perf_counter
 
 import numpy as np
 import shapely
@@ -122,7 +123,7 @@ class StreamJoins:
         left, right : ndarray of int64
             Rows of the elements that are looked at as elements of a join's stream, and as their partners.
         failures : Failures, optional
-            Is told of user-defined filters that fail, by the positions of their queries.
+            Is told of user-defined filters that fail, and of what joins cost, by their positions.
 
         Returns
         -------
@@ -136,9 +137,7 @@ class StreamJoins:
             if not len(rows) or not len(partners):
                 continue
             failed = Failures()
-            pairs = functools.partial(group.pairs, elements, key_hash, rows, partners, failed)
-            met = failed.attempt(np.arange(len(group.plans)), "the join", pairs)
-            found += [] if met is None else [met]
+            found.append(group.pairs(elements, key_hash, rows, partners, failed))
             if failures is not None:
                 failures.add(failed, group.queries)
         return Meetings.together(found)
@@ -156,6 +155,17 @@ class _Group:
         self._by_boxes = replace(self.plan, transform=(), partners=replace(self.plan.partners, predicate="boxes"))
 
     def pairs(self, elements, key_hash, rows, partners, failures):
+        began = perf_counter()
+        row, partner, distance = self._meeting(elements, key_hash, rows, partners)
+        failures.share(np.arange(len(self.plans)), perf_counter() - began)
+        if not len(row):
+            return Meetings.none(self.space)
+        pair, query = self._passing(elements, row, partner, failures)
+        row, partner = row[pair], partner[pair]
+        return Meetings(row, self.queries[query], partner, distance[pair], self._reach(elements.bounds[row]))
+
+    def _meeting(self, elements, key_hash, rows, partners):
+        """Return the pairs (row, row of the partner, distance) that satisfy the joins but for their filters."""
         row, partner = self._near(elements, key_hash, rows, partners)
         distance = np.full(len(row), np.nan)
         if len(row) and self.plan.partners.predicate != "boxes":
@@ -164,11 +174,7 @@ class _Group:
             row, partner = rows[at], others.rows[feature]
             apart = key_hash[row] != key_hash[partner]
             row, partner, distance = row[apart], partner[apart], distance[apart]
-        if not len(row):
-            return Meetings.none(self.space)
-        pair, query = self._passing(elements, row, partner, failures)
-        row, partner = row[pair], partner[pair]
-        return Meetings(row, self.queries[query], partner, distance[pair], self._reach(elements.bounds[row]))
+        return row, partner, distance
 
     def _near(self, elements, key_hash, rows, partners):
         """Return the pairs (row, row of the partner) of objects of which the reach of one meets the other's box."""
@@ -202,6 +208,7 @@ class _Group:
             # A filter of partners judges them for all joins; those without a pair have lost nothing.
             for number in np.intersect1d(list(failed.errors), query):
                 failures.note(query[query == number], failed.errors[int(number)])
+            failures.charge(*failed.costs())
             keep = find(found * len(self.plans) + passing, place * len(self.plans) + query)[1]
             pair, query = pair[keep], query[keep]
         return self._judged(elements, row, partner, pair, query, failures)
@@ -212,9 +219,11 @@ class _Group:
         for number, plan in enumerate(self.plans):
             mine = np.flatnonzero(query == number) if plan.partners.pair_filters else np.empty(0, np.int64)
             for entry in plan.partners.pair_filters:
+                began = perf_counter()
                 batches = elements.batch(row[pair[mine]]), elements.batch(partner[pair[mine]])
                 judged = evaluate_pair(entry.udf, *batches, entry.argument)
                 failures.note(query[mine], judged.error)
+                failures.share(query[mine], perf_counter() - began)
                 keep[mine] = judged.passes
                 mine = mine[keep[mine]]
         return pair[keep], query[keep]

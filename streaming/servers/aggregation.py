@@ -64,6 +64,11 @@ class Aggregation:
         """Return what is kept while there are no such queries."""
         return cls(pl.DataFrame(schema=REGIONAL), pl.DataFrame(schema=TOLD), pl.DataFrame(schema=CROSSED))
 
+    def without(self, queries: np.ndarray) -> "Aggregation":
+        """Return what is kept of other queries."""
+        others = ~pl.col("query").is_in(queries.tolist())
+        return Aggregation(self.parts.filter(others), self.told.filter(others), self.crossed.filter(others))
+
 
 @dataclass(frozen=True)
 class Groups:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from streaming.operators.runs import expand
+from streaming.operators.runs import expand, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import ENTERED, MOVED
 
@@ -94,6 +94,14 @@ class Audience:
             return replace(answers, query=self.name[start])
         row, position = expand(start, count)
         return replace(answers.take(row), query=self.name[position])
+
+    def answers_of(self, names: np.ndarray) -> np.ndarray:
+        """Return the answers that are told under some numbers; 0 where none is."""
+        order = np.argsort(self.name, kind="stable")
+        place, known = find(self.name[order], names)
+        answers = np.zeros(len(names), dtype=np.int64)
+        answers[known] = self.answer[order[place[known]]]
+        return answers
 
     def names_of(self, answers: np.ndarray) -> np.ndarray:
         """Return all numbers under which some answers are told."""

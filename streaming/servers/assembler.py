@@ -12,8 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.errors import LookoutError
 from streaming.operators.runs import expand, find
 from streaming.results import ENTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED, Fragment
+
+
+class LostAnswer(LookoutError):
+    """What one region has told of an answer does not hold any more, but it could not tell so."""
 
 
 def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -> pa.Table:
@@ -26,6 +31,11 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     queries : collection of int, optional
         Those of which tuples are wanted; all where it is left out.
 
+    Raises
+    ------
+    LostAnswer
+        Where a region lost its part of the answer of one of `queries`.
+
     Returns
     -------
     pyarrow.Table
@@ -33,6 +43,10 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
         is ``~``, or nothing where membership alone is told; one that left a region's part for good is ``-`` with the
         reason ``moved``. Tuples of a shared answer stand once for each of its queries.
     """
+    failures = (failure for fragment in fragments for failure in fragment.failures if failure.get("lost"))
+    for query, error in ((query, failure["error"]) for failure in failures for query, _ in failure["queries"]):
+        if queries is not None and query in queries:
+            raise LostAnswer(f"it begins anew, since a part of it failed: {error}")
     table = fanned_out(*settled(fragments, queries))
     return table.take(pc.sort_indices(table, [("query", "ascending"), ("sign", "ascending")]))
 

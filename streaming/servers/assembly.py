@@ -10,8 +10,9 @@ PLACE* (2007), sections 3.3, 4.2 and 5.1: the assembler operator of the querying
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,7 @@ from streaming.results import (
     EDITED,
     ENTERED,
     EXPIRED,
+    FAILED,
     LEFT,
     MOVED,
     REGISTERED,
@@ -36,6 +38,7 @@ from streaming.servers import aggregation, nearest
 from streaming.servers.aggregation import Aggregation, Groups
 from streaming.servers.answers import Answers
 from streaming.servers.book import Book
+from streaming.servers.border import LeftOut
 from streaming.servers.focals import Focals, carried, shifted
 from streaming.servers.nearest import Ranked, Searches
 from streaming.servers.orders import Orders
@@ -58,17 +61,33 @@ class Assembly:
     ranked : Ranked
         The candidates of kNN queries, and the answers among them.
     aggregation : Aggregation
+    left_out : mapping of int to LeftOut
+        The queries that it does not assemble.
     """
 
     focals: Focals
     following: Focals
     ranked: Ranked = field(default_factory=Ranked.none)
     aggregation: Aggregation = field(default_factory=Aggregation.none)
+    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     @classmethod
     def none(cls, space: Space) -> "Assembly":
         """Return the state without distributed queries."""
         return cls(Focals.none(space), Focals.none(space))
+
+    def without(self, queries: np.ndarray) -> "Assembly":
+        """Return the state without the answers of some queries."""
+        if not len(queries):
+            return self
+        ranked = self.ranked.take(~np.isin(self.ranked.query, queries))
+        return replace(self, ranked=ranked, aggregation=self.aggregation.without(queries))
+
+
+def lacking(partials: Iterable[Partial], orders: Orders) -> list[int]:
+    """Return the queries whose answers cannot be assembled, since a region left out its part."""
+    left_out = (query for partial in partials for query in partial.lacking.tolist())
+    return list(filter(orders.after.assembled, left_out))
 
 
 def step(
@@ -84,9 +103,13 @@ def step(
     sent : dict of int to tuple of int
         As in `results.Fragment`.
     """
-    scene = _Scene(state, partials, orders, tracks, book)
+    state = state.without(orders.applied.forgotten)
+    if orders.after.left_out:
+        partials = [partial.only(orders.after.distributed_ids) for partial in partials]
+    scene = _Scene(state, partials, orders, tracks, book, Failures())
     ranked, neighbours, reach = scene.neighbours()
     groups, changes, crossings = scene.groups()
+    failures = scene.failures
     ids = orders.after.distributed_ids
     known = np.flatnonzero(~np.isnan(reach))
     following = Focals(tracks.after.elements, ids[known], reach[known])
@@ -94,7 +117,7 @@ def step(
     rows = [neighbours, scene.told(changes, crossings), scene.places(following)]
     table = pa.concat_tables(rows)
     snapshots = scene.snapshots(state)
-    results = Results(table, snapshots, {"results": table.num_rows}, {})
+    results = Results(table, snapshots, {"results": table.num_rows}, failures.errors, seconds=failures.seconds)
     return state, replace(results, aggregates=tuple(scene.aggregates)), scene.sent()
 
 
@@ -105,6 +128,7 @@ class _Scene:
     orders: Orders
     tracks: Tracks
     book: Book
+    failures: Failures
 
     @property
     def ids(self):
@@ -167,6 +191,7 @@ class _Scene:
             lambda positions, keys: distances(
                 self.book.column(keys, "bounds"), places[chosen[positions]], self.book.space
             ),
+            lambda queries, seconds: self.failures.share(queries, seconds, self.ids),
         )
         ranked, changes, nearby = nearest.step(self.state.ranked, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)
@@ -178,12 +203,13 @@ class _Scene:
         reach = np.full(len(self.ids), np.nan)
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
-        placed = focals.placed(self.orders.after)
+        placed, failed = focals.placed(self.orders.after), Failures()
         found = []
         for region in self.book.after:
             keys = region.objects.key_hash
-            pairs = placed.match(elements_of(region.objects, region.cold), keys, Failures(), np.sort(positions))
+            pairs = placed.match(elements_of(region.objects, region.cold), keys, failed, np.sort(positions))
             found.append(Candidates(self.ids[pairs.query], keys[pairs.row], pairs.distance))
+        self.failures.add(failed, self.ids)
         return Candidates.together(found)
 
     def _neighbour_rows(self, changes):
@@ -210,6 +236,7 @@ class _Scene:
         changed = np.isin(query, applied.changed)
         reason[changed] = np.where(np.isin(query[changed], before.ids), EDITED, REGISTERED)
         reason[np.isin(query, applied.cancelled)] = CANCELLED
+        reason[np.isin(query, applied.failed)] = FAILED
         return reason
 
     def groups(self):
@@ -221,7 +248,11 @@ class _Scene:
         groups = Groups(
             running, np.union1d(changed, new), lambda keys: self.book.column(keys, "time_us"), self.orders.now_us
         )
-        return aggregation.step(self.state.aggregation, self.partials, groups)
+        began = perf_counter()
+        merged = aggregation.step(self.state.aggregation, self.partials, groups)
+        work = [partial.parts["query"].to_numpy() for partial in self.partials]
+        self.failures.share(np.concatenate(work), perf_counter() - began, ids)
+        return merged
 
     def told(self, changes: pl.DataFrame, crossings: pl.DataFrame) -> pa.Table:
         """Return what changed of aggregates as result tuples."""

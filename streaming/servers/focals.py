@@ -77,7 +77,7 @@ class Focals:
         table = pa.concat_tables([self.elements, found, heard])
         order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
         table = table.take(order[last_of_runs(table["key_hash"].to_numpy()[order])])
-        table = table.filter(pa.array(np.isin(table["key_hash"].to_numpy(), orders.after.distributed.focal)))
+        table = table.filter(pa.array(np.isin(table["key_hash"].to_numpy(), orders.after.focal)))
         none = np.empty(0, dtype=np.int64)
         fate = fates(Objects.arrived(table, -1), none, orders.after, orders.applied, orders.now_us)
         lost = fate != MOVED
@@ -87,7 +87,7 @@ class Focals:
 
 def newly_followed(orders: Orders, regions: Iterable[Region]) -> pa.Table:
     """Return the elements of objects that queries follow only now, given the regions that the batch before left."""
-    keys = np.setdiff1d(orders.after.distributed.focal, np.r_[orders.before.distributed.focal, 0])
+    keys = np.setdiff1d(orders.after.focal, orders.before.focal)
     tables = [tracked_schema(orders.after.space).empty_table()]
     for region in regions if len(keys) else ():
         position, present = find(region.objects.key_hash, keys)

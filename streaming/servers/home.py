@@ -127,9 +127,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Order
         _for_regions(arrivals, _without(met, region)),
         _for_regions(arrivals, _without(left, before)),
         _for_regions(passing, _without(_met(passing, after.reach, partitioner), passing_region)),
-        _for_regions(
-            arrivals, np.isin(key_hash, after.distributed.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)
-        ),
+        _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)),
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
     )
     home = _put(home, arrivals, region, _bits(met), position, known)

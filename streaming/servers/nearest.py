@@ -8,6 +8,7 @@ holds fewer than k objects, and shrinks when it holds many more.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from time import perf_counter
 
 import numpy as np
 
@@ -86,6 +87,8 @@ class Searches:
         Given positions of queries and radii, returns all objects that are no farther away.
     measure : callable
         Given positions of queries and keys of objects, (P,) each, returns their distances.
+    share : callable
+        Is told the queries, each as often as a candidate of it was looked at, and the seconds that this took.
     """
 
     ids: np.ndarray
@@ -99,6 +102,7 @@ class Searches:
     objects: int
     search: Callable[[np.ndarray, np.ndarray], Candidates]
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    share: Callable[[np.ndarray, float], None]
 
     @property
     def k(self) -> np.ndarray:
@@ -128,6 +132,7 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
     reach : ndarray of float64, shape (Q,)
         The radii of search regions from the next batch on.
     """
+    began = perf_counter()
     removed = Candidates.together([partial.removed for partial in partials])
     added = Candidates.together([partial.added for partial in partials])
     moved = np.concatenate([np.zeros(0, dtype=bool), *(partial.moved for partial in partials)])
@@ -136,6 +141,7 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
     still = _rows(ranked, searches.ids, ~searches.shifted)
     found = _Table.of(ranked, still, removed, added, moved).measured(searches).ranked(concerned, searches)
     count, last = found.reached(searches)
+    searches.share(found.now.query[found.seen], perf_counter() - began)
     short = concerned & _short(count, searches)
     if short.any():
         farther = _together([Ranked.none(), *_searched(searches, np.flatnonzero(short))])

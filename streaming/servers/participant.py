@@ -12,7 +12,8 @@ theirs, to whoever assembles them.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from time import perf_counter
 
 import numpy as np
 import polars as pl
@@ -26,6 +27,7 @@ from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import MOVED
 from streaming.servers.answers import Answers
+from streaming.servers.border import QueriesFailed
 from streaming.servers.changes import compared
 from streaming.servers.focals import Focals, lasting, shifted
 from streaming.servers.objects import Cold, Objects
@@ -78,6 +80,8 @@ class Partial:
         Aggregates whose members in this region may have changed, ascending.
     parts : polars.DataFrame
         All of theirs: `aggregates.PARTS`.
+    lacking : ndarray of int64
+        Queries whose answers lack what lies in this region, which leaves them out; ascending.
     """
 
     removed: Candidates
@@ -85,20 +89,49 @@ class Partial:
     moved: np.ndarray
     altered: np.ndarray
     parts: pl.DataFrame
+    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def only(self, queries: np.ndarray) -> "Partial":
+        """Return what is sent for some queries alone."""
+        removed, added = (find(queries, part.query)[1] for part in (self.removed, self.added))
+        altered = find(queries, self.altered)[1]
+        if removed.all() and added.all() and altered.all():
+            return self
+        return Partial(
+            self.removed.take(removed),
+            self.added.take(added),
+            self.moved[added],
+            self.altered[altered],
+            self.parts.filter(pl.col("query").is_in(self.altered[altered].tolist())),
+            self.lacking,
+        )
 
 
 @dataclass(frozen=True)
 class Tracks:
-    """The focal objects without and with a micro-batch, why some are lost (see `Focals.followed`), which were heard."""
+    """What the assembler lets all servers know.
+
+    Parameters
+    ----------
+    before, after : Focals
+        The focal objects without and with a micro-batch.
+    lost : dict of int to int
+        Why some are lost; see `Focals.followed`.
+    heard : ndarray of int64
+        Those that were heard.
+    wanting : frozenset of int
+        The queries that the assembler left out in the batch before: it needs all parts of their answers.
+    """
 
     before: Focals
     after: Focals
     lost: dict[int, int]
     heard: np.ndarray
+    wanting: frozenset[int] = frozenset()
 
 
 def step(
-    turnover: Turnover, orders: Orders, tracks: Tracks, members: pl.DataFrame
+    turnover: Turnover, orders: Orders, *, tracks: Tracks, members: pl.DataFrame
 ) -> tuple[pl.DataFrame, Results, Partial]:
     """Evaluate the distributed queries for the objects of a region.
 
@@ -123,8 +156,12 @@ def step(
     changes = scene.changes(old, new)
     removed, added, moved = scene.candidates(old, new)
     writer = Writer(turnover.known, turnover.cold, turnover.departures, orders.before, orders.after)
-    counters = {"results": len(changes.key)}
-    results = Results(writer.rows(changes), scene.snapshots(writer), counters, scene.failed, seconds=scene.seconds)
+    counters, failures, began = {"results": len(changes.key)}, scene.failures, perf_counter()
+    rows = writer.rows(changes)
+    failures.share(changes.query, perf_counter() - began, orders.after.distributed_ids)
+    snapshots = scene.snapshots(writer)
+    scene.check_ranges()
+    results = Results(rows, snapshots, counters, failures.errors, seconds=failures.seconds)
     return members, results, Partial(removed, added, moved, altered, partial)
 
 
@@ -178,16 +215,15 @@ class _Scene:
         ids = self.orders.after.distributed_ids
         return np.delete(ids, self.shifted)
 
-    @property
-    def failed(self) -> dict[int, str]:
-        ids = self.orders.after.distributed_ids
-        return {int(ids[position]): error for position, error in self.failures.errors.items()}
+    def check_ranges(self) -> None:
+        """Raise where a filter failed of a range of which no answer is kept.
 
-    @property
-    def seconds(self) -> dict[int, float]:
-        """What was measured of each query's evaluation."""
-        ids = self.orders.after.distributed_ids
-        return {int(ids[position]): seconds for position, seconds in self.failures.seconds.items()}
+        What was in it is computed again in the next batch: the filter may then judge otherwise of the same elements.
+        """
+        before, after = self.orders.before.distributed_ids, self.orders.after.distributed_ids
+        ranges = {*before[self.were.queries.ranges].tolist(), *after[self.are.queries.ranges].tolist()}
+        if failed := {query: error for query, error in self.failures.errors.items() if query in ranges}:
+            raise QueriesFailed(failed)
 
     def old(self) -> _Found:
         """Return who was in which ranges: what was touched in all, everything in those that shifted.
@@ -197,30 +233,43 @@ class _Scene:
         queries, was = self.were.queries, self.turnover.was
         ids = self.orders.before.distributed_ids
         left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
-        found = self._found(self.were, was.objects, was.cold, left, self._lasting[0], Failures())
+        asked = np.setdiff1d(np.arange(len(ids)), queries.aggregates)  # their members are kept
+        found = self._found(self.were, ids, (was.objects, was.cold), (asked, left), self._lasting[0])
         return _Found.together([found, *(old for old, _ in self._crossed)])
 
     def new(self) -> _Found:
         """Return who is in which ranges, likewise."""
-        objects, cold = self.turnover.objects, self.turnover.cold
-        found = self._found(self.are, objects, cold, self.shifted, self._lasting[1], self.failures)
+        ids, region = self.orders.after.distributed_ids, (self.turnover.objects, self.turnover.cold)
+        found = self._found(self.are, ids, region, (np.arange(len(ids)), self.shifted), self._lasting[1])
         return _Found.together([found, *(new for _, new in self._crossed)])
 
-    def _found(self, placed, objects, cold, elsewhere, lasting, failures):
+    def _found(self, placed, ids, region, asked, lasting):
+        """Match what was touched with queries that are asked for, and everything with those that are elsewhere."""
+        (objects, _), (asked, elsewhere) = region, asked
         touched = _mask(objects, self.turnover.touched)
         bordered = lasting[self._bordered]
         lingering = touched & _mask(objects, self._lingering) if len(bordered) else np.zeros_like(touched)
-        others = np.delete(np.arange(len(placed.queries)), bordered)
+        others = np.setdiff1d(asked, bordered)
         pairs = [
-            _matched(placed, objects, cold, np.flatnonzero(touched & ~lingering), None, failures),
-            _matched(placed, objects, cold, np.flatnonzero(lingering), others, failures),
+            self._matched(placed, ids, region, np.flatnonzero(touched & ~lingering), asked),
+            self._matched(placed, ids, region, np.flatnonzero(lingering), others),
         ]
         elsewhere = np.setdiff1d(elsewhere, lasting)
         if len(elsewhere):
             # Most are untouched: to copy them would take longer than to leave out the others afterwards.
-            found = _matched(placed, objects, cold, np.arange(len(objects)), elsewhere, failures)
+            found = self._matched(placed, ids, region, np.arange(len(objects)), elsewhere)
             pairs.append(found.take(~touched[found.row]))
         return _Found.of(Pairs.together(pairs), objects.key_hash)
+
+    def _matched(self, placed, ids, region, rows, chosen):
+        """Match objects at rows with some queries; return pairs of rows of the region's objects."""
+        if not len(rows) or not len(chosen):
+            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
+        objects, cold = region
+        some, failed = objects if len(rows) == len(objects) else objects.take(rows), Failures()
+        pairs = placed.match(elements_of(some, cold), some.key_hash, failed, chosen)
+        self.failures.add(failed, ids)
+        return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
     @functools.cached_property
     def _lasting(self):
@@ -270,7 +319,9 @@ class _Scene:
         return found
 
     def _crossing(self, ranges, elements, keys, chosen):
-        pairs = self.are.crossed(self.were, ranges, elements, keys, chosen, self.failures)
+        failed = Failures()
+        pairs = self.are.crossed(self.were, ranges, elements, keys, chosen, failed)
+        self.failures.add(failed, self.orders.after.distributed_ids)
         return tuple(_Found.of(part, keys) for part in pairs)
 
     def changes(self, old: _Found, new: _Found) -> Answers:
@@ -309,16 +360,21 @@ class _Scene:
         mine = new.of_queries(queries.aggregates)
         pairs = Pairs.without_partners(mine.row, ids[mine.query])
         plans = {int(ids[query]): queries.plans[query].aggregate for query in queries.aggregates.tolist()}
-        objects, cold = self.turnover.objects, self.turnover.cold
+        objects, cold, began = self.turnover.objects, self.turnover.cold, perf_counter()
         arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.orders.after.space)
+        self.failures.share(pairs.query, perf_counter() - began, ids)
         running = np.intersect1d(self._still, ids[queries.aggregates])
         here = members.filter(pl.col("query").is_in(running.tolist()))
         touched = pl.col("key").is_in(self.turnover.touched.tolist())
         moved = here.filter(touched)
-        shifted_here = ids[np.intersect1d(self.shifted, queries.aggregates)]
-        altered = distinct(np.r_[moved["query"].to_numpy(), arrived["query"].to_numpy(), shifted_here])
-        members = pl.concat([here.filter(~touched), arrived])
-        return members, altered, parts(members.filter(pl.col("query").is_in(altered.tolist())))
+        wanted = np.union1d(self.shifted, np.flatnonzero(np.isin(ids, list(self.tracks.wanting))))
+        wanted_here = ids[np.intersect1d(wanted, queries.aggregates)]
+        altered = distinct(np.r_[moved["query"].to_numpy(), arrived["query"].to_numpy(), wanted_here])
+        members, began = pl.concat([here.filter(~touched), arrived]), perf_counter()
+        merged = members.filter(pl.col("query").is_in(altered.tolist()))
+        partial = parts(merged)
+        self.failures.share(merged["query"].to_numpy(), perf_counter() - began, ids)
+        return members, altered, partial
 
     def snapshots(self, writer: Writer) -> pa.Table:
         """Return the whole answers of moving ranges that are asked for."""
@@ -326,7 +382,7 @@ class _Scene:
         asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.orders.applied.snapshots)), queries.ranges)
         objects, cold = self.turnover.objects, self.turnover.cold
         rows = np.arange(len(objects)) if len(asked) else np.empty(0, dtype=np.int64)
-        pairs = _matched(self.are, objects, cold, rows, asked, Failures())
+        pairs = self._matched(self.are, ids, (objects, cold), rows, asked)
         return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)
 
 
@@ -336,15 +392,6 @@ def _mask(objects, keys):
     position, present = find(objects.key_hash, keys)
     mask[position[present]] = True
     return mask
-
-
-def _matched(placed, objects, cold, rows, chosen, failures):
-    """Match objects at rows with some queries, or all; return pairs of rows of `objects`."""
-    if not len(rows):
-        return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
-    some = objects if len(rows) == len(objects) else objects.take(rows)
-    pairs = placed.match(elements_of(some, cold), some.key_hash, failures, chosen)
-    return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
 
 def elements_of(objects: Objects, cold: Cold) -> Elements:

@@ -9,6 +9,7 @@ BBoxDB Streams (2022), section 4.5: continuous queries run where the distributio
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from streaming.results import (
     result_schema,
 )
 from streaming.servers.answers import Answers, Audience
+from streaming.servers.border import LeftOut
 from streaming.servers.changes import compared
 from streaming.servers.home import tracked_schema
 from streaming.servers.objects import Cold, Objects
@@ -48,6 +50,8 @@ class Region:
         0); ordered by key. Queries with equal plans share an answer.
     now_us : int
         The latest tick.
+    left_out : mapping of int to LeftOut
+        The queries, of all kinds, that the region does not evaluate.
     """
 
     objects: Objects
@@ -56,11 +60,21 @@ class Region:
     pair_answer: np.ndarray
     pair_partner: np.ndarray
     now_us: int = 0
+    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, space: Space) -> "Region":
         """Return the state of a server that has not seen any object."""
         return cls(Objects.empty(space), Cold(), *np.empty((3, 0), dtype=np.int64))
+
+    def without(self, answers: np.ndarray) -> "Region":
+        """Return the state without the members of some answers."""
+        if not len(answers):
+            return self
+        kept = ~np.isin(self.pair_answer, answers)
+        return replace(
+            self, **{name: getattr(self, name)[kept] for name in ("pair_key", "pair_answer", "pair_partner")}
+        )
 
     def elements(self, rows: np.ndarray, space: Space) -> pa.Table:
         """Return the objects at rows as elements with `home.tracked_schema`; versions only the home servers know."""
@@ -87,7 +101,7 @@ class Inbox:
 class Results:
     """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
 
-    `seconds` is what was measured of each query's evaluation; queries that share an answer have the whole of it each.
+    `seconds` is what each query cost; queries that share an answer have the whole of it each.
     `shared` and `aggregates` are as in `results.Fragment`.
     """
 
@@ -175,7 +189,7 @@ def step(turnover: Turnover, passing: pa.Table, orders: Orders) -> tuple[Region,
         One tuple per (query, object, partner) at the most, apart from queries that emit all. A tuple of an object that
         departed to another region has the reason ``handoff`` and must be netted with what that region says.
     """
-    region, cold, objects = turnover.was, turnover.cold, turnover.objects
+    region, cold, objects = turnover.was.without(orders.applied.forgotten), turnover.cold, turnover.objects
     before, after, applied, failures = orders.before, orders.after, orders.applied, Failures()
     scope = Scope(before, after, applied, turnover.touched, objects, failures)
     inside = scope.covers(region.pair_key, region.pair_answer)
@@ -185,8 +199,10 @@ def step(turnover: Turnover, passing: pa.Table, orders: Orders) -> tuple[Region,
     new = scope.with_kept(old, new)
     audience = scope.audience
     changes = _changes(scope, scope.audience_before.told(old), audience.told(new), turnover)
-    writer = Writer(turnover.known, cold, turnover.departures, before, after)
-    rows = [writer.rows(changes), writer.rows(audience.told(told)), _passing(passing, writer, audience, failures)]
+    writer, began = Writer(turnover.known, cold, turnover.departures, before, after), perf_counter()
+    rows = [writer.rows(changes), writer.rows(audience.told(told))]
+    failures.share(audience.answers_of(changes.query), perf_counter() - began, after.answers)
+    rows.append(_passing(passing, writer, audience, failures))
     position = np.searchsorted(region.pair_key[rest], new.key)
     pair_key = np.insert(region.pair_key[rest], position, new.key)
     pair_answer = np.insert(region.pair_answer[rest], position, new.query)

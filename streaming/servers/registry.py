@@ -4,7 +4,7 @@ import functools
 import hashlib
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from streaming.errors import LookoutError
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
-from streaming.operators.runs import find
+from streaming.operators.focal_ranges import focal_keys
+from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
@@ -28,7 +29,10 @@ logger = logging.getLogger(__name__)
 # Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
 CANCELLED_KEPT = 10_000
 MICROSECONDS = 1_000_000
+# The regions of a process may leave out different queries.
+NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
+REFUSED = "this release refuses the plan, so the query has ended; edit it to start it again: {}"
 
 Catalogue = Callable[[str, int], Features]
 
@@ -47,12 +51,15 @@ class Registration:
         The plan as JSON, kept since the whole registry is written whenever one query changes.
     answer : int
         The number of the query's answer, which queries with equal plans share.
+    error : str
+        Why this release refuses a plan that an earlier one took; the plan is None then.
     """
 
     revision: int
     plan: Plan | None
     text: bytes = b"null"
     answer: int = 0
+    error: str = ""
 
     @classmethod
     def of(cls, revision: int, plan: Plan | None, space: Space, answer: int | None = None) -> "Registration":
@@ -71,6 +78,10 @@ class Applied:
         ``{"query", "revision", "op", "error"}`` for each entry that registers or cancels.
     changed, cancelled : ndarray of int64
         Queries with a new plan, and queries that ended; ascending.
+    failed : ndarray of int64
+        Those that ended since something of theirs failed (see `servers.border`); they are among `cancelled`.
+    forgotten : ndarray of int64
+        Queries, and answers, of whose end nothing can be told; they are not among `cancelled`.
     edited : frozenset of str
         Layers of which another version is in force, or none.
     snapshots : tuple of int
@@ -88,6 +99,8 @@ class Applied:
     dropped: Mapping[int, str] = field(default_factory=dict)
     now_us: int = 0
     edited: frozenset[str] = frozenset()
+    failed: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    forgotten: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -107,6 +120,8 @@ class Registry:
         The streams whose elements are stored, by their numbers.
     catalogue : callable
         Returns the `Features` of a layer's version.
+    left_out : frozenset of int
+        Queries that are not evaluated; see `without`.
     """
 
     space: Space
@@ -115,11 +130,55 @@ class Registry:
     layers: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, str] = field(default_factory=dict)
     catalogue: Catalogue | None = field(default=None, compare=False)
+    left_out: frozenset[int] = frozenset()
+
+    @functools.cached_property
+    def _running(self):
+        """The registrations of the queries that run, by query."""
+        return {query: registration for query, registration in self.registrations.items() if registration.plan}
+
+    @functools.cached_property
+    def _evaluated(self):
+        """Those of them that are not left out."""
+        return {query: running for query, running in self._running.items() if query not in self.left_out}
+
+    @functools.cached_property
+    def _narrower(self):
+        """The registries that `without` has made."""
+        return {}
+
+    def without(self, queries: Collection[int]) -> "Registry":
+        """Return the registry without some queries; what is known of streams, and sent for joins, stays as it is.
+
+        It is compiled once, however often it is asked for.
+        """
+        left_out = frozenset(self._running.keys() & queries)
+        if not left_out:
+            return self
+        if left_out not in self._narrower:
+            for old in list(self._narrower)[: 1 - NARROWER_KEPT]:
+                del self._narrower[old]
+            self._narrower[left_out] = replace(self, left_out=left_out)
+        return self._narrower[left_out]
+
+    def only(self, queries: Collection[int]) -> "Registry":
+        """Return the registry with some queries alone, and with those of them that are not left out already."""
+        return replace(self, left_out=frozenset(self._running.keys() - queries) | self.left_out)
+
+    def revision(self, query: int) -> int | None:
+        """Return the revision of a query that runs, None where it does not."""
+        running = self._running.get(query)
+        return running and running.revision
+
+    @functools.cached_property
+    def refused(self) -> dict[int, str]:
+        """Why queries ended whose plans an earlier release took and this one refuses."""
+        return {query: ended.error for query, ended in self.registrations.items() if ended.error}
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
         """Numbers of the queries that run, int64, ascending."""
-        return np.array(sorted(q for q, r in self.registrations.items() if r.plan is not None), dtype=np.int64)
+        return np.array(sorted(self._evaluated), dtype=np.int64)
 
     @functools.cached_property
     def answer_of(self) -> np.ndarray:
@@ -151,8 +210,7 @@ class Registry:
     @functools.cached_property
     def _plans(self):
         """The plan of each answer."""
-        running = (registration for registration in self.registrations.values() if registration.plan is not None)
-        return {registration.answer: registration.plan for registration in running}
+        return {registration.answer: registration.plan for registration in self._evaluated.values()}
 
     @functools.cached_property
     def _joins(self):
@@ -198,6 +256,10 @@ class Registry:
         kinds = MovingRangePlan | NearestPlan | AggregatePlan
         return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
 
+    def assembled(self, query: int) -> bool:
+        """Tell whether it is the assembler that tells the answer of a query that runs, not each region its part."""
+        return isinstance(self.plan(query), NearestPlan | AggregatePlan)
+
     @functools.cached_property
     def quiet(self) -> np.ndarray:
         """Numbers of the queries that tell membership alone, and of their answers, int64, ascending."""
@@ -212,12 +274,19 @@ class Registry:
     @functools.cached_property
     def reach(self) -> Reach:
         """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
-        return Reach.of(self._plans_of(self.stream_ids), self.space)
+        plans = (registration.plan for registration in self._running.values())
+        return Reach.of([plan for plan in plans if _joins_stream(plan)], self.space)
 
     @functools.cached_property
     def distributed(self) -> DistributedQueries:
         """The distributed queries that run, ready to be placed and matched."""
         return DistributedQueries(self._plans_of(self.distributed_ids), self.space)
+
+    @functools.cached_property
+    def focal(self) -> np.ndarray:
+        """The `key_hash` of every object that a query follows, int64, ascending."""
+        ranges = (getattr(plan, "range", plan) for plan in self._plans_of(self.distributed_ids))
+        return distinct(focal_keys([plan for plan in ranges if hasattr(plan, "focus") and not plan.focus.at]))
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
@@ -292,8 +361,8 @@ class Registry:
     def to_json(self) -> bytes:
         """Return the registry as a JSON document; `from_json` is the inverse."""
         queries = [
-            [query, registration.revision, orjson.Fragment(registration.text), registration.answer]
-            for query, registration in self.registrations.items()
+            [query, told.revision, orjson.Fragment(told.text), told.answer, told.error]
+            for query, told in self.registrations.items()
         ]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
         return orjson.dumps({"queries": queries, "layers": self.layers} | numbered)
@@ -304,20 +373,26 @@ class Registry:
         document = orjson.loads(text)
         registrations = {
             # Before answers were shared, the number of a query was that of its answer.
-            query: _restored(query, revision, plan, space, *(answer or [query]))
-            for query, revision, plan, *answer in document["queries"]
+            query: _restored(query, revision, plan, space, *(more or [query]))
+            for query, revision, plan, *more in document["queries"]
         }
         layers, stored = document.get("layers", {}), dict(document.get("stored", ()))
         return cls(space, registrations, dict(document["ttl_us"]), layers, stored, catalogue)
 
 
-def _restored(query, revision, plan, space, answer):
+def _restored(query, revision, plan, space, answer, error=""):
     """Return a registration that was written; a plan that an earlier release took and this one refuses has ended."""
     try:
-        return Registration.of(revision, plan and parse_plan(plan, space), space, answer)
-    except LookoutError as error:
-        logger.error("query %d has ended, edit it to start it again: %s", query, error)
-        return Registration.of(revision, None, space, answer)
+        return replace(Registration.of(revision, plan and parse_plan(plan, space), space, answer), error=error)
+    except Exception as refusal:  # whatever a former release took, the other queries go on
+        error = REFUSED.format(_words(refusal))
+        logger.error("query %d: %s", query, error)
+        return replace(Registration.of(revision, None, space, answer), error=error)
+
+
+def _words(error):
+    """Return a refusal: the rule, or of an error of ours its kind, too."""
+    return str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
 
 
 class _Change:
@@ -349,12 +424,12 @@ class _Change:
 
     def _register(self, entry, space):
         if not self._news(entry):
-            return self._ack(entry, None)
+            return self._ack(entry, self.registrations[entry["query"]].error or None)
         try:
-            plan = parse_plan(entry["plan"], space)
-        except LookoutError as error:
-            return self._ack(entry, str(error))
-        return self._put(entry, Registration.of(entry["revision"], plan, space))
+            registration = Registration.of(entry["revision"], parse_plan(entry["plan"], space), space)
+        except Exception as error:  # whatever a plan is made of, the other entries are applied
+            return self._ack(entry, _words(error))
+        return self._put(entry, registration)
 
     def _cancel(self, entry, _):
         if self._news(entry):

@@ -13,7 +13,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
 from streaming.operators.runs import distinct, expand, find
-from streaming.results import CANCELLED, EDITED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
+from streaming.results import CANCELLED, EDITED, FAILED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
 from streaming.servers.answers import Answers, Audience
 from streaming.servers.objects import Cold, Objects
 from streaming.servers.registry import Applied, Registry
@@ -153,7 +153,8 @@ class Scope:
 
         A version without features may be one that is not kept any more, so all of its pairs have to go.
         """
-        versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in self.applied.edited)
+        edited = self.applied.edited & self.after.layers_joined
+        versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in edited)
         return {layer: differing(old, new) if len(old) and len(new) else None for layer, old, new in versions}
 
     @functools.cached_property
@@ -161,7 +162,7 @@ class Scope:
         """Answers that are evaluated anew: of queries with a new plan, and of joins with a layer that is new."""
         changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
         changed = np.intersect1d(changed, self.after.answers)
-        new = [layer for layer in self.applied.edited if self._differing[layer] is None]
+        new = [layer for layer, differing in self._differing.items() if differing is None]
         return np.union1d(changed, self.after.joins_with(new))
 
     @functools.cached_property
@@ -214,6 +215,7 @@ def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registr
     reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
     reason[(fate == HANDOFF) & find(after.quiet, name)[1]] = QUIET_HANDOFF
     reason[np.isin(name, applied.cancelled)] = CANCELLED
+    reason[np.isin(name, applied.failed)] = FAILED
     return reason
 
 

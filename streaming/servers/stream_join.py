@@ -13,6 +13,7 @@ J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects 
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import numpy as np
 import pyarrow as pa
@@ -106,6 +107,7 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
         One tuple per (query, object, partner) at the most, apart from queries that emit all. A pair that another region
         may tell from now on leaves with the reason ``handoff``, to be netted with what that region says.
     """
+    state = state.without(orders.applied.forgotten)
     known, cold = state.objects, state.cold
     if inbox.found is not None:
         known, cold = _with(known, cold, inbox.found)
@@ -120,7 +122,10 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     old, rest = scene.old_answers(state)
     new, held, told = scene.evaluate()
     writer = _Writer(known, cold, orders.after.space)
-    rows = [writer.rows(scene.changes(old, new, held)), writer.rows(told), _passing(inbox.passing, scene)]
+    changes, began = scene.changes(old, new, held), perf_counter()
+    rows = [writer.rows(changes), writer.rows(told)]
+    scene.failures.share(changes.query, perf_counter() - began, orders.after.stream_ids)
+    rows.append(_passing(inbox.passing, scene))
     position = np.searchsorted(rest.key, new.key)
     key, query, partner = (
         np.insert(getattr(rest, name), position, getattr(new, name)) for name in ("key", "query", "partner")
@@ -130,7 +135,7 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     cold, objects = cold.compacted(scene.objects)
     counters = {"results": sum(table.num_rows for table in rows)}
     told = scene.failures
-    results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=dict(told.seconds))
+    results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
     return replace(state, objects=objects, cold=cold), results
 
 

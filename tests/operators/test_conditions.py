@@ -1,8 +1,9 @@
-"""Many filters share the reading of properties, and what fails in one is its own."""
+"""Many filters share the reading of properties, and the time that this takes."""
+
+import itertools
 
 import numpy as np
 import orjson
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -55,34 +56,10 @@ def test_a_property_is_read_once_for_all_filters(monkeypatch):
     assert sorted(read) == ["kind", "speed"]
 
 
-def test_what_raises_in_one_filter_is_told_of_its_queries_alone(monkeypatch):
-    passing = conditions.PropertyColumns.passing
-
-    def broken(columns, expression, rows=None):
-        if "666" in str(expression):
-            raise pl.exceptions.ComputeError("no such luck")
-        return passing(columns, expression, rows)
-
-    texts = ["speed > 5", "speed < 666", "speed > 5"]
-    for text in texts:
-        parse_filter(text)
-    monkeypatch.setattr(conditions.PropertyColumns, "passing", broken)
-    row, query = (part.ravel() for part in np.mgrid[: len(SHIPS), :3])
+def test_the_time_of_a_filter_is_shared_by_the_pairs_of_which_it_is_asked(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(conditions, "perf_counter", lambda: float(next(clock)))
+    row, query = np.r_[np.arange(30), np.arange(10), np.arange(5)], np.repeat([0, 2, 1], [30, 10, 5])
     failures = Failures()
-    keep = asked(texts, row, query, failures)
-    assert keep.reshape(-1, 3).sum(0).tolist() == [34, 0, 34]
-    assert failures.errors == {1: "the filter failed: ComputeError: no such luck"}
-
-
-def test_what_the_machine_lacks_fails_the_batch():
-    with pytest.raises(OSError, match="disk"):
-        Failures().attempt(np.array([1]), "the filter", raising(OSError("disk")))
-    with pytest.raises(MemoryError):
-        Failures().attempt(np.array([1]), "the filter", raising(MemoryError()))
-
-
-def raising(error):
-    def step():
-        raise error
-
-    return step
+    asked(["speed > 5", "kind = 'a'", "speed > 5"], row, query, failures)
+    assert failures.seconds == {0: pytest.approx(0.75), 1: pytest.approx(1), 2: pytest.approx(0.25)}

@@ -53,6 +53,7 @@ class Client:
         self.places = {}
         self.quiet = set()
         self.told = []
+        self.lost = set()
 
     def receive(self, fragments):
         """Take one batch: enter what was out, leave and move what was in."""
@@ -60,10 +61,15 @@ class Client:
         groups = {query for fragment in fragments for query in fragment.aggregates}
         assert events_in(rows, groups) == events_in(net([events_of(fragment) for fragment in fragments]), groups)
         boxes = bounds_of(rows["bounds"]).tolist()
+        self.lost |= {
+            query for f in fragments for told in f.failures if told.get("lost") for query, _ in told["queries"]
+        }
         for row, box in zip(rows.drop_columns("bounds").to_pylist(), boxes, strict=True):
             answer, key = self.answers[row["query"]], member(row)
             if row["sign"] == PLACED:
                 self.places[row["query"]] = row | {"box": box}
+                continue
+            if row["query"] in self.lost:
                 continue
             assert (key in answer) == (row["sign"] != ENTERED), (SIGNS[row["sign"]], row)
             if row["sign"] == LEFT:
@@ -89,9 +95,17 @@ class Client:
                         continue
                     assert member(row) not in shown
                     shown[member(row)] = (box, row["properties"])
+                    if query in self.lost:
+                        self.distances[query][member(row)], self.ranks[query][member(row)] = (
+                            row["distance"],
+                            row["rank"],
+                        )
                     if query not in self.quiet:
                         assert row["distance"] == self.distances[query][member(row)]
                         assert row["rank"] == self.ranks[query][member(row)]
+            if query in self.lost:  # it begins anew with what it is told whole
+                self.lost.remove(query)
+                self.answers[query] = shown
             assert shown.keys() == self.answers[query].keys()
             assert query in self.quiet or shown == self.answers[query]
 

@@ -119,7 +119,7 @@ def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypa
     client = Client()
     client.receive(fragments)
     (told,) = failures(fragments).items()
-    assert told == ((1, 1), "the join failed: GEOSException: a point array must contain 0 or >1 elements")
+    assert told == ((1, 1), "GEOSException: a point array must contain 0 or >1 elements")
     assert {query for query, answer in client.answers.items() if answer} == {2, 3}
 
 
@@ -128,6 +128,22 @@ def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, e
     plans = {1: {"compare": AROUND, **GOOD}, 2: {"compare": AROUND, **GOOD}, 3: {"compare": AROUND}}
     fragments = engine.run([ship()], [register(query, plan, revision=query + 6) for query, plan in plans.items()])
     told = [fragment.costs for fragment in fragments if fragment.costs]
-    assert sorted(cost[:2] for costs in told for cost in costs["queries"]) == [[1, 7], [2, 8]]
+    assert sorted(cost[:2] for costs in told for cost in costs["queries"]) == [[1, 7], [2, 8], [3, 9]]
     assert all(costs["ms"] >= cost for costs in told for *_, cost in costs["queries"])
     assert {region.costs.get("ms") for region in map(events_of, fragments)} == {f.costs.get("ms") for f in fragments}
+
+
+def test_a_plan_that_a_release_refuses_is_told_until_the_query_is_edited_also_after_another_restart(engine):
+    plans = {1: {"compare": AROUND}, 2: {"compare": AROUND, "where": "speed > 5"}}
+    engine.run([ship()], [register(query, plan, 3) for query, plan in plans.items()])
+    (path,) = (engine.root / "registry").glob("*.json")
+    path.write_bytes(path.read_bytes().replace(b"speed > 5", b"never (a filter"))
+    told = {"refused": True, "queries": [[2, 3]]}
+    for control in ([], [register(7, {"compare": AROUND})], [register(2, plans[2], 3)]):
+        engine.restart()
+        fragments = engine.run([], control)
+        ((failure,),) = (fragment.failures for fragment in fragments if fragment.failures)
+        assert told.items() <= failure.items()
+        assert failure["error"].startswith("this release refuses the plan")
+    assert fragments[0].acks == ({"query": 2, "revision": 3, "op": "register", "error": failure["error"]},)
+    assert not failures(engine.run([], [register(2, plans[2], 4)]))

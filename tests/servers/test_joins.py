@@ -453,7 +453,7 @@ def test_a_state_that_was_written_before_there_were_joins_and_shared_answers_is_
         write_tables(path, [objects, pa.table({"pair_key": pairs["pair_key"], "pair_query": [1] * pairs.num_rows})])
     path = engine.root / "registry" / "0.json"
     document = orjson.loads(path.read_bytes())
-    document["queries"] = [[query, revision, plan] for query, revision, plan, _ in document["queries"]]
+    document["queries"] = [[query, revision, plan] for query, revision, plan, *_ in document["queries"]]
     path.write_bytes(orjson.dumps(document))
     engine.restart()
     elements = [("buses", 0, one("buses", "7", 2, outside, {}))]

@@ -67,4 +67,6 @@ def test_a_plan_that_is_refused_by_now_ends_its_query_and_no_other():
     document["queries"][0][2]["where"] = "never (a filter"
     registry = Registry.from_json(orjson.dumps(document), EARTH)
     assert registry.registrations[1].plan is None
+    assert list(registry.refused) == [1]
+    assert Registry.from_json(registry.to_json(), EARTH) == registry
     assert set(registry.ids) == set(PLANS) - {1}

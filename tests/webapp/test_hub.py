@@ -95,6 +95,18 @@ def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queri
     assert [screen.answers for screen in screens.values()] == [{1: {"a"}}, {3: {"a"}}, {4: {"b"}}, {5: set()}]
 
 
+def test_an_answer_of_which_a_region_lost_its_part_begins_anew_and_the_others_go_on():
+    told = [(1, "a", ENTERED, MOVED), (2, "a", ENTERED, MOVED)]
+    failures = ({"error": "ValueError: no", "queries": [[1, 7]], "lost": True},)
+    batch = [*map(Assembly().add, [fragment(0, 0, told), replace(fragment(0, 1), failures=failures)])][-1]
+    subscriptions = [Subscription(Screen(), query, "json", live=True) for query in (1, 2)]
+    for subscription in subscriptions:
+        subscription.subscriber.answers[subscription.query] = {"z"}
+    distribute(batch, subscriptions)
+    assert [subscription.subscriber.answers for subscription in subscriptions] == [{1: {"z"}}, {2: {"a", "z"}}]
+    assert [(s.live, s.waiting, s.resync) for s in subscriptions] == [(False, True, True), (True, False, False)]
+
+
 steps = st.lists(
     st.tuples(
         st.dictionaries(st.tuples(st.sampled_from([1, 2]), st.sampled_from(KEYS)), st.sampled_from([None, 0, 1])),

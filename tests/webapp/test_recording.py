@@ -104,6 +104,41 @@ def test_a_failing_filter_becomes_a_warning_of_its_query_once_a_revision(log, re
     assert queries.edit(user, query.pk, name="renamed").warning == ""
 
 
+def test_what_cannot_be_recorded_of_one_query_is_its_warning_and_the_others_are_recorded(
+    log, redis_client, user, monkeypatch
+):
+    bad, *good = (made(user).pk for _ in range(4))
+    event_of = recording._event
+
+    def event(query, *more):
+        if query == bad:
+            raise ValueError("what is this")
+        return event_of(query, *more)
+
+    monkeypatch.setattr(recording, "_event", event)
+    twins = {ANSWER_NUMBERS + 7: (bad, good[0])}
+    told = [(query, "a", ENTERED, MOVED) for query in (*good[1:], ANSWER_NUMBERS + 7)]
+    log.publish([replace(fragment(0, 0, told), shared=twins), fragment(0, 1)])
+    assert recording.record_events(redis_client, EARTH) == 3
+    assert set(Event.objects.values_list("query", flat=True)) == set(good)
+    warning = "the events of batch 0 could not be recorded: what is this"
+    assert dict(Query.objects.values_list("pk", "warning")) == dict.fromkeys(good, "") | {bad: warning}
+
+
+def test_a_query_that_the_engine_refuses_by_now_has_failed_with_the_reason(log, redis_client, user, monkeypatch):
+    announced = []
+    monkeypatch.setattr(query_warnings, "announce", lambda queries: announced.extend(q.document() for q in queries))
+    running, edited = made(user, status=Query.RUNNING), made(user, status=Query.RUNNING, revision=2)
+    paused = made(user, status=Query.PAUSED, paused=True)
+    refused = failing(0, *((query.pk, 1) for query in (running, edited, paused)), error="this release refuses the plan")
+    for part in refused:
+        log.publish([replace(part, failures=tuple(failure | {"refused": True} for failure in part.failures))])
+    recording.record_events(redis_client, EARTH)
+    stand = [*Query.objects.order_by("pk").values_list("status", "error", "warning")]
+    assert stand == [("failed", "this release refuses the plan", ""), ("running", "", ""), ("paused", "", "")]
+    assert [(told["status"], told["error"]) for told in announced] == [stand[0][:2]]
+
+
 def test_a_batch_that_is_there_in_part_is_recorded_once_it_is_whole(log, redis_client, user):
     query = made(user).pk
     log.publish([fragment(0, 0, [(query, "a", ENTERED, MOVED)])])

@@ -1,0 +1,192 @@
+"""The border of a query: what fails in evaluating, netting or encoding one answer, stops there.
+
+Every step of a server is taken through a `Border`, for all queries at once. Only where that raises are the queries
+halved, again and again, until those are found that raise by themselves. The step is then taken as if these had just
+ended, so the others are answered in the same batch; after a pause it is taken as if they had just been registered. So a
+server that knows how queries come and go knows how they fail and recover, whatever kind they are of.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from streaming.isolation import faulty
+from streaming.servers.orders import Orders
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+# A query that failed is tried again after so long by the engine's clock, and each time it fails after twice as long.
+FIRST_PAUSE_US = 2_000_000
+LONGEST_PAUSE_US = 64_000_000
+MAX_REASON_CHARACTERS = 500
+# A panic of polars is no Exception.
+FAULTS = (Exception, pl.exceptions.PanicException)
+
+
+class QueriesFailed(Exception):
+    """Raised by a step that knows which queries failed: `errors`, by query."""
+
+    def __init__(self, errors: Mapping[int, str]) -> None:
+        super().__init__("; ".join(errors.values()))
+        self.errors = dict(errors)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A query that a server does not evaluate: its revision, until when by the engine's clock, and for how long."""
+
+    revision: int
+    until_us: int = 0
+    pause_us: int = 0
+
+
+@dataclass
+class Border:
+    """The border of all queries of a server in one micro-batch.
+
+    Parameters
+    ----------
+    orders : Orders
+    left_out_before : mapping of int to LeftOut
+        The queries that the batch before left out.
+
+    Attributes
+    ----------
+    left_out : dict of int to LeftOut
+        Those that this batch leaves out.
+    errors : dict of int to str
+        What failed in this batch, by query.
+    lost : set of int
+        Those of them of which not even the end could be told: who holds their answers needs them anew.
+    """
+
+    orders: Orders
+    left_out_before: Mapping[int, LeftOut]
+    left_out: dict[int, LeftOut] = field(init=False)
+    errors: dict[int, str] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        revision, now_us = self.orders.after.revision, self.orders.now_us
+        known = {query: out for query, out in self.left_out_before.items() if revision(query) == out.revision}
+        self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
+        self._again = {query: out for query, out in known.items() if query not in self.left_out}
+
+    def leave_out(self, queries: Iterable[int]) -> None:
+        """Leave out queries that run but failed in another server, for as long as they are left out there."""
+        for query in queries:
+            revision = self.orders.after.revision(query)
+            if revision is not None:
+                self.left_out[query] = LeftOut(revision)
+
+    def passed(self, step: Callable[[Orders], T]) -> T:
+        """Take a step for all queries but those that are left out, and those of which it raises."""
+        found: dict[int, str] = {}
+        while True:
+            try:
+                return self._taken(step, found)
+            except OSError:  # what the machine lacks is the engine's
+                raise
+            except FAULTS as error:
+                more = self._blamed(step, error, found)
+                if not more:
+                    raise
+                found |= more
+
+    def _taken(self, step, found):
+        """Take a step in which queries have ended; if that cannot be told of them, one that does not know them."""
+        lost: set[int] = set()
+        try:
+            result = step(self._orders(found))
+        except FAULTS as error:
+            if not found or isinstance(error, OSError):
+                raise
+            result, lost = step(self._orders(found, found)), found.keys() & set(self._orders().before.ids.tolist())
+        for query, why in found.items():
+            logger.error("query %d is left out for a while: %s", query, why)
+            self._leave(query, why)
+        self.lost |= lost
+        return result
+
+    def _blamed(self, step, error, found):
+        """Return the queries, but for those that are found, of which a step raised an error, and why."""
+        if isinstance(error, QueriesFailed):
+            return {query: why for query, why in error.errors.items() if query not in found}
+        if self._error_of(step, ()) is not None:
+            return {}
+        for several in self._suspects():
+            left = [alike for alike in several if found.keys().isdisjoint(alike)]
+            more = faulty(left, lambda some: self._error_of(step, [query for alike in some for query in alike]))
+            if more:
+                return {query: why for alike, why in more for query in alike}
+        return {}
+
+    def _suspects(self):
+        """Return the queries, those with one answer together: first those that failed before, then the others."""
+        before, after = self._orders().before, self._orders().after
+        answers = dict(zip(before.ids.tolist(), before.answer_of.tolist(), strict=True))
+        answers |= zip(after.ids.tolist(), after.answer_of.tolist(), strict=True)
+        together: dict[int, list[int]] = {}
+        for query, answer in answers.items():
+            together.setdefault(answer, []).append(query)
+        parts: tuple[list[list[int]], list[list[int]]] = [], []
+        for alike in together.values():
+            parts[self._again.keys().isdisjoint(alike)].append(alike)
+        return parts
+
+    def _error_of(self, step, queries):
+        """Return why a step raises of some queries alone, None where it does not."""
+        orders = self._orders()
+        before, after = orders.before.only(queries), orders.after.only(queries)
+        applied = replace(
+            orders.applied, forgotten=_numbers(orders.before, np.isin(orders.before.ids, list(queries), invert=True))
+        )
+        try:
+            step(replace(orders, before=before, after=after, applied=applied))
+        except OSError:
+            raise
+        except FAULTS as error:
+            logger.debug("a step of %d queries raised", len(queries), exc_info=error)
+            return f"{type(error).__name__}: {error!s:.{MAX_REASON_CHARACTERS}}"
+        return None
+
+    def _leave(self, query, why):
+        self.errors[query] = why
+        revision = self.orders.after.revision(query)
+        if revision is not None:  # otherwise it has ended in this batch
+            paused_us = self._again[query].pause_us if query in self._again else 0
+            pause_us = min(max(2 * paused_us, FIRST_PAUSE_US), LONGEST_PAUSE_US)
+            self.left_out[query] = LeftOut(revision, self.orders.now_us + pause_us, pause_us)
+
+    def _orders(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> Orders:
+        """Return the orders as if the queries that are left out did not run, and those that `failed` had just ended."""
+        before = self.orders.before.without({*self.left_out_before, *unknown})
+        after = self.orders.after.without({*self.left_out, *failed})
+        if before is self.orders.before and after is self.orders.after:
+            return self.orders
+        applied = self.orders.applied
+        begun = np.union1d(applied.changed, list(self._again))
+        ended = np.setdiff1d(list({*self.left_out, *failed}), list({*self.left_out_before, *unknown})).astype(np.int64)
+        return replace(
+            self.orders,
+            before=before,
+            after=after,
+            applied=replace(
+                applied,
+                changed=begun[np.isin(begun, after.ids)].astype(np.int64),
+                cancelled=np.union1d(applied.cancelled, ended),
+                failed=ended,
+                forgotten=_numbers(self.orders.before, np.isin(self.orders.before.ids, list(unknown))),
+            ),
+        )
+
+
+def _numbers(registry, chosen):
+    """Return the numbers of chosen queries and of their answers."""
+    return np.r_[registry.ids[chosen], registry.answer_of[chosen]]

@@ -7,6 +7,8 @@ from redis.retry import Retry
 # The embedded Redis is back within a second or two; it reads its files first.
 _PAUSE_S = 0.1
 _TRIES = 300
+# Longer than any blocking read: one that is given up in the midst would be tried again, for ever.
+_TIMEOUT_S = 30
 
 
 def patient_client(url: str) -> redis.Redis:
@@ -22,4 +24,4 @@ def patient_client(url: str) -> redis.Redis:
     -------
     redis.Redis
     """
-    return redis.Redis.from_url(url, retry=Retry(ConstantBackoff(_PAUSE_S), _TRIES))
+    return redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, retry=Retry(ConstantBackoff(_PAUSE_S), _TRIES))

@@ -19,9 +19,12 @@ from tests.webapp.test_tasks import entries
 from webapp import groups, queries, tasks
 from webapp import redis as clients
 from webapp.celery import app as celery_app
+from webapp.hub.hub import READ_BLOCK_MS
 from webapp.layers import announce
 from webapp.liveness import WEBS_KEY, retire_views
 from webapp.models import Layer, Query, Stream
+from webapp.redis import async_client, waiting_client
+from webapp.settings import ACK_TIMEOUT_S
 from webapp.telling import TELLER, Teller
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -234,6 +237,13 @@ def test_a_task_waits_for_redis(mortal, workers, streams, user, engine):
     task.join(20)
     query.refresh_from_db()
     assert query.status == "running"
+
+
+def test_no_blocking_read_is_longer_than_its_client_waits_for_a_reply():
+    """One that was given up in the midst would be tried again, for ever."""
+    waits_s = [made.connection_pool.make_connection().socket_timeout for made in (waiting_client(), async_client())]
+    assert waits_s[0] > ACK_TIMEOUT_S
+    assert waits_s[1] > READ_BLOCK_MS / 1000
 
 
 def test_words_are_told_in_order_the_last_about_each_thing_and_one_that_is_wrong_holds_up_none(caplog):

@@ -12,7 +12,7 @@ class WebappConfig(AppConfig):
 
     def ready(self) -> None:
         """Hide secrets in logs; register the admin and the signals that tell gateway and engine what it changes."""
-        from webapp import admin, control, definitions, layers  # noqa: F401
+        from webapp import admin, definitions, deletion, layers  # noqa: F401
         from webapp.logs import hide_secrets
 
         hide_secrets()

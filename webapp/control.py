@@ -4,18 +4,12 @@ import json
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 
 import redis
-from django.db import transaction
-from django.db.models.signals import post_delete
-from django.dispatch import receiver
 
 from streaming.logs import FIRST, LogNames, control_entry
 from streaming.results import VIEW_NUMBERS
-from webapp.models import Query
-from webapp.redis import log
-from webapp.telling import tell
+from webapp.models import DeletedQuery, Query
 
 # An answer that came later than anybody waited for it is looked for so far back.
 RECENT_S = 30
@@ -31,7 +25,7 @@ class Acknowledgement:
     epoch: str
 
 
-def entry_of(query: Query) -> dict[str, str]:
+def entry_of(query: Query | DeletedQuery) -> dict[str, str]:
     """Return the control entry that brings the engine to what a query should be."""
     if query.should_run:
         return control_entry("register", query=query.pk, revision=query.revision, plan=query.plan)
@@ -39,7 +33,7 @@ def entry_of(query: Query) -> dict[str, str]:
 
 
 def tell_engine(
-    client: redis.Redis, names: LogNames, queries: Iterable[Query], timeout_s: float
+    client: redis.Redis, names: LogNames, queries: Iterable[Query | DeletedQuery], timeout_s: float
 ) -> dict[int, Acknowledgement]:
     """Send the state of queries to the engine and wait for its answers.
 
@@ -49,7 +43,7 @@ def tell_engine(
     ----------
     client : redis.Redis
     names : LogNames
-    queries : iterable of Query
+    queries : iterable of Query or DeletedQuery
     timeout_s : float
         How long to wait for the last answer.
 
@@ -97,11 +91,3 @@ def last_id(client: redis.Redis, log: str) -> bytes | str:
     """Return the id of a log's newest entry, to read on from there."""
     newest = client.xrevrange(log, count=1)
     return newest[0][0] if newest else FIRST
-
-
-@receiver(post_delete, sender=Query)
-def _deleted(instance, **_):
-    """End a query whose row is gone; nobody waits for the answer."""
-    number, revision = instance.pk, instance.revision + 1  # Django clears the key once the row is gone
-    cancel = partial(log(instance.space_id).send, "cancel", query=number, revision=revision)
-    transaction.on_commit(lambda: tell(f"the end of query {number}", cancel))

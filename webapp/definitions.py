@@ -8,7 +8,7 @@ from django.dispatch import receiver
 
 from streaming.logs import SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
 from streaming.spaces import EARTH, space_text
-from webapp.models import EventCursor, Space, Stream
+from webapp.models import DeletedQuery, EventCursor, Space, Stream
 from webapp.notify import announce_definitions
 from webapp.redis import client, log
 from webapp.telling import tell
@@ -76,6 +76,7 @@ def _space_saved(instance, raw=False, **_):
 def _space_deleted(instance, **_):
     name = instance.name  # Django clears the key once the row is gone
     EventCursor.objects.filter(space=name).delete()
+    DeletedQuery.objects.filter(space=name).delete()  # its engine ends with it
     transaction.on_commit(lambda: _tell(f"the space {name}", withdraw_space, name))
 
 

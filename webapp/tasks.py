@@ -16,6 +16,7 @@ from streaming.logs import LogNames
 from webapp import history, layers, liveness, recording
 from webapp.control import Acknowledgement, engine_epoch, recent_answers, tell_engine
 from webapp.definitions import republish
+from webapp.deletion import end_deleted
 from webapp.models import Query, Space
 from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
@@ -58,6 +59,8 @@ def reconcile() -> int:
     layers.tell_engine()
     follow_layers()
     spaces = _spaces()
+    for space in spaces:
+        end_deleted(space, settings.ACK_TIMEOUT_S)
     return sum(_reconcile(space, RECONCILE_S / len(spaces)) for space in spaces)
 
 

@@ -89,7 +89,7 @@ def test_a_query_that_is_deleted_ends_in_the_engine_of_its_space(prices, user, r
     number = query.pk
     query.delete()
     entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
-    assert entries[-1] == {"op": "cancel", "query": number, "revision": 2}
+    assert {"op": "cancel", "query": number}.items() <= entries[-1].items()
 
 
 async def test_a_range_query_over_prices_gives_plus_and_minus_and_events(prices, exchange, user, connect):

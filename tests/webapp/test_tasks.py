@@ -201,13 +201,6 @@ def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(project, s
     assert Query.objects.get(pk=query.pk).status == "cancelled"
 
 
-def test_a_deleted_query_ends_in_the_engine(engine, streams, user, redis_client):
-    query = queries.register(user, "one", PLAN)
-    number = query.pk
-    query.delete()
-    assert {"op": "cancel", "query": number, "revision": 2} in entries(redis_client, "cancel")
-
-
 def test_a_worker_takes_a_query_to_the_engine(project, engine, streams, user, redis_server):
     celery_app.conf.task_always_eager = False
     with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=20):

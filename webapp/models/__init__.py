@@ -4,7 +4,7 @@ from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
 from webapp.models.layers import Layer, RefusedImport
 from webapp.models.maps import BaseMap
-from webapp.models.queries import Query, RemovedExamples
+from webapp.models.queries import DeletedQuery, Query, RemovedExamples
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
@@ -12,6 +12,7 @@ from webapp.models.tokens import ApiToken, LoginLink
 __all__ = [
     "ApiToken",
     "BaseMap",
+    "DeletedQuery",
     "EnabledFilter",
     "Event",
     "EventCursor",

@@ -16,7 +16,7 @@ class Event(models.Model):
     batch = models.PositiveBigIntegerField("batch")
     key = models.CharField("object", max_length=200, db_index=True)
     sign = models.CharField("sign", max_length=1, choices=[("+", "+ entered"), ("-", "- left")])
-    reason = models.CharField("reason", max_length=12)
+    reason = models.CharField("reason", max_length=20)
     time = models.DateTimeField("event time")
     lon = models.FloatField("longitude [deg]", null=True)
     lat = models.FloatField("latitude [deg]", null=True)

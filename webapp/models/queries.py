@@ -141,6 +141,33 @@ class Query(models.Model):
         }
 
 
+def clock_revision() -> int:
+    """Return a revision for something unsaved: the wall clock in milliseconds, so above all of earlier processes."""
+    return time.time_ns() // 1_000_000
+
+
+class DeletedQuery(models.Model):
+    """What is left of a query whose row is gone, until the engine has acknowledged its end.
+
+    Its revision is above all that the query can have had, whichever of them the row was deleted at.
+    """
+
+    number = models.PositiveBigIntegerField(primary_key=True)
+    space = models.CharField(max_length=40, db_index=True)
+    revision = models.PositiveBigIntegerField(default=clock_revision)
+
+    class Meta:
+        verbose_name_plural = "deleted queries"
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+    @property
+    def should_run(self) -> bool:
+        """Whether the engine should evaluate this query: no more."""
+        return False
+
+
 class RemovedExamples(models.Model):
     """That a user removed the examples of the demonstration from their list; others still see them."""
 
@@ -164,8 +191,3 @@ class RemovedExamples(models.Model):
             cls.objects.filter(user=user).delete()
         else:
             cls.objects.get_or_create(user=user)
-
-
-def clock_revision() -> int:
-    """Return a revision for something unsaved: the wall clock in milliseconds, so above all of earlier processes."""
-    return time.time_ns() // 1_000_000

@@ -96,6 +96,8 @@ class Store {
   setLink(state, nowMs) {
     if (this.link.state === state) return;
     this.link = { state, sinceMs: nowMs };
+    // What was heard of the engine on the connection before says nothing of it now.
+    if (state === "open") this.engine = { ...this.engine, alive: null, atMs: NaN };
     this.emit("status");
   }
 

@@ -145,6 +145,17 @@ test("a server that hears nothing of the engine says so, and the engine is down 
   assert.equal(store.connection(NOW + 12_000), "live");
 });
 
+test("a page that comes back after a long break does not take the engine for down before it is told of it", () => {
+  const store = opened();
+  store.setLink("open", NOW);
+  for (const alive of [true, false]) {
+    store.apply({ type: "engine.status", alive, lag_ms: 100 }, NOW);
+    store.setLink("reconnecting", NOW + 8000);
+    store.setLink("open", NOW + 60_000);
+    assert.equal(store.connection(NOW + 60_500), "live");
+  }
+});
+
 test("an answer of an unknown query changes nothing", () => {
   assert.equal(opened(change(55, row("+", "a", 1, 1))).objects.live, 0);
 });

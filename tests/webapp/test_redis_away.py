@@ -225,7 +225,7 @@ def test_a_stream_that_is_saved_and_a_query_that_is_deleted_are_told_afterwards(
     while TELLER.waiting and time.monotonic() < deadline_s:
         time.sleep(0.01)
     assert set(mortal.client.hkeys(STREAMS_KEY)) == {b"ships", b"trains"}
-    assert {"op": "cancel", "query": number, "revision": 2} in entries(mortal.client, "cancel")
+    assert [entry["query"] for entry in entries(mortal.client, "cancel")] == [number]
     assert "buses" in [entry["stream"] for entry in entries(mortal.client, "drop_stream")]
 
 

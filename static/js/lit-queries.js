@@ -11,10 +11,10 @@ const TELL_MS = 100; // a list of a thousand cards changes many times a second
  */
 export function createLitQueries(map, list, { at, onChange }) {
   let pointed;
+  let open = [];
   let before = "";
   const numberOf = (element) => Number(element.dataset.query);
   const tell = () => {
-    const open = [...list.querySelectorAll('[data-query]:has([aria-expanded="true"])')].map(numberOf);
     const lit = new Set(pointed === undefined ? open : [...open, pointed]);
     const text = [...lit].sort().join();
     if (text === before) return;
@@ -32,5 +32,10 @@ export function createLitQueries(map, list, { at, onChange }) {
     point(card ? numberOf(card) : undefined);
   });
   list.addEventListener("pointerleave", () => point(undefined));
-  new MutationObserver(coalesced(tell, TELL_MS)).observe(list, { subtree: true, childList: true, attributeFilter: ["aria-expanded"] });
+  const look = coalesced(() => {
+    open = [...list.querySelectorAll('[aria-expanded="true"]')].map((part) => numberOf(part.closest("[data-query]")));
+    tell();
+  }, TELL_MS);
+  new MutationObserver(look).observe(list, { subtree: true, attributeFilter: ["aria-expanded"] });
+  new MutationObserver(look).observe(list, { childList: true });
 }

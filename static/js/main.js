@@ -1,6 +1,6 @@
 // Puts the page together: store, socket, map and panels.
 
-import { $, debounced } from "./dom.js";
+import { $, coalesced, debounced } from "./dom.js";
 import { confirmed } from "./confirm.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { createCountLegend } from "./count-legend.js";
@@ -47,6 +47,7 @@ const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
 const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
+const QUERIES_MS = 100; // a thousand are told of in a second
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
 recallUnits();
@@ -302,7 +303,7 @@ for (const button of document.querySelectorAll("[data-new-query]")) button.addEv
 $("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
-store.on("queries", showQueries);
+store.on("queries", coalesced(showQueries, QUERIES_MS));
 store.on("streams", subscribeView);
 store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));

@@ -109,7 +109,7 @@ export class MonitorMap {
     this.ground.redraw();
     if (this.added[this.chosen - 1]?.format === "mvt") this.setBase(this.chosen);
     this.objects.reset();
-    this.#restyle();
+    this.#restyle(this.rectangles.keys());
     this.moving.refresh();
   }
 
@@ -165,14 +165,16 @@ export class MonitorMap {
       known?.shape.remove();
       const shape = this.L.rectangle(this.#latLngs(boxOf(query.plan)), this.#style(query)).addTo(this.leaflet);
       this.rectangles.set(number, { query, shape });
+      this.#name(number);
     }
-    this.placeRectangles();
+    this.names.place();
   }
 
   /** Fill the shapes of some queries, and only these. */
   light(numbers) {
+    const others = [...this.lit].filter((number) => !numbers.has(number)).concat([...numbers].filter((number) => !this.lit.has(number)));
     this.lit = numbers;
-    this.#restyle();
+    this.#restyle(others);
     this.moving.refresh();
   }
 
@@ -187,15 +189,26 @@ export class MonitorMap {
   placeRectangles() {
     for (const [number, { query, shape }] of this.rectangles) {
       const bounds = this.#latLngs(boxOf(query.plan));
+      if (shape.getBounds().equals(bounds, 0)) continue;
       shape.setBounds(bounds);
-      this.names.set(number, query.name, { bounds, colour: this.#style(query).color, round: false });
+      this.#name(number);
     }
     this.names.place();
   }
 
-  #restyle() {
-    for (const { query, shape } of this.rectangles.values()) shape.setStyle(this.#style(query));
-    this.placeRectangles();
+  #restyle(numbers) {
+    for (const number of numbers) {
+      if (!this.rectangles.has(number)) continue;
+      const { query, shape } = this.rectangles.get(number);
+      shape.setStyle(this.#style(query));
+      this.#name(number);
+    }
+    this.names.place();
+  }
+
+  #name(number) {
+    const { query, shape } = this.rectangles.get(number);
+    this.names.set(number, query.name, { bounds: shape.getBounds(), colour: this.#style(query).color, round: false });
   }
 
   /** Boxes of the map's layer in which labels lie already. */

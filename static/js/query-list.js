@@ -5,6 +5,7 @@ import { count, figureText, planText } from "./format.js";
 import { createOrigin } from "./origin.js";
 import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
+import { unitsName } from "./units.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
@@ -67,16 +68,24 @@ function createRow(store, number, actions) {
     cancel: button("cancel", "trash", "Delete", "danger"),
   };
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
-  const neighbours = createNeighbours(store, number, actions.pick);
-  const roles = createRoles(store, number, (open) => actions.roles(number, open));
   const menu = h("div", { class: "query-actions", role: "group", "aria-label": "Actions" },
     button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.edit, parts.pause, parts.share, parts.cancel);
-  const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true }, neighbours.element, roles.element);
+  const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true });
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
     parts.name, parts.count, parts.status);
   const row = h("div", { class: "query-row" }, parts.swatch, main, h("div", { class: "query-line" }, parts.about, parts.origin.element), menu);
   const element = h("li", { class: "query query-card", "data-query": number }, row, figures.element, parts.focus, parts.note, parts.error, parts.warning, more);
+  const updates = [(query) => update(store, query, element, parts, actions.now()), (query) => figures.update(query, actions.now())];
+  const fill = () => {
+    const unfolded = [createNeighbours(store, number, actions.pick), createRoles(store, number, (open) => actions.roles(number, open))];
+    for (const part of unfolded) {
+      more.append(part.element);
+      updates.push(part.update);
+      part.update(store.queries.get(number));
+    }
+  };
   const unfold = (shown) => {
+    if (shown && !more.firstChild) fill(); // most cards are never opened
     more.hidden = !shown;
     element.dataset.open = shown;
     main.setAttribute("aria-expanded", String(shown));
@@ -85,12 +94,32 @@ function createRow(store, number, actions) {
   row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
   row.addEventListener("focusout", ({ relatedTarget }) => !row.contains(relatedTarget) && delete row.dataset.focus);
   row.addEventListener("click", ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden));
-  const updates = [(query) => figures.update(query, actions.now()), neighbours.update, roles.update];
   const open = () => {
     unfold(true);
     element.scrollIntoView({ block: "nearest" });
   };
-  return { element, open, update: (query) => (update(store, query, element, parts, actions.now()), updates.forEach((one) => one(query))) };
+  let before = [];
+  const refresh = (query) => {
+    const inputs = inputsOf(store, query, actions.now());
+    const follows = query.plan?.around || query.plan?.aggregate || !more.hidden; // what moves, or changes with time alone
+    if (!follows && inputs.every((input, i) => input === before[i])) return;
+    before = inputs;
+    for (const one of updates) one(query);
+  };
+  return { element, open, update: refresh };
+}
+
+/** All that a closed card of a query that rests is made of: of a thousand cards only those are written anew of which something here is another one. */
+function inputsOf(store, query, nowMs) {
+  const { join } = query.plan ?? {};
+  const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
+  const answer = [store.answers.has(query.query), store.count(query.query), store.pairCount(query.query)];
+  return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
+}
+
+/** Whether a query starts only once the engine answers again. */
+function waits(store, query, nowMs) {
+  return query.status === "pending" && store.connection(nowMs) === "down";
 }
 
 function update(store, query, element, parts, nowMs) {
@@ -116,12 +145,12 @@ function update(store, query, element, parts, nowMs) {
   const focus = focusNote(store, query, nowMs);
   parts.focus.hidden = !focus;
   setText(parts.focus, focus);
-  const waits = query.status === "pending" && store.connection(nowMs) === "down";
+  const starting = waits(store, query, nowMs);
   const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
   const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
-  parts.note.hidden = !waits && !empty && !stale;
-  setText(parts.note, waits ? "It starts when the engine answers again." : stale || `No object of ${stream} matches now.`);
+  parts.note.hidden = !starting && !empty && !stale;
+  setText(parts.note, starting ? "It starts when the engine answers again." : stale || `No object of ${stream} matches now.`);
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;

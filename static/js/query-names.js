@@ -10,8 +10,9 @@ const MOST_PX = 260;
 export class QueryNames {
   /** @param {object} map Leaflet's map */
   constructor(L, map) {
-    Object.assign(this, { L, map, shapes: new Map() });
+    Object.assign(this, { L, map, shapes: new Map(), changed: false });
     map.createPane("query-names").style.zIndex = 440; // below the objects, which a name must not hide
+    map.on("moveend", () => (this.changed = true));
   }
 
   /**
@@ -21,13 +22,15 @@ export class QueryNames {
    * @param {object} how `bounds` in degrees, `colour`, and `round`, whether the name is on the top of a circle rather than within a corner
    */
   set(number, name, { bounds, colour, round }) {
-    const known = this.shapes.get(number) ?? { marker: null, box: null };
+    const known = this.shapes.get(number) ?? { marker: null, box: null, written: "" };
+    if (known.name === name && known.colour === colour && known.round === round && known.bounds.equals(bounds, 0)) return;
     this.shapes.set(number, Object.assign(known, { name, bounds, colour, round }));
+    this.changed = true;
   }
 
   drop(number) {
     this.shapes.get(number)?.marker?.remove();
-    this.shapes.delete(number);
+    if (this.shapes.delete(number)) this.changed = true;
   }
 
   /** Boxes of the map's layer in which names are written. */
@@ -35,8 +38,10 @@ export class QueryNames {
     return [...this.shapes.values()].flatMap(({ box }) => (box ? [box] : []));
   }
 
-  /** Write the names where their shapes are now. */
+  /** Write the names where their shapes are now, if any of them or the view is another one. */
   place() {
+    if (!this.changed) return;
+    this.changed = false;
     const corner = this.map.containerPointToLayerPoint([0, 0]);
     const size = this.map.getSize();
     const view = [corner.x, corner.y, corner.x + size.x, corner.y + size.y];
@@ -58,13 +63,16 @@ export class QueryNames {
   }
 
   #write(shape, room) {
+    const at = room && this.map.layerPointToLatLng([room.x, room.y]);
+    const wanted = room ? [at.lat, at.lng, room.x, room.y, room.width, shape.name, shape.colour, shape.round].join() : "";
+    if (shape.written === wanted) return;
+    shape.written = wanted;
     shape.box = null;
     if (!room) {
       shape.marker?.remove();
       shape.marker = null;
       return;
     }
-    const at = this.map.layerPointToLatLng([room.x, room.y]);
     const icon = () => this.L.divIcon({ className: "query-label", html: "<span></span>", iconSize: [0, 0] });
     shape.marker ??= this.L.marker(at, { icon: icon(), pane: "query-names", keyboard: false, interactive: false }).addTo(this.map);
     const element = shape.marker.setLatLng(at).getElement();

@@ -371,5 +371,6 @@ def test_figures_are_in_the_units_that_were_chosen_also_after_a_reload(seen):
         expect(scale).to_have_text(re.compile(bar))
         expect(seen.hover(HERE)).to_contain_text(speed)
     seen.page.reload()
+    seen.query("10 nearest to MS Anna").locator(".query-main").click()
     expect(nearest).to_have_text(re.compile(r"^1\.6\d nm$"))
     expect(seen.menu(HERE)).to_contain_text("Watch 5 nm around it")

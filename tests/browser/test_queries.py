@@ -263,19 +263,47 @@ def test_a_plan_is_written_as_json_beside_the_form(screen, feed):
     screen.expect_query("By hand", "running", "1")
 
 
-def test_a_page_of_a_thousand_queries_keeps_its_connection_and_gets_all_answers(screen, feed, live, user):
+# What is written to the page from now on: the cards, and the shapes on the map.
+TOUCHED = """() => {
+  window.touched = {cards: new Set(), shapes: new Set()};
+  const look = (target, note) => new MutationObserver((records) => records.forEach(note)).observe(
+    document.querySelector(target), {subtree: true, childList: true, attributes: true, characterData: true});
+  const element = (node) => node.nodeType === Node.ELEMENT_NODE ? node : node.parentElement;
+  look("#query-list", ({target}) => touched.cards.add(element(target).closest("[data-query]")));
+  look(".leaflet-overlay-pane", (record) => {
+    const nodes = record.type === "childList" ? [...record.addedNodes, ...record.removedNodes] : [record.target];
+    for (const node of nodes) if (node.matches("path")) touched.shapes.add(node);
+  });
+}"""
+COUNTED = "() => [touched.cards.size, touched.shapes.size]"
+
+
+def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_card_and_shape(
+    screen, feed, live, user
+):
     feed.put(anna=INSIDE)
     screen.look(ZOOM, *MIDDLE)
+    page = screen.page
     live.run("add_queries", user, {"stream": feed.name, "compare": {"lo": [WEST, SOUTH], "hi": [EAST, NORTH]}}, 1000)
     try:
         closed = []
-        screen.page.on("websocket", lambda socket: socket.on("close", lambda _: closed.append(1)))
-        screen.page.reload()
+        page.on("websocket", lambda socket: socket.on("close", lambda _: closed.append(1)))
+        page.reload()
         screen.live()
-        expect(screen.page.locator("#query-count")).to_have_text("1000")
+        expect(page.locator("#query-count")).to_have_text("1000")
         live.run("reconcile")
-        answered = screen.page.locator(".query-count").filter(has_text=re.compile("^1$"))
+        answered = page.locator(".query-count").filter(has_text=re.compile("^1$"))
         expect(answered).to_have_count(1000, timeout=90_000)
+        page.evaluate(TOUCHED)
+        card = page.locator(".query").first
+        card.locator(".query-main").click()
+        for action, status in (("Pause", "paused"), ("Resume", "running")):
+            card.get_by_role("button", name=action, exact=True).click()
+            expect(card.locator(".pill")).to_have_text(status)
+        expect(card.locator(".query-count")).to_have_text("1")
+        cards, shapes = page.evaluate(COUNTED)
+        assert cards == 1
+        assert 0 < shapes <= 6
         assert closed == []
     finally:
         live.run("remove_queries", user)

@@ -26,10 +26,11 @@ SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 
 # Why a tuple was produced, by its code in the column `reason`.
 REASONS = (
-    *("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered"),
-    *("failed",),
+    *("moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed"),
+    *("partner_moved", "partner_filtered", "focus_moved", "others_moved"),
 )
-MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED, FAILED = range(len(REASONS))
+MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED, FAILED = range(10)
+PARTNER_MOVED, PARTNER_FILTERED, FOCUS_MOVED, OTHERS_MOVED = range(10, len(REASONS))
 # A handoff in an answer of which membership alone is told. The assembler nets it with the entry elsewhere to nothing.
 QUIET_HANDOFF = len(REASONS)
 

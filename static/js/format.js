@@ -345,6 +345,10 @@ function aroundText({ radius, half_widths: widths }, focus) {
 const REASON_TEXT = {
   moved: ["moved out", "moved", "moved in"],
   filtered: ["no longer matches the filter", "matches the filter", "now matches the filter"],
+  partner_moved: ["partner moved away", "partner moved", "partner came near"],
+  partner_filtered: ["partner no longer matches the filter", "partner matches the filter", "partner now matches the filter"],
+  focus_moved: ["left behind by the centre", "the centre moved", "reached by the centre"],
+  others_moved: ["others are nearer", "others moved", "others are no longer nearer"],
   registered: ["left", "inside", "already inside"],
   edited: ["left by the edit", "inside", "inside after the edit"],
   cancelled: ["query ended", "query ended", "query ended"],

@@ -5,7 +5,10 @@ import { middle } from "./geometry.js";
 const HEAD = "lookout";
 
 /** Names of the codes in the column `reason`, as streaming/results.py numbers them. */
-export const REASONS = ["moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed"];
+export const REASONS = [
+  "moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed",
+  "partner_moved", "partner_filtered", "focus_moved", "others_moved",
+];
 
 /** The sign of a row that says where the query itself is. */
 export const PLACED = 2;

@@ -76,14 +76,15 @@ class ContinuousQueries:
             self._range_queries[[number]] if self._joins is None or number < plain else self._joins.of(number - plain)
         )
 
-    def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
-        """Tell of pairs of a box (P, 2n) and a query (P,) whether the box satisfies it but for its filters.
-
-        Only of range queries; False of joins.
-        """
-        number, plain = find(self._range_queries, query)
-        lies = np.zeros(len(query), dtype=bool)
-        lies[plain] = self._ranges.lies(bounds[plain], number[plain])
+    def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
+        """Tell which pairs of an element, a query and a partner satisfy the query but for its filters, bool of (P,)."""
+        number, plain = find(self._range_queries, pairs.query)
+        if self._joins is not None:
+            number[~plain] = len(self._range_queries) + self._joins.range_of(pairs.query[~plain])
+        lies = self._ranges.lies(elements.bounds[pairs.row], number)
+        joined = np.flatnonzero(lies & ~plain)
+        if self._joins is not None and len(joined):
+            lies[joined] = self._joins.lies(elements, pairs.take(joined))
         return lies
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.operators.boxes import in_plane
+from streaming.operators.boxes import in_plane, intersects
 from streaming.operators.crossings import crossed
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
+from streaming.operators.places import distances
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
@@ -42,6 +43,8 @@ class DistributedQueries:
         The `key_hash` of each focal object; 0 where there is none.
     farthest : ndarray of float64, shape (Q,)
         How far each may look for neighbours; infinite without a limit.
+    choosy : ndarray of bool, shape (Q,)
+        Which have filters.
     bordered : ndarray of bool, shape (Q,)
         Which are ranges that tell membership alone, and have nothing but a border in the plane: whatever does not
         cross it changes nothing.
@@ -61,6 +64,7 @@ class DistributedQueries:
         self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
         self.focal = np.zeros(len(plans), dtype=np.int64)
         self.focal[self.focused] = self.focal_ranges.focal
+        self.choosy = np.array([bool(plan.where or plan.filters) for plan in plans], dtype=bool)
         self.bordered = np.array([_is_bordered(plan, space) for plan in plans], dtype=bool)
 
     def __len__(self) -> int:
@@ -132,6 +136,30 @@ class PlacedQueries:
         pairs = self.ranges.match(elements, keys, failed, asked)
         failures.add(failed, self.queries.focused)
         return Pairs.together([self._of_queries(pairs), self.queries.in_ranges(elements, failures, chosen)])
+
+    def lies(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        """Tell of pairs of a box and a query whether the one lies in the range about the other's focus.
+
+        See `PlacedRanges.lies`.
+        """
+        return self.ranges.lies(bounds, row, find(self.queries.focused, query)[0], keys)[0]
+
+    def distances(self, bounds: np.ndarray, keys: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Return how far boxes (P, 2n) of objects (P,) are from where queries (P,) are that have a focus.
+
+        Infinite where the query is nowhere, or does not look at the object.
+        """
+        position, ranges = find(self.queries.focused, query)[0], self.ranges.ranges
+        seen = intersects(bounds, np.arange(len(bounds)), ranges.area, position, ranges.space)
+        places, way = self.ranges.places[position], np.full(len(bounds), np.inf)
+        seen &= (keys != ranges.focal[position]) & ~np.isnan(places).any(1)
+        way[seen] = distances(bounds[seen], places[seen], ranges.space)
+        return way
+
+    def passing(self, elements: Elements, row: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Tell of pairs of an element and a query with a focus whether the one passes the filters of the other."""
+        conditions = self.queries.focal_ranges.conditions
+        return conditions.passing(row, find(self.queries.focused, query)[0], elements, Failures())
 
     def crowding(self, chosen: np.ndarray, bounds: np.ndarray) -> float:
         """Return in the boxes of how many ranges, given their positions, each of some boxes (N, 2n) lies, about."""

@@ -20,7 +20,7 @@ from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
 from streaming.operators.query_index import FAR
-from streaming.operators.runs import expand, last_of_runs
+from streaming.operators.runs import expand, find, last_of_runs
 from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
@@ -137,10 +137,11 @@ class SpatialJoins:
     """
 
     def __init__(self, plans: Mapping[int, JoinPlan], space: Space, features_of: Callable[[str], Features]) -> None:
+        self._range_numbers: dict[int, int] = {}
         numbers: dict[RangePlan, int] = {}
         groups: dict[tuple, dict[tuple, list[tuple[int, int]]]] = {}
         for query, plan in plans.items():
-            number = numbers.setdefault(_range(plan), len(numbers))
+            number = self._range_numbers[query] = numbers.setdefault(_range(plan), len(numbers))
             groups.setdefault(_way(plan), {}).setdefault(_conditions(plan.partners), []).append((number, query))
         self.ranges = list(numbers)
         self._groups = []
@@ -187,6 +188,24 @@ class SpatialJoins:
         each = seconds / np.maximum(1, sum(condition.count for condition in asking))
         for condition in asking:
             failures.charge(condition.query, each[condition.range_of])
+
+    def range_of(self, queries: np.ndarray) -> np.ndarray:
+        """Return the range of each of some joins, int64."""
+        return np.array([self._range_numbers[query] for query in queries.tolist()], dtype=np.int64)
+
+    def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
+        """Tell which pairs are such by their places, whatever filters say, bool of shape (P,)."""
+        lies = np.zeros(len(pairs.row), dtype=bool)
+        for comparison, conditions in self._groups:
+            mine = np.flatnonzero(np.isin(pairs.query, np.concatenate([condition.query for condition in conditions])))
+            feature, there = comparison.features.find(pairs.partner[mine])
+            mine, feature = mine[there], feature[there]
+            rows, place = np.unique(pairs.row[mine], return_inverse=True)
+            if len(rows):
+                at, partner, _ = comparison.measured(elements, rows)
+                size = len(comparison.features)
+                lies[mine] = find(np.sort(at * size + partner), place * size + feature)[1]
+        return lies
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""

@@ -322,6 +322,11 @@ class Reach:
         return met & find(self.streams, stream)[1][:, None]
 
 
+def unfiltered(plan: JoinPlan) -> JoinPlan:
+    """Return a join that asks for places alone."""
+    return replace(plan, where="", filters=(), partners=replace(plan.partners, where="", filters=(), pair_filters=()))
+
+
 def _way(plan):
     partners = plan.partners
     return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform

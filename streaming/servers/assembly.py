@@ -28,10 +28,13 @@ from streaming.results import (
     ENTERED,
     EXPIRED,
     FAILED,
+    FOCUS_MOVED,
     LEFT,
     MOVED,
+    OTHERS_MOVED,
     REGISTERED,
     SNAPSHOT,
+    STAYED,
     result_schema,
 )
 from streaming.servers import aggregation, nearest
@@ -39,10 +42,12 @@ from streaming.servers.aggregation import Aggregation, Groups
 from streaming.servers.answers import Answers
 from streaming.servers.book import Book
 from streaming.servers.border import LeftOut
+from streaming.servers.causes import Ways
 from streaming.servers.focals import Focals, carried, shifted
 from streaming.servers.nearest import Ranked, Searches
+from streaming.servers.objects import elements_of
 from streaming.servers.orders import Orders
-from streaming.servers.participant import Candidates, Partial, Tracks, elements_of
+from streaming.servers.participant import Candidates, Partial, Tracks
 from streaming.servers.region import Results
 from streaming.servers.rows import group_rows, place_rows, threshold_rows
 from streaming.spaces import Space
@@ -196,7 +201,7 @@ class _Scene:
         ranked, changes, nearby = nearest.step(self.state.ranked, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)
         reach[chosen] = nearby
-        return ranked, self._neighbour_rows(changes), reach
+        return ranked, self._neighbour_rows(changes, ranked), reach
 
     def _search(self, positions, radius):
         """Return all objects within radii of where queries are."""
@@ -212,7 +217,7 @@ class _Scene:
         self.failures.add(failed, self.ids)
         return Candidates.together(found)
 
-    def _neighbour_rows(self, changes):
+    def _neighbour_rows(self, changes, ranked):
         query, key, sign = changes.members.query, changes.members.key, changes.sign
         quiet = np.isin(query, self.orders.after.quiet) & (sign == 0)
         reason = self._reasons(query)
@@ -220,9 +225,38 @@ class _Scene:
         away = left[self.book.gone(key[left])]
         dropped = np.isin(self.book.column(key[away], "stream"), list(self.orders.applied.dropped))
         reason[away] = np.where(dropped, DROPPED, EXPIRED)
+        moved = np.flatnonzero(reason == MOVED)
+        reason[moved] = self._explained(query[moved], key[moved], sign[moved], changes.moved[moved], ranked)
         none = np.zeros(len(key), dtype=np.int64)
         answers = Answers(key, query, none, changes.members.distance, sign, reason)
         return self.book.rows(answers.take(~quiet), changes.members.rank[~quiet])
+
+    def _explained(self, query, key, sign, moved, ranked):
+        """Return the reasons of changes that nothing but the objects and the focus explain."""
+        before, after = find(self.orders.before.distributed_ids, query)[0], find(self.ids, query)[0]
+        carried = (self.were.places[before] != self.are.places[after]).any(1)
+        reason = np.where(moved, MOVED, np.where(carried, FOCUS_MOVED, OTHERS_MOVED)).astype(np.int8)
+        crossed = np.flatnonzero(sign != STAYED)
+        if len(crossed):
+            way = self._ways(key[crossed], sign[crossed] == ENTERED, before[crossed], after[crossed], ranked)
+            reason[crossed] = way.reasons()
+        return reason
+
+    def _ways(self, key, entered, before, after, ranked):
+        bounds, choosy = self.book.column(key, "bounds"), self.queries.choosy[after]
+        old, asked = np.full(len(key), np.nan), np.flatnonzero(entered & choosy)
+        boxes, known = self.book.were(key[asked])
+        asked, boxes = asked[known], boxes[known]
+        old[asked] = self.were.distances(boxes, key[asked], before[asked])
+        limit = self._limits(self.state.ranked, self.orders.before)[before]
+        new_limit = self._limits(ranked, self.orders.after)[after]
+        between, new = self.were.distances(bounds, key, before), self.are.distances(bounds, key, after)
+        return Ways(entered, old, between, new, limit, new_limit, choosy)
+
+    def _limits(self, ranked, registry):
+        queries, k = registry.distributed, np.zeros(len(registry.distributed_ids))
+        k[queries.nearest] = [queries.plans[query].k for query in queries.nearest.tolist()]
+        return nearest.limits(ranked, registry.distributed_ids, k, queries.farthest)
 
     def _reasons(self, query):
         """Return why the answers of queries (P,) changed, as far as it is not a matter of their objects."""

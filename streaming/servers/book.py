@@ -65,6 +65,14 @@ class Book:
             values[at] = getattr(region.objects, name)[position]
         return values
 
+    def were(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the boxes of objects (K,) as the batch before left them, and which were known."""
+        bounds, known = np.zeros((len(keys), 2 * self.space.n)), np.zeros(len(keys), dtype=bool)
+        for region in self.before() if len(keys) else ():
+            position, present = find(region.objects.key_hash, keys)
+            bounds[present], known[present] = region.objects.bounds[position[present]], True
+        return bounds, known
+
     def names(self, keys: np.ndarray) -> list[str | None]:
         """Return the names of objects (K,)."""
         names: list[str | None] = [None] * len(keys)

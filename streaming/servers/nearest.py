@@ -57,10 +57,20 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed of answers: members, ranks and distances as they are now, 0 and NaN of those that left; signs."""
+    """What changed of answers.
+
+    Parameters
+    ----------
+    members : Ranked
+        With ranks and distances as they are now, 0 and NaN of those that left.
+    sign : ndarray of int8
+    moved : ndarray of bool
+        Whose object is known to have moved.
+    """
 
     members: Ranked
     sign: np.ndarray
+    moved: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,18 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
         count, last = found.reached(searches)
     reach = _steered(count, last, searches, concerned, short)
     return found.now, found.changes(), reach
+
+
+def limits(ranked: Ranked, ids: np.ndarray, k: np.ndarray, farthest: np.ndarray) -> np.ndarray:
+    """Return how far a neighbour may be, (Q,): as the last one is, or where there are fewer than k, as the query looks.
+
+    `ids` (Q,) are ascending; `k` and `farthest` are theirs, too.
+    """
+    position, known = find(ids, ranked.query)
+    members = np.flatnonzero(known & (ranked.rank > 0))
+    last = np.zeros(len(ids))
+    np.maximum.at(last, position[members], ranked.distance[members])
+    return np.where(np.bincount(position[members], minlength=len(ids)) >= k, last, farthest)
 
 
 def _rows(ranked, ids, chosen):
@@ -253,7 +275,8 @@ class _Table:
         members = _together([now, replace(self.gone, rank=np.zeros_like(self.gone.rank))])
         sign = np.r_[sign, np.full(len(self.gone.key), LEFT, dtype=np.int8)]
         members = replace(members, distance=np.where(sign == LEFT, np.nan, members.distance))
-        return Changes(members, sign)
+        moved = np.r_[self.news[self.seen][differs], np.zeros(len(self.gone.key), dtype=bool)]
+        return Changes(members, sign, moved)
 
 
 def _located(members, wanted):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
+from streaming.operators.elements import Elements
 from streaming.operators.runs import find
 from streaming.spaces import Space
 
@@ -126,3 +127,8 @@ class Cold:
         segment[live], row[live] = self.following, np.arange(len(live))
         cold = Cold((*self.segments[:-merged], Segment(self.following, table)), self.following + 1)
         return cold, replace(objects, segment=segment, row=row)
+
+
+def elements_of(objects: Objects, cold: Cold) -> Elements:
+    """Return objects as operators look at them."""
+    return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)

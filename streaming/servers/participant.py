@@ -21,16 +21,16 @@ import pyarrow as pa
 
 from streaming.operators.aggregates import PARTS, measured, parts
 from streaming.operators.distributed import PlacedQueries
-from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
-from streaming.results import MOVED
+from streaming.results import ENTERED, MOVED, STAYED
 from streaming.servers.answers import Answers
 from streaming.servers.border import QueriesFailed
+from streaming.servers.causes import OF_FOCUSES, decided
 from streaming.servers.changes import compared
 from streaming.servers.focals import Focals, lasting, shifted
-from streaming.servers.objects import Cold, Objects
+from streaming.servers.objects import elements_of
 from streaming.servers.orders import Orders
 from streaming.servers.region import Results, Turnover, Writer
 from streaming.servers.scope import reasons, worth_telling
@@ -333,8 +333,33 @@ class _Scene:
         known = self.turnover.known
         fate = self.turnover.fate[np.searchsorted(known.key_hash, both.key)]
         reason = reasons(both.query, self._lost(both.query, fate), before, after, self.orders.applied)
+        reason = self._explained(both, reason)
         changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
         return changes.take(worth_telling(changes, find(self.turnover.touched, both.key)[1], before, after))
+
+    def _explained(self, both, reason):
+        """Return the reasons of changes, of those that nothing but object and range explain who of the two decided."""
+        was, objects, ids = self.turnover.was.objects, self.turnover.objects, self.orders.after.distributed_ids
+        mine = np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
+        (old, known), (new, _) = (find(part.key_hash, both.key[mine]) for part in (was, objects))
+        # What was not known before has come.
+        mine, old, new = mine[known], old[known], new[known]
+        if not len(mine):
+            return reason
+        before = find(self.orders.before.distributed_ids, both.query[mine])[0]
+        query, entered = find(ids, both.query[mine])[0], both.sign[mine] == ENTERED
+        placed = (
+            self.were.lies(was.bounds, old, before, was.key_hash),
+            self.were.lies(objects.bounds, new, before, objects.key_hash),
+            self.are.lies(objects.bounds, new, query, objects.key_hash),
+        )
+        between = placed[1].copy()
+        asked = np.flatnonzero(between & ~entered)
+        elements = elements_of(objects, self.turnover.cold)
+        between[asked] = self.are.passing(elements, new[asked], query[asked])
+        reason = reason.copy()
+        reason[mine] = decided(entered, between, placed, OF_FOCUSES)
+        return reason
 
     def _lost(self, query, fate):
         """Return the fates of members, those whose query lost its focal object with that object's."""
@@ -392,11 +417,6 @@ def _mask(objects, keys):
     position, present = find(objects.key_hash, keys)
     mask[position[present]] = True
     return mask
-
-
-def elements_of(objects: Objects, cold: Cold) -> Elements:
-    """Return objects as operators look at them."""
-    return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)
 
 
 def _answers(found, ids):

@@ -242,7 +242,7 @@ def _changes(scope, old, new, turnover):
     """Compare old and new answers; return the tuples to tell."""
     both = compared(old, new)
     fate = turnover.fate[np.searchsorted(turnover.known.key_hash, both.key)]
-    changes = scope.explained(replace(both, reason=scope.reasons(both.query, fate)), turnover.was.objects)
+    changes = scope.explained(replace(both, reason=scope.reasons(both, fate)), turnover.was.objects, turnover.cold)
     touched = find(scope.touched, both.key)[1]
     return changes.take(worth_telling(changes, touched, scope.before, scope.after))
 

@@ -18,7 +18,7 @@ from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.runs import distinct, find
-from streaming.operators.stream_join import Reach, StreamJoins
+from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers import Audience
@@ -270,6 +270,11 @@ class Registry:
     def stream_joins(self) -> StreamJoins:
         """The joins with streams that run, ready to be matched."""
         return self.compiled_joins(self.stream_ids)
+
+    @functools.cached_property
+    def stream_join_places(self) -> StreamJoins:
+        """The same without their filters."""
+        return StreamJoins([unfiltered(plan) for plan in self._plans_of(self.stream_ids)], self.space)
 
     @functools.cached_property
     def reach(self) -> Reach:

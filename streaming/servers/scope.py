@@ -9,13 +9,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
 from streaming.operators.runs import distinct, expand, find
-from streaming.results import CANCELLED, EDITED, FAILED, FILTERED, HANDOFF, MOVED, QUIET_HANDOFF, REGISTERED, STAYED
+from streaming.operators.spatial_join import Pairs
+from streaming.results import (
+    CANCELLED,
+    EDITED,
+    ENTERED,
+    FAILED,
+    FILTERED,
+    HANDOFF,
+    LEFT,
+    MOVED,
+    QUIET_HANDOFF,
+    REGISTERED,
+    STAYED,
+)
 from streaming.servers.answers import Answers, Audience
-from streaming.servers.objects import Cold, Objects
+from streaming.servers.objects import Cold, Objects, elements_of
 from streaming.servers.registry import Applied, Registry
 
 
@@ -110,18 +122,22 @@ class Scope:
         still = old.take(np.isin(old.query, kept) & ~again)
         return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
 
-    def reasons(self, name: np.ndarray, fate: np.ndarray) -> np.ndarray:
-        """Return why an answer changed, by its number (P,) and the object's fate (P,)."""
-        reason = reasons(name, fate, self.before, self.after, self.applied)
+    def reasons(self, members: Answers, fate: np.ndarray) -> np.ndarray:
+        """Return why answers changed, given members by the names under which they are told, and the objects' fates."""
+        reason = reasons(members.query, fate, self.before, self.after, self.applied)
         if self.applied.edited:
-            joins = self.after.joins_with(self.applied.edited)
-            reason[(reason == MOVED) & np.isin(name, self.audience.names_of(joins))] = EDITED
+            edited = np.isin(members.query, self.audience.names_of(self._edited)) & np.isin(
+                members.partner, self._partners
+            )
+            edited |= np.isin(members.query, self.audience.names_of(self._renewed))
+            reason[(reason == MOVED) & edited] = EDITED
         return reason
 
-    def explained(self, changes: Answers, was: Objects) -> Answers:
+    def explained(self, changes: Answers, was: Objects, cold: Cold) -> Answers:
         """Return changes with the reason `FILTERED` where it was not the place that decided.
 
-        The object lies where the range query looks, and lay there before: so it is the filter that changed its mind.
+        The object lies where the query looks (of a join: as it must to the partner), and lay there before: so it is
+        the filter that changed its mind.
 
         Parameters
         ----------
@@ -129,19 +145,28 @@ class Scope:
             With signs and reasons as arrays.
         was : Objects
             As the batch found them.
+        cold : Cold
+            Of these and of `objects`.
         """
-        crossed = np.flatnonzero((changes.reason == MOVED) & (changes.sign != STAYED))
-        query, single = find(self.after.ids, changes.query[crossed])
-        answer = changes.query[crossed]
-        answer[single] = self.after.answer_of[query[single]]
-        number, ours = find(self.after.answers, answer)
-        for objects in (was, self.objects):
-            place, known = find(objects.key_hash, changes.key[crossed])
-            ours &= known
-            ours[ours] = self.after.queries.lies(objects.bounds[place[ours]], number[ours])
-        reason = np.array(changes.reason)
-        reason[crossed[ours]] = FILTERED
+        reason, queries = np.array(changes.reason), self.after.queries
+        number, ours = find(self.after.answers, self.audience.answers_of(changes.query))
+        ours &= reason == MOVED
+        # What is in the answer lies there, so only the other of the two is looked at.
+        for sign, objects in ((ENTERED, was), (LEFT, self.objects)):
+            mine = np.flatnonzero(ours & (changes.sign == sign))
+            place, known = find(objects.key_hash, changes.key[mine])
+            mine, place = mine[known], place[known]
+            rows, row = np.unique(place, return_inverse=True)
+            if len(rows):
+                pairs = Pairs(row, number[mine], changes.partner[mine], np.full(len(mine), np.nan))
+                reason[mine[queries.lies(elements_of(objects.take(rows), cold), pairs)]] = FILTERED
         return replace(changes, reason=reason)
+
+    @functools.cached_property
+    def _partners(self):
+        """The `key_hash` of the features that differ."""
+        differing = [features.key_hash for features in self._differing.values() if features is not None]
+        return np.concatenate([np.empty(0, dtype=np.int64), *differing])
 
     @functools.cached_property
     def _apart(self):
@@ -162,8 +187,12 @@ class Scope:
         """Answers that are evaluated anew: of queries with a new plan, and of joins with a layer that is new."""
         changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
         changed = np.intersect1d(changed, self.after.answers)
-        new = [layer for layer, differing in self._differing.items() if differing is None]
-        return np.union1d(changed, self.after.joins_with(new))
+        return np.union1d(changed, self._renewed)
+
+    @functools.cached_property
+    def _renewed(self):
+        """Answers of joins with a layer that is new."""
+        return self.after.joins_with([layer for layer, differing in self._differing.items() if differing is None])
 
     @functools.cached_property
     def _edited(self):
@@ -194,9 +223,7 @@ class Scope:
         """
         chosen = self.objects if len(rows) == len(self.objects) else self.objects.take(rows)
         queries = self.after.queries if answers is None else self.after.compiled(answers)
-        elements = Elements(
-            chosen.stream, chosen.bounds, lambda wanted: cold.take(chosen.take(wanted)), cold.has_geometries
-        )
+        elements = elements_of(chosen, cold)
         numbers = self.after.answers if answers is None else answers
         failed = Failures()
         pairs = queries.match(elements, failed)

@@ -18,16 +18,16 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
 from streaming.servers.answers import Answers
+from streaming.servers.causes import Versions
 from streaming.servers.changes import SIGN, among, compared
 from streaming.servers.home import tracked_schema
-from streaming.servers.objects import Cold, Objects
+from streaming.servers.objects import Cold, Objects, elements_of
 from streaming.servers.orders import Orders
 from streaming.servers.region import Region, Results, fates, result_rows
 from streaming.servers.scope import reasons, worth_telling
@@ -117,7 +117,7 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
     fate = fates(known, gone["key_hash"].to_numpy(), orders.after, orders.applied, orders.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, inbox.present["key_hash"].to_numpy())[0]] = True
-    scene = _Scene(known, cold, fate, touched, orders, place, Failures())
+    scene = _Scene(state.objects, known, cold, fate, touched, orders, place, Failures())
 
     old, rest = scene.old_answers(state)
     new, held, told = scene.evaluate()
@@ -155,9 +155,10 @@ def _with(known, cold, elements):
 class _Scene:
     """The objects of a region in a micro-batch: `known` were there or came, with what becomes of each.
 
-    `touched` moved, or leave; `objects` stay.
+    `touched` moved, or leave; `objects` stay; `were` is how they were.
     """
 
+    were: Objects
     known: Objects
     cold: Cold
     fate: np.ndarray
@@ -210,11 +211,8 @@ class _Scene:
     def _answers(self, joins, ids, left, right):
         """Return pairs as members of answers; with the sign ``~`` where it is another region that tells them."""
         objects = self.objects
-        elements = Elements(
-            objects.stream, objects.bounds, lambda rows: self.cold.take(objects.take(rows)), self.cold.has_geometries
-        )
         failed = Failures()
-        meetings = joins.pairs(elements, objects.key_hash, left, right, failed)
+        meetings = joins.pairs(elements_of(objects, self.cold), objects.key_hash, left, right, failed)
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
 
@@ -241,7 +239,19 @@ class _Scene:
         fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
         before, after = self.orders.before, self.orders.after
         changes = replace(both, reason=reasons(both.query, fate, before, after, self.orders.applied))
+        changes = self.explained(changes, row, partner)
         return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
+
+    def explained(self, changes, row, partner):
+        """Return changes with the reasons of those that nothing but the two objects of a pair explain."""
+        reason, after = np.array(changes.reason), self.orders.after
+        mine = np.flatnonzero(reason == MOVED)
+        if len(mine):
+            touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
+            versions = Versions(self.objects, self.were, self.cold)
+            joins = after.stream_joins, after.stream_join_places, after.stream_ids
+            reason[mine] = versions.of_pairs(changes.take(mine), touched, *joins)
+        return replace(changes, reason=reason)
 
 
 def _members(meetings, objects, ids, place):
@@ -265,7 +275,7 @@ def _passing(passing, scene):
         return result_schema(space).empty_table()
     objects, cold = Objects.arrived(passing, scene.cold.following), scene.cold.append(passing)
     both = known.followed(objects)
-    elements = Elements(both.stream, both.bounds, lambda rows: cold.take(both.take(rows)), cold.has_geometries)
+    elements = elements_of(both, cold)
     left, right = np.arange(len(known), len(both)), np.arange(len(known))
     failed = Failures()
     meetings = after.stream_joins.pairs(elements, both.key_hash, left, right, failed)

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import * as format from "../../static/js/format.js";
 import { frameFigures } from "../../static/js/frame-meter.js";
+import { REASONS } from "../../static/js/frames.js";
 import { barOf } from "../../static/js/scale.js";
 import { chooseUnits, unitsName } from "../../static/js/units.js";
 import { courseOf, kindOf } from "../../static/js/objects.js";
@@ -164,4 +165,5 @@ test("stale elements are told where they are more than one in a hundred", () => 
 
 test("where the filter decided, nothing is said to have moved", () => {
   assert.deepEqual([1, -1].map((sign) => format.reason("filtered", sign)), ["now matches the filter", "no longer matches the filter"]);
+  for (const name of REASONS) for (const sign of [-1, 0, 1]) assert.doesNotMatch(format.reason(name, sign), /_/);
 });

@@ -12,7 +12,8 @@ from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.spatial_join import Comparison
 from streaming.results import events_of
 from streaming.spaces import EARTH
-from tests.servers.harness import Client, Engine
+from tests.servers.harness import Client, Engine, one
+from tests.udf.wrong import Good
 
 PICKY, GOOD = {"filters": [{"udf": "picky"}]}, {"filters": [{"udf": "good", "argument": "s"}]}
 AROUND, FAR = {"lo": [0, 0], "hi": [2, 2]}, {"lo": [50, 50], "hi": [52, 52]}
@@ -107,6 +108,7 @@ def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypa
         return measured(comparison, elements, rows)
 
     monkeypatch.setattr(Comparison, "measured", broken)
+    engine.may_fail = True
     partners = {"layer": "zones"} if partner == "layer" else {"stream": "ships"}
     plans = {
         1: {"kind": "join", "join": {**partners, "predicate": "touches"}},
@@ -147,3 +149,33 @@ def test_a_plan_that_a_release_refuses_is_told_until_the_query_is_edited_also_af
         assert failure["error"].startswith("this release refuses the plan")
     assert fragments[0].acks == ({"query": 2, "revision": 3, "op": "register", "error": failure["error"]},)
     assert not failures(engine.run([], [register(2, plans[2], 4)]))
+
+
+@pytest.mark.parametrize("emit", ["changes", "membership"])
+def test_a_range_that_moves_has_no_answer_while_its_filter_fails_and_the_whole_one_afterwards(
+    acme, engine, monkeypatch, emit
+):
+    judge = Good.filter_element
+
+    def fussy(self, elements, argument):
+        if "sad" in elements["key"].to_pylist():
+            raise KeyError("altitude")
+        return judge(self, elements, argument)
+
+    monkeypatch.setattr(Good, "filter_element", fussy)
+
+    def report(now_s, **places):
+        ships = [("ships", 0, one("ships", key, now_s, [x, 1.0, 0, x, 1.0, 0], {})) for key, x in places.items()]
+        fragments = engine.run(ships, [{"op": "tick", "now_us": now_s * 1_000_000}, *control])
+        client.receive(fragments)
+        control.clear()
+        return set(client.answers[1]), failures(fragments), set(client.answers[2])
+
+    client, plan = Client(), {"around": {"at": [1, 1], "radius": 300_000}, "emit": emit}
+    control, error = [register(1, {**plan, **GOOD}), register(2, plan)], "the filter good failed: KeyError: 'altitude'"
+    assert report(0, s=1.0, sad=2.0) == (set(), {(1, 1): error}, {"s", "sad"})
+    assert report(1, s=1.5) == (set(), {}, {"s", "sad"})
+    assert report(2, s=1.0) == (set(), {(1, 1): error}, {"s", "sad"})
+    assert report(3, sad=9.0) == (set(), {}, {"s"})
+    assert report(6) == ({"s"}, {}, {"s"})
+    assert report(7, s=9.0, sea=1.0) == ({"sea"}, {}, {"sea"})

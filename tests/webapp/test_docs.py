@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from channels.db import database_sync_to_async
 
+from streaming.results import REASONS
 from tests.webapp.conftest import INSIDE, PLAN
 from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
@@ -34,6 +35,14 @@ def test_an_example_of_a_request_is_accepted_and_its_fields_are_documented(kind)
     assert set(fields) <= set(FIELDS[kind])
     row = next(line for line in DOCUMENT.splitlines() if line.startswith(f"| `{kind}` |"))
     assert all(f"`{name}`" in row for name in FIELDS[kind])
+
+
+def test_every_reason_is_documented_and_known_to_the_page():
+    told = [reason for reason in REASONS if reason != "handoff"]
+    assert set(re.findall(r"`([a-z_]+)`(?=.* \|)", DOCUMENT.split("## Reasons")[1])) >= set(told)
+    frames = (Path(__file__).parents[2] / "static" / "js" / "frames.js").read_text()
+    known = re.search(r"REASONS = \[(.*?)\]", frames, re.S).group(1)
+    assert re.findall(r'"([a-z_]+)"', known) == list(REASONS)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,13 +1,16 @@
 """A query that takes too much of the engine's time is paused, with the figure; the others go on."""
 
+import random
+import time
 from dataclasses import replace
 
 import pytest
 
+from streaming.engine import batch
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
-from webapp import recording, tasks
+from webapp import queries, recording, tasks
 from webapp.models import Query
 from webapp.redis import log as log_of
 
@@ -59,3 +62,26 @@ def test_what_was_measured_of_an_older_revision_or_a_share_below_the_bound_pause
         publish([query, 2, 3900], [query + 9, 1, 3900])
         publish([query, 3, 3900], ms=10_000)
     assert not cancelled and not Query.objects.get(pk=query).warning
+
+
+def test_one_huge_query_that_moves_is_paused_among_small_ones(engine, streams, user, project, monkeypatch):
+    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    project.QUERY_SHARE, project.QUERY_COST_MS = 0.02, 3
+    ships = [f"ship {number}" for number in range(3_000)]
+
+    def around(number, radius):
+        plan = {"stream": "ships", "around": {"key": ships[number], "radius": radius}, "where": "speed > 1"}
+        return queries.register(user, "around", plan).pk
+
+    huge, small = around(0, 2_000_000), [around(number, 1_000) for number in range(1, 20)]
+    for _ in range(7):
+        before = engine.batches
+        places = {ship: (random.uniform(0, 9), random.uniform(0, 9)) for ship in ships}
+        engine.move(places, properties={"speed": 9})
+        while engine.batches == before:
+            time.sleep(0.01)
+    recording.record_events(engine.log.client, EARTH)
+    paused = Query.objects.get(pk=huge)
+    assert paused.status == Query.PAUSED
+    assert "make its range, its filter or its join smaller" in paused.warning
+    assert set(Query.objects.filter(pk__in=small).values_list("status", flat=True)) == {Query.RUNNING}

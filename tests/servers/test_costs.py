@@ -1,0 +1,74 @@
+"""What each query costs is measured, whatever its kind: among many that are evaluated together a huge one is found."""
+
+import random
+
+import numpy as np
+import pytest
+import shapely
+
+from streaming.elements import point_elements
+from streaming.engine import batch
+from streaming.layers.features import feature_table
+from streaming.operators.failures import Failures
+from streaming.spaces import EARTH
+from tests.servers.harness import Engine
+
+HUGE, SMALL = 50, range(1, 40)
+SHIPS = [f"ship {number}" for number in range(2_000)]
+WHOLE, SPOT = {"lo": [0, 0], "hi": [10, 10]}, {"lo": [9, 9], "hi": [9.1, 9.1]}
+ZONES = {"layer": "zones", "predicate": "dwithin", "distance": 3_000}
+# The same query, once huge, and as it is for others that run beside it.
+KINDS = {
+    "range": ({"area": WHOLE}, {"area": SPOT}),
+    "filter": ({"area": WHOLE, "where": "speed > 3"}, {"area": SPOT, "where": "speed > 3"}),
+    "join": ({"kind": "join", "join": ZONES}, {"kind": "join", "join": ZONES, "area": SPOT}),
+    "stream join": (
+        {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 40_000}},
+        {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 10}},
+    ),
+    "moving range": ({"around": {"key": SHIPS[0], "radius": 900_000}}, {"around": {"key": SHIPS[1], "radius": 9_000}}),
+    "knn": (
+        {"kind": "knn", "around": {"key": SHIPS[0]}, "k": 1_000},
+        {"kind": "knn", "around": {"key": SHIPS[1]}, "k": 2},
+    ),
+    "aggregate": (
+        {"around": {"key": SHIPS[0], "radius": 900_000}, "aggregate": {"function": "avg", "property": "speed"}},
+        {"around": {"key": SHIPS[1], "radius": 9_000}, "aggregate": {"function": "avg", "property": "speed"}},
+    ),
+    "fixed aggregate": (
+        {"area": WHOLE, "aggregate": {"function": "sum", "property": "speed"}},
+        {"area": SPOT, "aggregate": {"function": "sum", "property": "speed"}},
+    ),
+}
+
+
+def fleet(step):
+    rng = random.Random(step)
+    places = [(rng.uniform(0, 9), rng.uniform(0, 9)) for _ in SHIPS]
+    speeds = [{"speed": rng.randint(0, 9)} for _ in SHIPS]
+    return [("ships", 0, point_elements("ships", SHIPS, [step] * len(SHIPS), places, speeds, EARTH))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_one_that_is_huge_has_the_greater_part_of_the_cost_among_many_small_ones(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    engine = Engine(tmp_path, 1, 1)
+    huge, small = ({"stream": "ships", **plan} for plan in KINDS[kind])
+    zones = [shapely.box(x, y, x + 0.4, y + 0.4) for x in range(10) for y in range(10)]
+    version = engine.layers.write("zones", feature_table("zones", [str(n) for n in range(100)], zones, [{}] * 100))
+    # Each of the small ones has a plan of its own, so none shares an answer.
+    plans = {query: small | {"where": f"speed < {100 + query}"} for query in SMALL} | {HUGE: huge}
+    control = [{"op": "layer", "layer": "zones", "version": version}]
+    control += [{"op": "register", "query": q, "revision": q, "plan": plan} for q, plan in plans.items()]
+    engine.run(fleet(0), control)
+    # What the assembler tells includes what its region took.
+    costs = [fragment.costs for fragment in engine.run(fleet(1), []) if fragment.costs][-1]
+    told = {query: ms for query, revision, ms in costs["queries"] if query == revision}
+    assert 0 < told[HUGE] <= costs["ms"]
+    assert told.pop(HUGE) > sum(told.values())
+
+
+def test_time_is_shared_by_numbers_as_by_positions():
+    failures, numbers = Failures(), [10, 20, 2**41]
+    failures.share(np.array([2**41, 10, 2**41, 7]), 1.0, np.array(numbers))
+    assert failures.seconds == {10: 0.25, 2**41: 0.5}

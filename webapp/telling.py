@@ -4,6 +4,7 @@ The database is the truth. Whoever changed it does not wait for Redis, and does 
 told waits in this process, and `webapp.tasks.reconcile` tells it should the process end before.
 """
 
+import atexit
 import logging
 import threading
 import time
@@ -55,6 +56,12 @@ class Teller:
             logger.warning("Redis does not answer (%s); %s is told as soon as it does", error, about)
             self._queue(about, word)
 
+    def give_up(self) -> None:
+        """Say in the log what the end of this process leaves untold."""
+        if self._waiting:
+            words = "the process ends before Redis answered; the next reconciliation tells of: %s"
+            logger.warning(words, "; ".join(self._waiting))
+
     def _queued(self, about, word):
         """Queue a word if others wait; return whether it was."""
         with self._lock:
@@ -97,6 +104,7 @@ class Teller:
 
 TELLER = Teller()
 tell = TELLER.tell
+atexit.register(TELLER.give_up)
 
 
 def tell_task(task: Task, *arguments: Any) -> None:

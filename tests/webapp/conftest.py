@@ -18,6 +18,7 @@ from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
 from webapp.celery import app as celery_app
 from webapp.models import ApiToken, Space, Stream
+from webapp.telling import TELLER
 
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
@@ -41,7 +42,10 @@ def project(settings, redis_server, redis_client):
     settings.ACK_TIMEOUT_S = 3.0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)
-    return settings
+    yield settings
+    # What a test without Redis left untold must not be told during the next.
+    settings.REDIS_URL = redis_server
+    until_told()
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +55,13 @@ def earth(project, request):
         request.getfixturevalue("transactional_db")
         definition = {name: value for name, value in space_document(EARTH).items() if name != "name"}
         Space.objects.get_or_create(name=EARTH.name, defaults={"title": "Earth", "definition": definition})
+
+
+def until_told():
+    """Wait until nothing waits to be told."""
+    deadline_s = time.monotonic() + 10
+    while TELLER.waiting and time.monotonic() < deadline_s:
+        time.sleep(0.01)
 
 
 class Rig:

@@ -10,10 +10,11 @@ import time
 import pytest
 import redis
 from channels.db import database_sync_to_async
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from streaming.logs import STREAMS_KEY, LogNames
 from streaming.results import VIEW_NUMBERS
-from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
+from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, until_told
 from tests.webapp.mortal import MortalRedis
 from tests.webapp.test_tasks import entries
 from webapp import groups, queries, tasks
@@ -59,8 +60,17 @@ def redis_client(mortal, caplog):
 @pytest.fixture
 def workers(project):
     """Leave tasks in the queue, where workers would take them."""
-    celery_app.conf.task_always_eager = False
-    celery_app.conf.broker_transport_options = {**celery_app.conf.broker_transport_options, "socket_timeout": 0.5}
+    options = celery_app.conf.broker_transport_options
+    celery_app.conf.update(task_always_eager=False, broker_transport_options={**options, "socket_timeout": 0.5})
+    forget_connections()
+    yield
+    celery_app.conf.broker_transport_options = options
+    forget_connections()
+
+
+def forget_connections():
+    """Have Celery connect to the Redis of its present settings."""
+    celery_app.amqp._producer_pool = celery_app._pool = None
 
 
 @contextlib.contextmanager
@@ -221,12 +231,24 @@ def test_a_stream_that_is_saved_and_a_query_that_is_deleted_are_told_afterwards(
         Stream.objects.get(name="buses").delete()
         query.delete()
         assert TELLER.waiting
-    deadline_s = time.monotonic() + 10
-    while TELLER.waiting and time.monotonic() < deadline_s:
-        time.sleep(0.01)
+    until_told()
     assert set(mortal.client.hkeys(STREAMS_KEY)) == {b"ships", b"trains"}
     assert [entry["query"] for entry in entries(mortal.client, "cancel")] == [number]
     assert "buses" in [entry["stream"] for entry in entries(mortal.client, "drop_stream")]
+
+
+def test_a_file_is_uploaded_and_its_import_begins_afterwards(project, mortal, workers, user, tmp_path, client):
+    project.LAYERS_DIR = tmp_path
+    client.force_login(user)
+    point = b'{"type": "Feature", "properties": {}, "geometry": {"type": "Point", "coordinates": [1, 2]}}'
+    with away(mortal):
+        began_s = time.monotonic()
+        file = SimpleUploadedFile("points.geojson", point)
+        answer = client.post("/layers/", {"file": file, "name": "points", "title": "Points"})
+        assert answer.status_code == 202, answer.content
+        assert time.monotonic() - began_s < SOON_S
+    until_told()
+    assert [name for name, _ in sent_tasks(mortal.client)] == ["import_layer"]
 
 
 def test_a_task_waits_for_redis(mortal, workers, streams, user, engine):

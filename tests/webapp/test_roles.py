@@ -112,7 +112,7 @@ def subscribed(hub, listener, *queries):
 async def test_tuples_are_counted_by_region_from_the_subscription_on_and_by_the_last_second(project):
     hub, listener, late = Hub(EARTH), Listener(), Listener()
     subscribed(hub, listener, 1, 2)
-    await hub.roles.follow(listener, 1, parse_plan(PLAN))
+    hub.roles.follow(listener, 1, parse_plan(PLAN))
     shared = batch_of(0, [(ANSWER_NUMBERS, "a", ENTERED, MOVED), (1, "b", STAYED, MOVED), (9, "c", ENTERED, MOVED)])
     fragments = [replace(part, shared={ANSWER_NUMBERS: (1, 2, 9)}) for part in shared.fragments]
     hub.roles.observe(replace(shared, fragments=tuple(fragments)))
@@ -120,7 +120,7 @@ async def test_tuples_are_counted_by_region_from_the_subscription_on_and_by_the_
     await hub.roles.publish()
     subscribed(hub, late, 1)
     hub.roles.observe(batch_of(1, [], [], [], [(1, "d", LEFT, MOVED)], sent={1: (0, 0, 0, 5)}))
-    await hub.roles.follow(late, 1, parse_plan(PLAN))
+    hub.roles.follow(late, 1, parse_plan(PLAN))
     assert counted(hub, listener, 1) == {0: (False, 0, 2), 3: (True, 6, 6)}
     assert counted(hub, late, 1) == {3: (True, 6, 6)}
 
@@ -129,7 +129,7 @@ async def test_who_follows_a_query_is_told_what_changes_and_who_does_not_is_told
     hub, listener, other = Hub(EARTH), Listener(), Listener()
     for one in (listener, other):
         subscribed(hub, one, 1)
-    await hub.roles.follow(listener, 1, parse_plan(PLAN))
+    hub.roles.follow(listener, 1, parse_plan(PLAN))
     assert list(listener.slots) == ["query.roles 1"]
     listener.slots.clear()
     await hub.roles.publish()

@@ -195,24 +195,28 @@ async def test_an_answer_goes_on_where_the_log_reaches_back_to_and_begins_anew_e
 
 
 async def test_others_are_told_what_is_new_while_a_client_catches_up(log, hubs):
+    """And the client is told of it after what it missed."""
+
     class Watching(Client):
-        held_up = ()
+        held_up, steady_first = (), False
 
         def deliver(self, subscription, text):
-            if self.told[1] == []:
-                published(log, 8)
+            if not self.kinds:
+                published(log, 100)
             self.held_up += (hubs[0]._turn.locked(),)
+            self.steady_first |= bool(steady.told[1]) and len(self.told[1]) < 99
             super().deliver(subscription, text)
 
-    published(log, *range(4, 8))
-    steady, coming = await gone_on(hubs[0], Held("e", 7)), Watching()
+    published(log, *range(100))
+    steady, coming = await gone_on(hubs[0], Held("e", 99)), Watching()
     await hubs[0].attach(coming)
-    await hubs[0].subscribe(coming, [1], "json", Held("e", 4))
-    assert coming.held_up[:4] == (False,) * 4
+    await hubs[0].subscribe(coming, [1], "json", Held("e", 0))
     await steady.until(lambda: steady.told[1])
-    await coming.until(lambda: len(coming.told[1]) == 4)
-    assert [batch for batch, *_ in coming.told[1]] == [5, 6, 7, 8]
-    assert [batch for batch, *_ in steady.told[1]] == [8]
+    await coming.until(lambda: len(coming.told[1]) == 100)
+    assert [batch for batch, *_ in coming.told[1]] == list(range(1, 101))
+    assert [batch for batch, *_ in steady.told[1]] == [100]
+    assert not any(coming.held_up[:100])
+    assert coming.steady_first
 
 
 async def test_a_hub_that_starts_in_the_midst_of_a_batch_goes_on_with_it(log, hubs):

@@ -102,24 +102,29 @@ class Hub:
         Most of what it missed is told while others are told what is new, the rest between two batches.
         """
         going_on = [s for s in subscriptions if not s.closed]
-        for turn in (contextlib.nullcontext(), self._turn):
-            async with turn:
-                told, batches = self.told, await self._missed(held)
-                if batches is None:
-                    for subscription in going_on:
-                        subscription.lose()
-                    return False
-                for subscription in going_on if turn is not self._turn else ():
-                    subscription.live = subscription.catching_up = True
-                    subscription.subscriber.deliver(subscription, resumed(subscription.query, held))
-                for batch in batches:
-                    await self._tell(batch, {s: [s.change] for s in going_on if s.live})
-                    await asyncio.sleep(0)
-                held = max(held, told, key=lambda one: one.batch)
-                if turn is self._turn:
-                    for subscription in (s for s in going_on if s.live):
-                        subscription.catching_up, subscription.held = False, held.batch
-        return True
+        told, batches = self.told, await self._missed(held)
+        if batches is None:
+            return False
+        for subscription in going_on:
+            subscription.live = subscription.catching_up = True
+            subscription.subscriber.deliver(subscription, resumed(subscription.query, held))
+        await self._make_up(batches, going_on)
+        async with self._turn:
+            held = _later(held, told)
+            rest = await self._missed(held)
+            await self._make_up(rest or (), going_on)
+            for subscription in going_on:
+                if rest is None:
+                    subscription.lose()
+                elif subscription.live:
+                    subscription.catching_up, subscription.held = False, _later(held, self.told).batch
+        return rest is not None
+
+    async def _make_up(self, batches, subscriptions):
+        """Tell subscriptions the changes of batches that they missed."""
+        for batch in batches:
+            await self._tell(batch, {s: [s.change] for s in subscriptions if s.live})
+            await asyncio.sleep(0)  # for others: encoding takes milliseconds
 
     async def _missed(self, held):
         """Return the batches between what a client holds and what was told; None where they are not to be had."""
@@ -306,6 +311,10 @@ class Hub:
                 logger.exception("a step of the hub failed")
                 pause_s = max(seconds, RETRY_S)
             await asyncio.sleep(pause_s)
+
+
+def _later(one: Held, other: Held) -> Held:
+    return max(one, other, key=lambda held: held.batch)
 
 
 _HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Space, Hub]] = WeakKeyDictionary()

@@ -24,18 +24,19 @@ class Line:
     Attributes
     ----------
     id : str
-        Of the hub, while the line is open: a name that no other hub has, and this one had never before.
+        Of the hub: a name that no other has.
     names : LogNames
     redis : redis.asyncio.Redis
         While it is open.
     """
 
     def __init__(self, space: Space) -> None:
+        self.id = web_id(space.name)
         self.space = space
         self.names = LogNames(space.name)
 
     def open(self) -> None:
-        """Connect to Redis, in the running event loop."""
+        """Connect to Redis, in the running event loop, under a new name: what the last one left is retired."""
         self.id = web_id(self.space.name)
         self.redis = async_client()
         self._waiting: dict[Hashable, tuple[Command, ...]] = {}

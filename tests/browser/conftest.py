@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from bench.chromium import found, launch
+from bench.live import PATIENCE_S
 from bench.ports import free_port
 from tests.browser.feed import Feed
 from tests.browser.screen import Screen
@@ -14,16 +15,23 @@ WINDOW = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "light", "
 _numbers = count(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium():
     """Run Debian's Chromium without a window; skip the test where there is none."""
     if found() is None:
         pytest.skip("no Chromium on the PATH (Debian: apt install chromium)")
-    expect.set_options(timeout=20_000)  # for busy machines
+    expect.set_options(timeout=1000 * PATIENCE_S)
     with sync_playwright() as playwright:
         browser = launch(playwright)
         yield browser
         browser.close()
+
+
+def window(chromium, **options):
+    """Return a new window, as a context of the browser: its cookies and what it has in store are its own."""
+    context = chromium.new_context(**(WINDOW | options))
+    context.set_default_timeout(1000 * PATIENCE_S)
+    return context
 
 
 def _feed(live, **fields):
@@ -63,7 +71,7 @@ def screen_of(chromium, live):
 
     def open_window(user: str, staff: bool = False, **options) -> Screen:
         live.token(user, staff)
-        context = chromium.new_context(**(WINDOW | options))
+        context = window(chromium, **options)
         assert context.request.get(live.login_link(user), max_redirects=0).status == 302
         screen = Screen(context.new_page(), live.base_url)
         screens.append(screen)

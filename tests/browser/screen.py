@@ -6,9 +6,15 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Locator, Page, expect
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 
 TILE_PX = 256
+CONNECTED = re.compile("^(live|slow|down)$")
+TURN = """(hash) => new Promise((turned) => {
+  if (location.hash === hash) turned();
+  addEventListener("hashchange", () => turned(), {once: true});
+  location.hash = hash;
+})"""
 # Wait, frame by frame, until a pixel near a place has a colour, or until none has.
 PAINTED = """async ({x, y, radius, wanted, present, patience}) => {
   const canvases = [...document.querySelectorAll("canvas.objects")];
@@ -77,9 +83,15 @@ class Screen:
         self.page.goto(f"{self.base_url}/#{zoom}/{lat}/{lon}")
         self.live()
 
+    def turn(self, zoom: int, lon: float, lat: float) -> None:
+        """Turn the open map to a view by its address, and wait until it is there."""
+        self.zoom, self.lon, self.lat = zoom, lon, lat
+        self.page.evaluate(TURN, f"#{zoom}/{lat}/{lon}")
+        expect(self.page.locator(".leaflet-pan-anim")).to_have_count(0)
+
     def live(self) -> None:
-        """Wait until the badge says that the connection is there."""
-        expect(self.page.locator("#connection")).to_have_attribute("data-state", "live", timeout=30_000)
+        """Wait until the badge says that the connection is there, be the engine slow or not."""
+        expect(self.page.locator("#connection")).to_have_attribute("data-state", CONNECTED)
 
     def pixel(self, lon: float, lat: float) -> tuple[float, float]:
         """Return where a place is in the window; Web Mercator about the middle of the map."""
@@ -102,7 +114,14 @@ class Screen:
     def painted(self, place: tuple[float, float], colour: str, present: bool = True, radius: int = 14) -> bool:
         """Wait until a colour of the style sheet is to be seen at a place, or no longer; return whether it came so."""
         x, y = self.pixel(*place)
-        wanted = {"x": x, "y": y, "radius": radius, "wanted": f"--{colour}", "present": present, "patience": 15_000}
+        wanted = {
+            "x": x,
+            "y": y,
+            "radius": radius,
+            "wanted": f"--{colour}",
+            "present": present,
+            "patience": 1000 * PATIENCE_S,
+        }
         return self.page.evaluate(PAINTED, wanted)
 
     def hover(self, place: tuple[float, float]) -> Locator:
@@ -155,8 +174,8 @@ class Screen:
 
     def expect_query(self, name: str, status: str, count: str = "") -> None:
         """Wait until a query has a status, and so many objects in its answer."""
-        expect(self.query(name).locator(".pill")).to_have_text(status, timeout=15_000)
-        expect(self.query(name).locator(".query-count")).to_have_text(count, timeout=15_000)
+        expect(self.query(name).locator(".pill")).to_have_text(status)
+        expect(self.query(name).locator(".query-count")).to_have_text(count)
 
     def act(self, name: str, action: str) -> None:
         """Choose from the menu of a query."""

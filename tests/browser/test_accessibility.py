@@ -1,101 +1,167 @@
-"""axe-core finds nothing wrong with the page: roles, names, contrast, order, in both themes."""
+"""axe-core finds nothing wrong with any state of the page: roles, names, contrast, order, in both themes."""
 
+import json
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.webapp.site import Site
+from tests.browser.conftest import window
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
 AXE = Path(__file__).parent / "vendor" / "axe-core" / "axe.min.js"
 # Only what is wrong, in a line each: the rule, and the element.
-CHECK = """async () => {
-  const {violations} = await axe.run(document, {resultTypes: ["violations"]});
+CHECK = """async ([part, runOnly]) => {
+  const {violations} = await axe.run(part, {resultTypes: ["violations"], ...(runOnly && {runOnly})});
   return violations.flatMap(({id, nodes}) => nodes.map((node) =>
     `${id}: ${node.html.slice(0, 120)} ${node.any.map((check) => check.message).join("; ").slice(0, 200)}`));
 }"""
+# What a theme may change.
+OF_COLOURS = ["color-contrast", "link-in-text-block"]
+HERE = (24.4, 59.7)
+BOX = {"lo": [24.2, 59.6], "hi": [24.8, 59.8]}
+AREA = {"type": "Polygon", "coordinates": [[[24.3, 59.6], [24.5, 59.6], [24.5, 59.7], [24.3, 59.6]]]}
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, redis_server):
-    """Run a web server with the demonstration's streams."""
-    with Site(tmp_path_factory.mktemp("site"), redis_server) as running:
-        running.manage("seed_demo")
-        yield running
+def wrong(page, part="html"):
+    """Return what axe-core finds wrong with a part of the page; it is put there past the content security policy."""
+    if not page.evaluate("() => Boolean(window.axe)"):
+        page.evaluate(f"() => {{ {AXE.read_text()} }}")
+    found = page.evaluate(CHECK, [part, None])
+    page.emulate_media(color_scheme="dark")
+    found += [f"dark: {fault}" for fault in page.evaluate(CHECK, [part, OF_COLOURS])]
+    page.emulate_media(color_scheme="light")
+    return found
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(request, chromium, site):
-    """A window in one of the themes, without a login."""
-    context = chromium.new_context(
-        viewport={"width": 1280, "height": 1000}, color_scheme=request.param, reduced_motion="reduce"
-    )
+@pytest.fixture
+def visitor(chromium):
+    """A window in which nobody has logged in."""
+    context = window(chromium)
     yield context.new_page()
     context.close()
 
 
-@pytest.fixture
-def map_page(page, site):
-    """The map of a user who has logged in."""
-    assert page.context.request.get(site.login_link(), max_redirects=0).status == 302
-    page.goto(site.place.address)
-    page.locator("#map .leaflet-tile-loaded").first.wait_for(timeout=60_000)
-    return page
-
-
-def wrong(page):
-    """Return what axe-core finds wrong; it is put into the page past its content security policy."""
-    page.evaluate(f"() => {{ if (!window.axe) {{ {AXE.read_text()} }} }}")
-    return page.evaluate(CHECK)
-
-
-def test_the_log_in_page(page, site, request):
-    page.goto(f"{site.place.address}/login/")
-    assert wrong(page) == []
+def test_before_a_log_in(visitor, live):
+    found = {}
+    visitor.goto(f"{live.base_url}/login/once/spent/")
+    found["a spent link"] = wrong(visitor)
+    visitor.goto(f"{live.base_url}/login/")
+    found["log in"] = wrong(visitor)
     for _ in range(5):
-        page.get_by_label("User name").fill(f"somebody of {request.node.name}")
-        page.get_by_label("Password").fill("wrong")
-        page.get_by_role("button", name="Log in").click()
-    page.get_by_text("Too many attempts").wait_for()
-    assert wrong(page) == []
+        visitor.get_by_label("User name").fill("somebody who guesses")
+        visitor.get_by_label("Password").fill("wrong")
+        visitor.get_by_role("button", name="Log in").click()
+    visitor.get_by_text("Too many attempts").wait_for()
+    found["too many attempts"] = wrong(visitor)
+    assert not any(found.values()), found
 
 
-def test_a_spent_link(page, site):
-    page.goto(f"{site.place.address}/login/once/spent/")
-    assert wrong(page) == []
+@pytest.fixture
+def layer(live, tmp_path):
+    """The name of an imported layer."""
+    path = tmp_path / "areas.geojson"
+    feature = {"type": "Feature", "geometry": AREA, "properties": {"key": "a"}}
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    live.run("import_layer", str(path), "areas", "key")
+    yield "areas"
+    live.run("drop_layer", "areas")
 
 
-def test_the_tabs_of_the_map(map_page):
-    faults = {}
-    for tab in ("Queries", "Events", "Layers", "History"):
-        map_page.get_by_role("tab", name=tab).click()
-        faults[tab] = wrong(map_page)
-    assert not any(faults.values()), faults
+def test_the_map_of_a_new_user(screen, feed, layer):
+    feed.put(anna=HERE)
+    screen.look(9, *HERE)
+    page, found = screen.page, {}
+    assert screen.painted(HERE, "ship")
+    expect(page.locator(f"[data-layer={layer}]")).to_have_attribute("data-status", "ready")
+    for tab in ("Events", "Layers", "History", "Queries"):
+        screen.tab(tab)
+        found[tab] = wrong(page)
+
+    page.get_by_role("button", name="New query").click()
+    for report in ("inside", "around", "nearest", "join"):
+        page.locator(f"#query-form [name=report][value={report}]").check(force=True)
+        closed = page.locator("#query-form details:not([open]) > summary:visible")
+        for _ in range(closed.count()):
+            closed.first.click()
+        page.get_by_role("button", name="Save").click()  # the form tells what is missing
+        found[f"form of a query, {report}"] = wrong(page, "#query-form")
+    page.keyboard.press("Escape")
+    expect(page.locator("#query-form")).to_be_hidden()
+
+    search = page.get_by_role("combobox", name="Find an object")
+    search.fill("no object has this name")
+    page.get_by_text("Nothing on the map has this name.").wait_for()
+    found["nothing found"] = wrong(page, "header")
+    search.fill("anna")
+    expect(page.get_by_role("option")).to_have_count(1)
+    found["objects found"] = wrong(page, "header")
+    page.keyboard.press("Enter")
+    expect(page.locator("#object-title")).to_have_text("MS Anna")
+    found["a selected object"] = wrong(page)
+    page.keyboard.press("?")
+    page.locator("#help").wait_for()
+    found["help"] = wrong(page)
+    page.keyboard.press("Escape")
+    page.locator(".user summary").click()
+    found["menu of the user"] = wrong(page, "header")
+    page.keyboard.press("Escape")
+    assert screen.menu(HERE).is_visible()
+    found["menu of an object"] = wrong(page)
+    assert not any(found.values()), found
 
 
-@pytest.mark.parametrize("report", ["inside", "around", "nearest", "join"])
-def test_the_form_of_a_query(report, map_page):
-    map_page.get_by_role("button", name="New query").click()
-    map_page.locator(f"#query-form [name=report][value={report}]").check(force=True)
-    for summary in map_page.locator("#query-form summary").all():
-        summary.click()
-    map_page.get_by_role("button", name="Save").click()  # the form tells what is missing
-    assert wrong(map_page) == []
+@pytest.fixture
+def queries(live, feed, user):
+    """An example of the demonstration and one query of each kind, about ships of which one is in all answers."""
+    feed.put(anna=HERE, berta=(24.5, 59.7), carla=(25.0, 59.7))
+    live.token(user)
+    around = {"stream": feed.name, "around": {"key": "anna"}}
+    count = {"function": "count", "thresholds": [{"above": 0}]}
+    plans = (
+        {"stream": feed.name, "compare": BOX},
+        around | {"kind": "knn", "k": 10},
+        around | {"around": {"key": "anna", "radius": 10_000}, "aggregate": count},
+    )
+    example = live.run("add_example", "Ships of the example", plans[0])
+    for plan in plans:
+        live.run("add_queries", user, plan, 1)
+    live.run("reconcile")
+    yield len(plans) + 1
+    live.run("forget_query", example)
 
 
-def test_a_search_that_finds_nothing(map_page):
-    map_page.get_by_role("combobox", name="Find an object").fill("no object has this name")
-    map_page.get_by_text("Nothing on the map has this name.").wait_for()
-    assert wrong(map_page) == []
+def test_queries_with_their_answers_and_events(screen, feed, queries):
+    screen.look(9, *HERE)
+    page, found = screen.page, {}
+    cards = page.locator(".query")
+    expect(cards.locator(".pill[data-status=running]")).to_have_count(queries)
+    expect(cards.locator(".query-count")).to_have_text(["2", "2", "2", "1"])
+    found["cards"] = wrong(page)
+    for card in cards.all():
+        card.locator(".query-main").click()
+    for roles in page.locator(".roles > summary").all():
+        roles.click()
+    expect(page.locator(".neighbour")).to_have_count(2)
+    expect(page.locator(".roles dd", has_text="partition")).to_have_count(2)
+    found["opened cards"] = wrong(page)
 
+    for place, count in (((25.1, 59.7), "1"), ((24.5, 59.7), "2")):
+        feed.put(berta=place)
+        expect(cards.locator(".query-count").first).to_have_text(count)
+    screen.tab("Events")
+    groups = page.locator("#event-list .event[aria-expanded]")
+    expect(groups).not_to_have_count(0)
+    groups.first.click()
+    page.locator("#event-pause").click()
+    found["groups of events"] = wrong(page)
 
-def test_dialogs_and_menus(map_page):
-    map_page.keyboard.press("?")
-    map_page.locator("#help").wait_for()
-    assert wrong(map_page) == []
-    map_page.keyboard.press("Escape")
-    map_page.locator(".user summary").click()
-    assert wrong(map_page) == []
-    map_page.keyboard.press("Escape")
-    map_page.locator("#map").click(button="right", position={"x": 300, "y": 300})
-    assert wrong(map_page) == []
+    screen.tab("Queries")
+    page.get_by_role("button", name="Delete", exact=True).first.click()
+    page.locator("#confirm").wait_for()
+    found["dialog before a query is deleted"] = wrong(page)
+    page.locator("#confirm").get_by_text("Keep").click()
+    page.get_by_role("button", name="Edit", exact=True).first.click()
+    expect(screen.field("west")).to_have_value("24.2")
+    found["form of a saved query"] = wrong(page)
+    assert not any(found.values()), found

@@ -80,5 +80,5 @@ def test_a_file_of_tiles_is_shown_and_users_are_told_whom_to_ask_for_one(screen_
     other = screen_of(f"{user}b")
     other.look(*STREETS)
     expect(other.page.locator("#base-hint")).to_contain_text("ask an administrator to add one")
-    other.look(9, *STREETS[1:])
+    other.turn(9, *STREETS[1:])
     expect(other.page.locator("#base-hint")).to_be_hidden()

@@ -5,43 +5,37 @@ import time
 
 import pytest
 
-from tests.webapp.site import Site
+from tests.browser.conftest import window
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
 HASHED = re.compile(r"/static/.+\.[0-9a-f]{12}\.\w+$")
 # The map is drawn, and the server has greeted.
 USABLE = """() => document.querySelector("#map .leaflet-tile-loaded")
   && document.querySelector("#connection").dataset.state !== "reconnecting" """
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory, redis_server):
-    """Run a web server as `make live` starts it."""
-    with Site(tmp_path_factory.mktemp("site"), redis_server) as running:
-        yield running
-
-
 @pytest.fixture
-def browser(chromium, site):
+def browser(chromium, live):
     """A window without anything in its cache, logged in."""
-    context = chromium.new_context(viewport={"width": 1200, "height": 800})
-    assert context.request.get(site.login_link(), max_redirects=0).status == 302
+    context = window(chromium)
+    live.token("ann")
+    assert context.request.get(live.login_link("ann"), max_redirects=0).status == 302
     yield context.new_page()
     context.close()
 
 
-def opened(page, site):
+def opened(page, address):
     """Open the map; return the answers to what was asked for, and how long it took until it is usable [s]."""
     answers = []
     page.on("response", lambda answer: answers.append(answer))
     began_s = time.monotonic()
-    page.goto(site.place.address, wait_until="commit")
+    page.goto(address, wait_until="commit")
     page.wait_for_function(USABLE)
     return [answer for answer in answers if "/static/" in answer.url], time.monotonic() - began_s
 
 
-def test_every_file_of_the_page_is_hashed_compressed_and_kept_for_ever(browser, site):
-    answers, took_s = opened(browser, site)
+def test_every_file_of_the_page_is_hashed_compressed_and_kept_for_ever(browser, live):
+    answers, took_s = opened(browser, live.base_url)
     print(f"usable after {took_s:.2f} s, with {len(answers)} files")
     assert len(answers) > 50
     assert [answer.url for answer in answers if not HASHED.search(answer.url)] == []
@@ -50,16 +44,16 @@ def test_every_file_of_the_page_is_hashed_compressed_and_kept_for_ever(browser, 
     assert {answer.headers.get("content-encoding") for answer in texts} == {"br"}
 
 
-def test_every_module_is_preloaded_and_none_besides(browser, site):
-    answers, _ = opened(browser, site)
+def test_every_module_is_preloaded_and_none_besides(browser, live):
+    answers, _ = opened(browser, live.base_url)
     asked = {answer.url for answer in answers if "/static/js/" in answer.url and "theme-boot" not in answer.url}
     preloaded = browser.eval_on_selector_all("link[rel=modulepreload]", "links => links.map(link => link.href)")
     assert asked == set(preloaded)
 
 
-def test_a_second_visit_loads_the_page_alone(browser, site):
-    opened(browser, site)
-    _, took_s = opened(browser, site)
+def test_a_second_visit_loads_the_page_alone(browser, live):
+    opened(browser, live.base_url)
+    _, took_s = opened(browser, live.base_url)
     print(f"usable again after {took_s:.2f} s")
     transferred = browser.evaluate("performance.getEntriesByType('resource').map(r => [r.name, r.transferSize])")
     assert [name for name, size in transferred if "/static/" in name and size > 0] == []

@@ -66,8 +66,7 @@ def parks(screen, name):
     upload(screen, name)
     expect(row(screen, name)).to_have_attribute("data-status", "ready")
     expect(row(screen, name)).to_have_attribute("data-shown", "true")
-    screen.look(ZOOM, *MIDDLE)
-    screen.tab("Layers")
+    screen.turn(ZOOM, *MIDDLE)
     expect(screen.hover(IN_SQUARE).locator("h3")).to_have_text("The Square")
     return screen
 

@@ -3,21 +3,12 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.test_moving import FAR, HERE, NEAR, ZOOM
+from tests.browser.test_moving import seen as seen
+
 pytestmark = [pytest.mark.browser, pytest.mark.spark]
 
-ZOOM, MIDDLE = 10, (24.5, 59.7)
-HERE, NEAR, FAR = (24.5, 59.7), (24.55, 59.71), (24.93, 59.7)
 BESIDE = (24.5 + 40 * 360 / (256 * 2**ZOOM), 59.7)  # 40 pixels to the right: in the middle of the name
-
-
-@pytest.fixture
-def seen(screen, feed):
-    """A window that shows Anna, Berta near her, and Carla far away."""
-    feed.put(anna=HERE, berta=NEAR, carla=FAR)
-    screen.look(ZOOM, *MIDDLE)
-    for place in (HERE, NEAR, FAR):
-        assert screen.painted(place, "ship")
-    return screen
 
 
 def test_objects_have_their_names_beside_them_until_they_are_switched_off_for_good(seen):
@@ -68,6 +59,6 @@ def test_a_shape_has_its_querys_name_and_is_filled_while_it_is_pointed_at_or_its
     expect(ring).to_have_attribute("fill-opacity", "0")
     seen.page.mouse.move(*seen.pixel(24.47, 59.69))
     expect(ring).to_have_attribute("fill-opacity", "0.1")
-    seen.look(7, *HERE)
+    seen.turn(7, *HERE)
     expect(ring).to_be_visible()
     expect(label).to_have_count(0)

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.elements import bounds_of, point_elements
 from streaming.logs import FIRST, Log, read_fragment
 from streaming.plans import parse_plan, plan_document
@@ -24,7 +25,6 @@ PLANS = [
     )
 ]
 SHIPS = 300
-PATIENCE_S = 60
 
 
 class Reader:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.live import ROOT, UP_S, wait_for
+from bench.live import PATIENCE_S, ROOT, UP_S, wait_for
 from bench.ports import free_port
 from bench.processes import processes
 
@@ -59,7 +59,7 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     wait_for(lambda: "everything is up" in output.read_text(), output.read_text, UP_S)
     link = next(line for line in output.read_text().splitlines() if "log in, once, at" in line).split()[-1]
     assert link.startswith(f"http://127.0.0.1:{port}/")
-    with urllib.request.urlopen(link, timeout=20) as page:
+    with urllib.request.urlopen(link, timeout=PATIENCE_S) as page:
         assert page.status == 200
     before = running(home)
     assert set(before) == ALL

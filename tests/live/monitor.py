@@ -10,10 +10,10 @@ from typing import Any
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from bench.live import PATIENCE_S
 from streaming.results import json_rows, read_frame
 
 RETRY_S = 0.2
-REPLY_S = 30
 
 
 class Refusal(Exception):
@@ -83,7 +83,7 @@ class Monitor:
     async def __aenter__(self) -> "Monitor":
         self._greeted = asyncio.Event()
         self._task = asyncio.create_task(self._run())
-        await asyncio.wait_for(self._greeted.wait(), REPLY_S)
+        await asyncio.wait_for(self._greeted.wait(), PATIENCE_S)
         return self
 
     async def __aexit__(self, *_) -> None:
@@ -105,7 +105,7 @@ class Monitor:
         self._replies[number] = asyncio.get_running_loop().create_future()
         try:
             await self.send({"type": kind, "id": number, **fields})
-            reply = await asyncio.wait_for(self._replies[number], REPLY_S)
+            reply = await asyncio.wait_for(self._replies[number], PATIENCE_S)
         finally:
             del self._replies[number]
         if reply["type"] == "error":
@@ -115,7 +115,7 @@ class Monitor:
     async def send(self, message: dict[str, Any] | str) -> None:
         """Send a message as soon as there is a connection."""
         while True:
-            await asyncio.wait_for(self._greeted.wait(), REPLY_S)
+            await asyncio.wait_for(self._greeted.wait(), PATIENCE_S)
             with contextlib.suppress(ConnectionClosed):
                 await self._socket.send(message if isinstance(message, str) else json.dumps(message))
                 return
@@ -149,7 +149,9 @@ class Monitor:
 
     # Conditions.
 
-    async def until(self, condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = 30) -> Any:
+    async def until(
+        self, condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = PATIENCE_S
+    ) -> Any:
         """Wait until a condition holds, looked at after each message, and return its value."""
         try:
             async with asyncio.timeout(timeout_s):
@@ -170,12 +172,11 @@ class Monitor:
         """Return how a query stands."""
         return self.statuses.get(query, {}).get("status", "")
 
-    async def running(self, *queries: int, timeout_s: float = 30) -> None:
+    async def running(self, *queries: int) -> None:
         """Wait until queries run."""
         await self.until(
             lambda: all(self.status(query) == "running" for query in queries),
             lambda: f"running: {[self.statuses.get(query) for query in queries]}",
-            timeout_s,
         )
 
     # The connection.

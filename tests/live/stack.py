@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from bench.live import ROOT, Live
+from bench.live import PATIENCE_S, ROOT, Live
 from tests.live.monitor import Monitor
 
 # Words of the command lines of what the supervisor starts; the engine starts `java` itself.
@@ -26,6 +26,8 @@ PROGRAMS = {
     "redis": "redis-server",
     "java": "java",
 }
+# A machine on which everything together starts in this time has nothing else to do.
+CALM_START_S = 25
 CONSOLE = "from tests.live.console import serve; serve()"
 
 
@@ -46,7 +48,7 @@ class Stack(Live):
         super().start()
         assert b"batch" in self.report()
         self.start_s = time.monotonic() - began_s
-        with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=10) as answer:
+        with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=PATIENCE_S) as answer:
             assert answer.status == 200
         self._console = subprocess.Popen(
             [sys.executable, "manage.py", "shell", "--no-imports", "-c", CONSOLE],
@@ -57,11 +59,15 @@ class Stack(Live):
             text=True,
         )
 
+    def slack(self) -> float:
+        """Return how many times as long as on a calm machine things may take on this one now."""
+        return max(1, self.start_s / CALM_START_S, os.getloadavg()[0] / os.cpu_count())
+
     def end(self) -> None:
         """End by Ctrl-C, and make sure that nothing is left."""
         if self._console:
             self._console.stdin.close()
-            self._console.wait(10)
+            self._console.wait(PATIENCE_S)
             self._console.stdout.close()
             self.client.close()
         try:

@@ -8,19 +8,18 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from streaming.elements import bounds_of
 from streaming.history import History, Tables, stored
 from streaming.history.files import parts_of
 from streaming.spaces import EARTH
 from tests.decoders.feeds import read_recording
 from tests.decoders.test_recordings import AIS_CSV
-from tests.live.test_kills import CALM_START_S
 from tests.live.truth import decoded, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
-STREAM, PATIENCE_S = "kept_ships", 150
+STREAM = "kept_ships"
 BOX = {"lo": [-92.0, 28.0], "hi": [-88.0, 30.0]}
 
 
@@ -72,9 +71,7 @@ async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the
         return tables.query_by_box(stored(STREAM)).rows.num_rows
 
     async def until(condition, words):
-        # A machine on which everything together took long to start gets as much more time.
-        patience_s = PATIENCE_S * max(1, live.start_s / CALM_START_S)
-        await asyncio.to_thread(wait_for, condition, words, patience_s)
+        await asyncio.to_thread(wait_for, condition, words, PATIENCE_S * live.slack())
 
     await until(count, lambda: "the first stored element")
     pids = live.pids()
@@ -113,7 +110,7 @@ async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the
         await monitor.until(
             lambda: monitor.answers.get(query, {}).keys() == pairs,
             lambda: f"{len(pairs)} pairs: {list(pairs ^ monitor.answers.get(query, {}).keys())[:5]}",
-            PATIENCE_S * max(1, live.start_s / CALM_START_S),
+            PATIENCE_S * live.slack(),
         )
         assert monitor.faults == []
         await monitor.request("query.cancel", query=query)

@@ -14,7 +14,6 @@ from tests.live.truth import decoded, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
-PATIENCE_S = 90
 WGS84 = "EPSG:4326"
 
 
@@ -108,7 +107,7 @@ async def test_pairs_equal_those_of_geopandas_at_the_end_of_a_recording(live, sh
         def ended():
             return live.health(pairing.stream).get("state") == "finished" and live.log.backlog() == 0 and not wrong()
 
-        await monitor.until(ended, lambda: f"{live.health(pairing.stream)}, {wrong()}", PATIENCE_S)
+        await monitor.until(ended, lambda: f"{live.health(pairing.stream)}, {wrong()}")
         print(pairing.stream, {query: len(expected) for query, expected in queries.items()}, "pairs, 0 differences")
         assert all(queries.values()) and monitor.faults == []
         for query in queries:

@@ -12,7 +12,6 @@ from tests.live.truth import AtRest, decoded, moving_differences, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
-PATIENCE_S = 90
 QUERIES = 20
 
 
@@ -75,8 +74,8 @@ async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, share
         def drained():
             return live.health(feed.stream)["state"] == "finished" and live.log.backlog() == 0
 
-        await monitor.until(drained, lambda: f"{live.health(feed.stream)}", PATIENCE_S)
-        await monitor.until(lambda: not wrong(), lambda: f"{wrong()}", PATIENCE_S)
+        await monitor.until(drained, lambda: f"{live.health(feed.stream)}")
+        await monitor.until(lambda: not wrong(), lambda: f"{wrong()}")
         for query in plans:
             await monitor.snapshot(query)
         assert wrong() == {}

@@ -4,6 +4,8 @@ import urllib.request
 
 import pytest
 
+from bench.live import PATIENCE_S
+
 pytestmark = pytest.mark.spark
 
 
@@ -13,5 +15,5 @@ async def test_a_user_logs_in_and_every_program_runs(live):
         assert (monitor.hello["user"], monitor.hello["streams"]) == ("ann", [])
         await monitor.until(lambda: monitor.engine.get("alive"), "a living engine")
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-    with browser.open(live.login_link("ann"), timeout=10) as page:
+    with browser.open(live.login_link("ann"), timeout=PATIENCE_S) as page:
         assert page.geturl() == f"{live.base_url}/"

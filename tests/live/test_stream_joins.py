@@ -10,7 +10,7 @@ from bench.live import wait_for
 from bench.ports import free_port
 from tests.decoders.feeds import read_recording
 from tests.decoders.test_recordings import BUSES
-from tests.live.test_layer_joins import PATIENCE_S, WGS84, pairs_of
+from tests.live.test_layer_joins import WGS84, pairs_of
 from tests.live.truth import decoded, newest
 
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
@@ -64,7 +64,7 @@ async def test_buses_close_to_each_other_are_those_of_geopandas_in_the_midst_and
             def arrived(end=end, wrong=wrong):
                 return live.health("austin").get("elements") == end and live.log.backlog() == 0 and not wrong()
 
-            await monitor.until(arrived, lambda wrong=wrong: f"{live.health('austin')}, {wrong()}", PATIENCE_S)
+            await monitor.until(arrived, lambda wrong=wrong: f"{live.health('austin')}, {wrong()}")
             print(name, {distance: len(pairs) for distance, pairs in expected.items()}, "pairs, 0 differences")
             assert expected[100] and bool(expected[10]) == (name == "midst")
         writer.close()

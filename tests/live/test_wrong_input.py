@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from bench.ports import free_port
 from tests.live.monitor import Refusal
 from tests.live.swarm import DECODER, Swarm
@@ -128,7 +128,10 @@ async def test_a_flood_is_refused_and_ended_while_others_go_on(live, swarm):
     async with live.monitor("ann") as monitor, swarm.moving():
         query = await monitor.register("calm", plan)
         codes = []
-        async with asyncio.timeout(30), connect(monitor.url, additional_headers=headers, close_timeout=1) as flood:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            connect(monitor.url, additional_headers=headers, close_timeout=1) as flood,
+        ):
             with contextlib.suppress(ConnectionClosed):
                 for _ in range(5_000):
                     await flood.send('{"type": "query.snapshot", "query": 0}')

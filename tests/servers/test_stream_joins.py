@@ -216,7 +216,7 @@ def play_seed(seed, batches=8):
     return world.client.told
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=12)
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
@@ -334,7 +334,7 @@ def test_pairs_of_large_and_moving_boxes_equal_brute_force_in_few_and_in_many_re
     rng, engine, client = np.random.default_rng(regions), Engine(tmp_path, 2, regions), Client()
     plan = {"stream": "buses", "kind": "join", "join": {"stream": "buses", "predicate": "boxes"}}
     newest, control = {}, [{"op": "register", "query": 1, "revision": 1, "plan": plan}]
-    for version in range(5):
+    for version in range(3):
         keys = np.unique(rng.integers(0, 60, 30)).tolist()
         low = rng.uniform([-180, -90], [180, 60], (len(keys), 2))
         high = low + rng.choice([0.0, 0.0, 5.0, 30.0, 200.0], (len(keys), 1)) * [1, 0.1]

@@ -8,13 +8,17 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from bench.live import PATIENCE_S
 from bench.ports import free_port
 from webapp.live.programs import Place, web_programs
 
 ROOT = Path(__file__).parents[2]
-MAKE_USER = """
+SET_UP = """
 from django.contrib.auth import get_user_model
+from django.core.management import call_command
 from webapp.models import ApiToken
+call_command("migrate", interactive=False, verbosity=0)
+call_command("collect_pages")
 user = get_user_model().objects.create_superuser("ann", password="a long pass phrase")
 token = ApiToken(user=user, name="test")
 print(token.draw())
@@ -28,7 +32,7 @@ class Site:
     Parameters
     ----------
     home : Path
-        The state folder.
+        The state folder: empty, or that of a site that runs already, whose user it shares.
     redis_url : str
     variables : dict of str to str
         Of the environment.
@@ -40,17 +44,16 @@ class Site:
     """
 
     def __init__(self, home: Path, redis_url: str, **variables: str) -> None:
-        self.log = home / "web.log"
         agreed = {"LOOKOUT_HOME": str(home), "LOOKOUT_REDIS_URL": redis_url, "DATABASE_URL": ""} | variables
         self.environment = os.environ | agreed
         proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
         self.place = Place(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
+        self.log = home / f"web-{self.place.port}.log"
         self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
 
     def __enter__(self) -> "Site":
-        self.manage("migrate", "--noinput", "-v0")
-        self.manage("collect_pages")
-        self.token = self.manage("shell", "--no-imports", "-c", MAKE_USER).strip()
+        if not (self.place.home / "db.sqlite3").exists():
+            self.token = self._set_up()
         web, *_ = web_programs(self.place)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -65,24 +68,18 @@ class Site:
 
     def __exit__(self, *_) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(PATIENCE_S)
 
-    def login_link(self) -> str:
-        """Return an address that logs the user in, once."""
-        return self.manage("create_login_link", "--user", "ann").strip().split()[-1]
-
-    def manage(self, *arguments: str) -> str:
-        """Run a command of the project; return what it prints."""
-        command = [sys.executable, "manage.py", *arguments]
-        return subprocess.run(
-            command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True
-        ).stdout
+    def _set_up(self):
+        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", SET_UP]
+        run = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True)
+        return run.stdout.split()[-1]
 
     def _wait(self):
-        deadline_s = time.monotonic() + 60
+        deadline_s = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline_s:
             try:
-                return urllib.request.urlopen(f"{self.place.address}/login/", timeout=20).close()
+                return urllib.request.urlopen(f"{self.place.address}/login/", timeout=PATIENCE_S).close()
             except urllib.error.URLError:
                 assert self._process.poll() is None, self.log.read_text()
                 time.sleep(0.1)

@@ -24,6 +24,7 @@ from webapp.logs import hide_secrets
 from webapp.passwords import NICENESS
 
 pytestmark = pytest.mark.django_db(transaction=True)
+one_site = pytest.mark.xdist_group("site")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,7 @@ def log():
     logger.removeHandler(handler)
 
 
+@one_site
 async def test_tokens_come_into_no_log(site):
     socket = f"{site.place.address}/ws/monitor/"
     async with aiohttp.ClientSession() as browser:
@@ -91,6 +93,7 @@ async def slowest_reply(connection, until):
         await asyncio.sleep(0.05)
 
 
+@one_site
 async def test_wrong_log_ins_do_not_hold_up_the_websocket(site):
     jar = aiohttp.CookieJar(unsafe=True)  # the site has a number for a name
     async with aiohttp.ClientSession(cookie_jar=jar) as browser:
@@ -148,13 +151,14 @@ def test_cookies_that_were_set_over_tls_travel_over_tls_alone(user):
         assert ("Strict-Transport-Security" in answer.headers) is secure
 
 
-@pytest.mark.parametrize(("proxies", "believed"), [("", False), ("127.0.0.1", True)])
-async def test_a_proxy_is_believed_where_it_is_declared(proxies, believed, tmp_path, redis_server):
+@one_site
+async def test_a_proxy_is_believed_where_it_is_declared(site, redis_server):
     forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.0.0.9"}
-    with Site(tmp_path, redis_server, LOOKOUT_TRUSTED_PROXIES=proxies) as site:
-        async with (
-            aiohttp.ClientSession(headers=forwarded) as browser,
-            browser.get(f"{site.place.address}/login/") as page,
-        ):
-            assert ("Strict-Transport-Security" in page.headers) is believed
-            assert all(bool(cookie["secure"]) is believed for cookie in page.cookies.values())
+    with Site(site.place.home, redis_server, LOOKOUT_TRUSTED_PROXIES="127.0.0.1") as declared:
+        for server, believed in ((site, False), (declared, True)):
+            async with (
+                aiohttp.ClientSession(headers=forwarded) as browser,
+                browser.get(f"{server.place.address}/login/") as page,
+            ):
+                assert ("Strict-Transport-Security" in page.headers) is believed
+                assert all(bool(cookie["secure"]) is believed for cookie in page.cookies.values())

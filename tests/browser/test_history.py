@@ -75,7 +75,7 @@ def test_where_a_ship_has_been_is_stored_and_shown(stored_feed, screen, name):
 
     upload(screen, name)
     expect(row_of(screen, name)).to_have_attribute("data-status", "ready")
-    screen.turn(ZOOM, *MIDDLE)
+    screen.look(ZOOM, *MIDDLE)
     screen.page.keyboard.press("h")
     screen.page.locator("#history-form [name=table]").select_option(f"stored:{stored_feed.name}")
     screen.page.get_by_label("Pairs with another table").check()

@@ -53,7 +53,7 @@ class Site:
 
     def __enter__(self) -> "Site":
         if not (self.place.home / "db.sqlite3").exists():
-            self.token = self._set_up()
+            self.token = self.manage("shell", "--no-imports", "-c", SET_UP).split()[-1]
         web, *_ = web_programs(self.place)
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -70,10 +70,15 @@ class Site:
         self._process.terminate()
         self._process.wait(PATIENCE_S)
 
-    def _set_up(self):
-        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", SET_UP]
+    def login_link(self) -> str:
+        """Return an address that logs the user in, once."""
+        return self.manage("create_login_link", "--user", "ann").strip().split()[-1]
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command of the project; return what it prints."""
+        command = [sys.executable, "manage.py", *arguments]
         run = subprocess.run(command, cwd=ROOT, env=self.environment, check=True, stdout=subprocess.PIPE, text=True)
-        return run.stdout.split()[-1]
+        return run.stdout
 
     def _wait(self):
         deadline_s = time.monotonic() + PATIENCE_S

@@ -85,7 +85,7 @@ def test_packets_that_are_dropped_are_a_lost_connection_not_a_silent_engine(page
 
     engine.move({"berta": PLACE})
     proxy.thaw()
-    page.clock.run_for(40_000)
+    page.clock.resume()
     screen.live()
     expect(card.locator(".query-main .query-count")).to_have_text("2")
     expect(card.locator(".query-note")).to_be_hidden()

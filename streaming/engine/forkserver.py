@@ -58,6 +58,9 @@ class ForkServer:
         command = shlex.join([sys.executable, "-IS", str(client), str(folder)])
         self.python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.python.chmod(0o700)
+        # The tasks use every core already. Set here, Java has it, too, and passes it on to what is forked.
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
         (folder / SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
             # The path of a socket may have about 100 bytes.
@@ -70,8 +73,6 @@ class ForkServer:
                 [sys.executable, "-m", "streaming.engine.forkserver", str(listener.fileno())],
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
-                # The tasks use every core already.
-                env={"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"} | os.environ,
             )
 
     def __enter__(self) -> "ForkServer":

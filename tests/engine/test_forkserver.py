@@ -113,6 +113,6 @@ def test_a_fork_computes_with_the_libraries_that_were_imported_before(forks, mod
         import pyarrow as pa
         table = pl.DataFrame({"a": np.arange(100_000) % 7, "b": np.ones(100_000)})
         print(table.lazy().group_by("a").agg(pl.col("b").sum()).collect().height)
-        print(pc.sum(pa.chunked_array([pa.array(range(1000))] * 8)).as_py())
+        print(pc.sum(pa.chunked_array([pa.array(range(1000))] * 8)).as_py(), pl.thread_pool_size())
     """)
-    assert start(forks, environment, "-m", "asked_for").communicate()[0] == "7\n3996000\n"
+    assert start(forks, environment, "-m", "asked_for").communicate()[0] == "7\n3996000 1\n"

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 UP_S, END_S = 180, 40
 # A busy machine reaches no wait for a condition; how fast a thing must be is asserted apart from that.
 PATIENCE_S = 150
+# An engine that stands by says so every second.
+SILENT_US = 5_000_000
 FOREIGN = ("LOOKOUT_REDIS_URL", "REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
 
 
@@ -55,6 +57,8 @@ class Live:
         Empty; everything that it keeps is in there.
     demo : bool
         With the demonstration's streams.
+    standby : bool
+        With a second engine, which takes processor time when it starts.
 
     Attributes
     ----------
@@ -68,13 +72,14 @@ class Live:
     log : Log
     """
 
-    def __init__(self, folder: Path, demo: bool = False) -> None:
+    def __init__(self, folder: Path, demo: bool = False, standby: bool = False) -> None:
         self.home, self.output, self.port = folder / "home", folder / "output", free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self.environment = {name: value for name, value in os.environ.items() if name not in FOREIGN} | {
             "LOOKOUT_HOME": str(self.home),
             "LOOKOUT_PORT": str(self.port),
             "LOOKOUT_DEMO": str(demo).lower(),
+            "LOOKOUT_STANDBY": str(standby).lower(),
         }
 
     def start(self) -> None:
@@ -144,6 +149,10 @@ class Live:
     def report(self) -> dict[bytes, bytes]:
         """Return the engine's report."""
         return self.client.hgetall(self.log.names.engine)
+
+    def standing_by(self) -> bool:
+        """Tell whether a second engine can take over at once."""
+        return time.time_ns() // 1000 - int(self.report().get(b"standby_us", 0)) < SILENT_US
 
     def health(self, stream: str) -> dict[str, Any]:
         """Return the gateway's counters of a stream; empty before the first."""

@@ -21,6 +21,7 @@ variable                  default                         what
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            hosts that streams may ask though they are not public
 ``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
+``LOOKOUT_STANDBY``       ``true``                        whether a second engine of each space stands by
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
@@ -43,6 +44,7 @@ REGIONS = env.int("LOOKOUT_REGIONS", 4)
 HOST = env.str("LOOKOUT_HOST", "127.0.0.1")
 PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
+STANDBY = env.bool("LOOKOUT_STANDBY", True)
 TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)

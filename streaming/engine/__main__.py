@@ -1,29 +1,54 @@
 """Run the engine of one space: ``python -m streaming.engine``."""
 
+import contextlib
 import importlib
 import logging
 import sys
 import threading
+from itertools import count
 
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.forkserver import ForkServer
 from streaming.engine.java import java_home
+from streaming.engine.lease import Lease
 from streaming.engine.session import start_session
 from streaming.settings import EngineSettings
 
+logger = logging.getLogger("lookout.engine")
+
+# An engine that stands by starts its Spark after that time: whatever starts beside it comes first.
+STANDBY_AFTER_S = 15.0
+
 
 def main() -> int:
-    """Start Spark and evaluate continuous queries until told to stop; return the exit code."""
+    """Start Spark and evaluate continuous queries until told to stop; return the exit code.
+
+    While another engine evaluates the space, this one stands by with its Spark running.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = EngineSettings.from_environ()
-    folder = settings.home / "spark" / settings.space.name
-    with ForkServer(folder) as forks:
+    root = settings.home / "spark" / settings.space.name
+    with contextlib.ExitStack() as held:
+        lease = held.enter_context(Lease(root / "lease"))
+        if not lease.take():
+            logger.info("another engine evaluates the space; this one will stand by")
+            lease.take(STANDBY_AFTER_S)
+        folder = _own_folder(root, held)
+        forks = held.enter_context(ForkServer(folder, lease.fileno()))
         # Java takes seconds to start; meanwhile a thread imports the rest.
         threading.Thread(target=importlib.import_module, args=["streaming.engine.run"]).start()
         java = java_home(settings.java_home, settings.home)
         archive = ClassArchive(java, folder)
         spark = start_session(settings, java, forks.python, archive.options)
-        return importlib.import_module("streaming.engine.run").evaluate(spark, settings, archive)
+        return importlib.import_module("streaming.engine.run").run(spark, settings, archive, lease)
+
+
+def _own_folder(root, held):
+    """Return a folder that no other engine uses while this one runs."""
+    for number in count(1):
+        folder = root / str(number)
+        if held.enter_context(Lease(folder / "lock")).take():
+            return folder
 
 
 if __name__ == "__main__":

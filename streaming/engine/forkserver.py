@@ -43,6 +43,8 @@ class ForkServer:
     ----------
     folder : Path
         For the socket and the program; made if it is not there, and private.
+    *kept : int
+        File descriptors that the server and all that it forks keep open.
 
     Attributes
     ----------
@@ -50,7 +52,7 @@ class ForkServer:
         The program to give to Spark as its Python.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *kept: int) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.python = folder / "python"
         client = Path(__file__).with_name("spark_python.py")
@@ -72,7 +74,7 @@ class ForkServer:
             self._server = subprocess.Popen(
                 [sys.executable, "-m", "streaming.engine.forkserver", str(listener.fileno())],
                 stdin=subprocess.PIPE,
-                pass_fds=[listener.fileno()],
+                pass_fds=[listener.fileno(), *kept],
             )
 
     def __enter__(self) -> "ForkServer":

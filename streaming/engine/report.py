@@ -23,3 +23,8 @@ def report(log: Log, query: StreamingQuery, epoch: str) -> None:
             "duration_ms": json.dumps(dict(progress["durationMs"])),
         }
     log.client.hset(log.names.engine, mapping=fields)
+
+
+def report_standby(log: Log) -> None:
+    """Write the heartbeat of the engine that stands by."""
+    log.client.hset(log.names.engine, "standby_us", time.time_ns() // 1000)

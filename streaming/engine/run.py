@@ -1,5 +1,6 @@
 """Evaluate the continuous queries of one space, from the first batch to the last."""
 
+import contextlib
 import logging
 import signal
 import time
@@ -7,11 +8,15 @@ import time
 import redis
 from py4j.protocol import Py4JNetworkError
 from pyspark.sql import SparkSession
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from streaming.engine.claim import claim
 from streaming.engine.class_archive import ClassArchive
+from streaming.engine.lease import Lease
 from streaming.engine.pipeline import start_query, warm_up
-from streaming.engine.report import forget, report
+from streaming.engine.rehearsal import rehearse
+from streaming.engine.report import forget, report, report_standby
 from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.redis_client import patient_client
@@ -24,8 +29,8 @@ REPORT_EVERY_S = 1.0
 ARCHIVE_AFTER_S = 60.0
 
 
-def evaluate(spark: SparkSession, settings: EngineSettings, archive: ClassArchive) -> int:
-    """Evaluate continuous queries until told to stop; return the exit code.
+def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, lease: Lease) -> int:
+    """Stand by until the lease is free, then evaluate until told to stop; return the exit code.
 
     Parameters
     ----------
@@ -33,9 +38,40 @@ def evaluate(spark: SparkSession, settings: EngineSettings, archive: ClassArchiv
     settings : EngineSettings
     archive : ClassArchive
         Of the Java on which Spark runs; made meanwhile where it is missing.
+    lease : Lease
+        Of the space.
     """
+    log = Log(_redis(settings.redis_url), settings.space.name, settings.partitions)
+    # It tells of every connection that ends, with the whole way to it.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    java = spark.sparkContext._gateway.proc
+    try:
+        if not lease.take():
+            rehearse(spark, settings, log.client)
+            _stand_by(settings, java, lease)
+        lease.sign(java.pid)
+        return _evaluate(spark, settings, log, archive)
+    except (Py4JNetworkError, ConnectionRefusedError):
+        logger.error("the Java machine has gone")
+        return 1
+
+
+def _stand_by(settings, java, lease):
+    """Wait for the lease; an error when Java ends."""
+    # A report waits for nothing: the lease may be free at any time.
+    client = redis.Redis.from_url(settings.redis_url, socket_timeout=REPORT_EVERY_S, retry=Retry(NoBackoff(), 0))
+    log = Log(client, settings.space.name, settings.partitions)
+    logger.info("standing by")
+    while not lease.take(REPORT_EVERY_S):
+        if java.poll() is not None:
+            raise Py4JNetworkError
+        with contextlib.suppress(redis.RedisError):
+            report_standby(log)
+    logger.info("the other engine has gone: this one evaluates")
+
+
+def _evaluate(spark, settings, log, archive):
     space = settings.space
-    log = Log(_redis(settings.redis_url), space.name, settings.partitions)
     forget(log)
     if claim(settings.state_dir, space, log):
         logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
@@ -46,14 +82,7 @@ def evaluate(spark: SparkSession, settings: EngineSettings, archive: ClassArchiv
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    epoch = Store(settings.state_dir, space).epoch()
-    # It tells of every connection that ends, with the whole way to it.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    try:
-        _follow(spark, query, log, epoch, archive, stopping)
-    except (Py4JNetworkError, ConnectionRefusedError):
-        logger.error("the Java machine has gone")
-        return 1
+    _follow(spark, query, log, Store(settings.state_dir, space).epoch(), archive, stopping)
     return 0
 
 

@@ -1,9 +1,13 @@
 """A stream that a test feeds by hand: GeoJSON lines to a TCP listener of the gateway."""
 
+import contextlib
 import json
 import socket
+import threading
 
 from bench.live import wait_for
+
+REPEATED_EVERY_S = 0.5
 
 
 class Feed:
@@ -29,6 +33,24 @@ class Feed:
     def put(self, **places: tuple[float, float]) -> None:
         """Report where objects are: longitude and latitude by key."""
         self.send("".join(f"{json.dumps(feature(key, place))}\n" for key, place in places.items()).encode())
+
+    @contextlib.contextmanager
+    def repeated(self, **places: tuple[float, float]):
+        """Report where objects are, again and again until the block ends: none is lost meanwhile, however slow it is."""
+        ended = threading.Event()
+
+        def repeat():
+            self.put(**places)
+            while not ended.wait(REPEATED_EVERY_S):
+                self.put(**places)
+
+        repeating = threading.Thread(target=repeat)
+        repeating.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            repeating.join()
 
     def send(self, payload: bytes) -> None:
         """Send bytes as they are."""

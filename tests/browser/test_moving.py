@@ -302,20 +302,20 @@ def test_a_long_press_opens_the_menu_on_a_phone(screen_of, user, feed):
 
 
 def test_a_lost_focal_object_is_told_until_it_is_heard_again(screen, brief_feed):
-    brief_feed.put(anna=HERE, berta=NEAR)
-    screen.look(ZOOM, *MIDDLE)
-    assert screen.painted(HERE, "ship")
-    screen.menu(HERE).get_by_role("menuitem", name="Watch").click()
     name = "10 km around MS Anna"
-    screen.expect_query(name, "running", "1")
+    with brief_feed.repeated(anna=HERE, berta=NEAR):
+        screen.look(ZOOM, *MIDDLE)
+        assert screen.painted(HERE, "ship")
+        screen.menu(HERE).get_by_role("menuitem", name="Watch").click()
+        screen.expect_query(name, "running", "1")
     note = screen.query(name).locator(".query-focus")
     expect(note).to_have_text(re.compile("^MS Anna is lost: its last report was .* ago. The answer is empty"))
     screen.expect_query(name, "running", "0")
     screen.expect_at(".around-range", HERE)
-    brief_feed.put(anna=NEAR, berta=HERE)
-    expect(note).to_be_hidden()
-    screen.expect_query(name, "running", "1")
-    screen.expect_at(".around-range", NEAR)
+    with brief_feed.repeated(anna=NEAR, berta=HERE):
+        expect(note).to_be_hidden()
+        screen.expect_query(name, "running", "1")
+        screen.expect_at(".around-range", NEAR)
 
 
 def test_how_it_is_answered_names_the_servers_and_counts_what_they_send(seen, feed, live):

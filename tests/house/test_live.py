@@ -13,21 +13,24 @@ import pytest
 from bench.live import PATIENCE_S, ROOT, UP_S, wait_for
 from bench.ports import free_port
 from bench.processes import processes
+from streaming.engine.lease import signed
 
 ALL = {"redis-server", "streaming.engine", "streaming.gateway", "uvicorn", "worker", "beat", "java", "sessions.py"}
 
 
 def running(home):
-    """Return the process of each part by its name."""
-    found = {}
+    """Return the process of each part by its name; of the engines, the one that evaluates."""
+    found, java = {}, signed(home / "spark" / "earth" / "lease")
+    evaluating = {java.pid, java.ppid()} if java else set()
     for process in processes(home):
         try:
-            words = {Path(word).name: process for word in process.cmdline()}
+            words = {Path(word).name for word in process.cmdline()}
         except psutil.NoSuchProcess:
             continue
-        found |= {name: words[name] for name in ALL & set(words)} or {
-            name: process for name in ALL if any(word.startswith(name) for word in words)
-        }
+        names = (ALL & set(words)) or {name for name in ALL if any(word.startswith(name) for word in words)}
+        if process.pid not in evaluating:
+            names -= {"streaming.engine", "java"}
+        found |= dict.fromkeys(names, process)
     return found
 
 

@@ -8,7 +8,7 @@ from tests.live.stack import Stack
 @pytest.fixture(scope="session")
 def live(tmp_path_factory):
     """Run the whole of Lookout, without the demonstration's streams; it leaves nothing behind."""
-    stack = Stack(tmp_path_factory.mktemp("live"))
+    stack = Stack(tmp_path_factory.mktemp("live"), standby=True)
     try:
         stack.start()
         yield stack

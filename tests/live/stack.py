@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from bench.live import PATIENCE_S, ROOT, Live
+from streaming.engine.lease import signed
 from tests.live.monitor import Monitor
 
 # Words of the command lines of what the supervisor starts; the engine starts `java` itself.
@@ -126,12 +127,16 @@ class Stack(Live):
     # Processes.
 
     def pids(self) -> dict[str, int]:
-        """Return the number of the process of each of `PROGRAMS` that runs."""
-        found = {}
+        """Return the number of the process of each of `PROGRAMS` that runs; of the engines, the one that evaluates."""
+        found, java = {}, signed(self.home / "spark" / "earth" / "lease")
+        evaluating = {java.pid, java.ppid()} if java else set()
         for process in self.processes():
             with contextlib.suppress(psutil.NoSuchProcess):
                 words = {Path(word).name for word in process.cmdline()}
-                found |= {name: process.pid for name, word in PROGRAMS.items() if word in words}
+                names = {name for name, word in PROGRAMS.items() if word in words}
+                if process.pid not in evaluating:
+                    names -= {"engine", "java"}
+                found |= dict.fromkeys(names, process.pid)
         return found
 
     def kill_spark_worker(self) -> None:
@@ -143,6 +148,13 @@ class Stack(Live):
         ]
         workers = [worker for program in server.children() for worker in program.children()]
         max(workers, key=lambda worker: worker.cpu_times().user).kill()
+
+    def kill_engines(self) -> None:
+        """Kill the engine that evaluates and the one that stands by, and the Java of both."""
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if process.cmdline()[-1:] == ["streaming.engine"] or process.name() == "java":
+                    process.kill()
 
     def kill(self, program: str) -> int:
         """Kill a program as ``kill -9`` does and return the number of its process."""

@@ -284,6 +284,10 @@ def test_the_admin_shows_the_engine_of_each_space(prices, site, redis_client):
     row = page.split("prices</a>")[1].split("</tr>")[0]
     for words in ("price [USD]", "1 streams", 'alt="True"', ">77<", ">3<"):
         assert words in row
+    assert row.count('alt="True"') == 1
+    redis_client.hset(LogNames("prices").engine, "standby_us", 2**62)
+    page = site.get(reverse("admin:webapp_space_changelist")).content.decode()
+    assert page.split("prices</a>")[1].split("</tr>")[0].count('alt="True"') == 2, "one evaluates, one stands by"
 
 
 STREAM = {"name": "feed", "title": "Feed", "icon": "dot", "transport": "stdin", "transport_options": "{}"}

@@ -5,7 +5,7 @@ import time
 from django.contrib import admin
 
 from streaming.logs import LogNames
-from webapp.hub.reports import engine_status
+from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
 from webapp.redis import NOT_NOW, client
@@ -19,20 +19,21 @@ def engine_of(space: str) -> dict:
         report = client().hgetall(LogNames(space).engine)
     except NOT_NOW:
         return {}
-    return engine_status(report, time.time_ns() // 1000)
+    now_us = time.time_ns() // 1000
+    return engine_status(report, now_us) | {"standby": lives(report, b"standby_us", now_us)}
 
 
 @admin.register(Space)
 class SpaceAdmin(admin.ModelAdmin):
     """Spaces with their engines."""
 
-    list_display = ("name", "title", "dimensions", "in_use", "engine", "batch", "backlog")
+    list_display = ("name", "title", "dimensions", "in_use", "engine", "standby", "batch", "backlog")
     search_fields = ("name", "title")
     actions = None
-    readonly_fields = ("in_use", "engine", "batch", "backlog")
+    readonly_fields = ("in_use", "engine", "standby", "batch", "backlog")
     fieldsets = (
         (None, {"fields": ("name", "title", "definition")}),
-        ("Engine", {"fields": ("in_use", "engine", "batch", "backlog")}),
+        ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog")}),
     )
 
     def get_readonly_fields(self, request, obj=None):
@@ -58,6 +59,11 @@ class SpaceAdmin(admin.ModelAdmin):
     def engine(self, space):
         """Whether the engine gives signs of life."""
         return engine_of(space.name).get("alive")
+
+    @admin.display(description="second engine", boolean=True)
+    def standby(self, space):
+        """Whether another engine can take over at once."""
+        return engine_of(space.name).get("standby")
 
     @admin.display(description="batches")
     def batch(self, space):

@@ -77,12 +77,17 @@ def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:
     >>> engine_status({b"at_us": b"1000000", b"batch": b"7", b"backlog": b"2"}, now_us=2_000_000)
     {'batch': 7, 'backlog': 2, 'alive': True}
     """
-    batch, backlog, at_us = (report.get(name) for name in (b"batch", b"backlog", b"at_us"))
+    batch, backlog = report.get(b"batch"), report.get(b"backlog")
     return {
         "batch": None if batch is None else int(batch),
         "backlog": None if backlog is None else int(backlog),
-        "alive": at_us is not None and now_us - int(at_us) < SILENT_AFTER_US,
+        "alive": lives(report, b"at_us", now_us),
     }
+
+
+def lives(report: dict[bytes, bytes], name: bytes, now_us: int) -> bool:
+    """Tell whether who writes a field of a report, the time in microseconds, gave signs of life lately."""
+    return now_us - int(report.get(name, 0)) < SILENT_AFTER_US
 
 
 def stream_status(health: dict[bytes, bytes]) -> dict:

@@ -57,6 +57,8 @@ class Place:
         Whether the demonstration's missing streams are made.
     proxies : tuple of str
         Addresses or networks of reverse proxies, whose word for the client's address and scheme counts.
+    standby : bool
+        Whether each space has a second engine, which stands by.
     """
 
     home: Path
@@ -65,6 +67,7 @@ class Place:
     port: int
     demo: bool = True
     proxies: tuple[str, ...] = ()
+    standby: bool = True
 
     @property
     def address(self) -> str:
@@ -104,17 +107,25 @@ def engine_programs(place: Place) -> list[Program]:
 
 def engine_program(place: Place, space: Space) -> Program:
     """Return the engine of a space; that of the built-in one is called just `engine`."""
+    ready = _tells(place.redis_url, LogNames(space.name).engine, b"batch")
+    return _engine("engine", space, ready=ready, stop_s=8.0, end_turn=2)
+
+
+def standby_program(space: Space) -> Program:
+    """Return a second engine of a space: it takes over when the first one dies. It ends before that one ends."""
+    return _engine("standby", space, end_turn=1)
+
+
+def _engine(name, space, **options):
     built_in = space == EARTH
     variables = {"LOOKOUT_SPACE": space_text(space)}
     if not built_in:
         variables["LOOKOUT_STATE_DIR"] = ""  # one that is set is meant for the built-in space: each has its own
     return Program(
-        "engine" if built_in else f"engine-{space.name}",
+        name if built_in else f"{name}-{space.name}",
         (PYTHON, "-m", "streaming.engine"),
-        ready=_tells(place.redis_url, LogNames(space.name).engine, b"batch"),
-        stop_s=8.0,
-        end_turn=2,
         variables=tuple(variables.items()),
+        **options,
     )
 
 

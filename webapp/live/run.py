@@ -4,12 +4,14 @@ import asyncio
 import signal
 from collections.abc import Callable
 
+from streaming.spaces import EARTH
 from webapp.live.programs import (
     MANAGE,
     PYTHON,
     Place,
     engine_programs,
     redis_program,
+    standby_program,
     steps,
     wait_for_redis,
     web_programs,
@@ -74,6 +76,8 @@ async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: C
             group.create_task(_up(supervisor, program, say))
         group.create_task(_start_web(supervisor, place, say))
     say("everything is up; Ctrl-C stops it")
+    if place.standby:
+        supervisor.keep(standby_program(EARTH))
     await Engines(supervisor, place, lambda program: _up(supervisor, program, say)).follow()
 
 

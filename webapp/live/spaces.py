@@ -7,7 +7,7 @@ import redis
 
 from streaming.logs import SPACES_KEY, published_spaces
 from streaming.spaces import EARTH, Space
-from webapp.live.programs import Place, engine_program
+from webapp.live.programs import Place, engine_program, standby_program
 from webapp.live.supervisor import Program, Supervisor
 
 POLL_S = 1.0
@@ -28,7 +28,8 @@ class Engines:
 
     def __init__(self, supervisor: Supervisor, place: Place, up: Up) -> None:
         self.supervisor, self.place, self.up = supervisor, place, up
-        self._running: dict[Space, tuple[Program, asyncio.Task]] = {}
+        self._rising: dict[Space, asyncio.Task] = {}
+        self._programs: dict[Space, tuple[Program, Program]] = {}
 
     async def follow(self) -> None:
         """Make the engines those of the published spaces, for ever."""
@@ -41,13 +42,20 @@ class Engines:
     async def reconcile(self, spaces: Mapping[str, Space]) -> None:
         """Start the engines that are missing, and end those of spaces that are gone or no longer what they were."""
         wanted = set(spaces.values()) - {EARTH}
-        for space in [space for space in self._running if space not in wanted]:
-            program, rising = self._running.pop(space)
-            rising.cancel()
-            await self.supervisor.end(program)
-        for space in sorted(wanted - set(self._running), key=lambda space: space.name):
-            program = engine_program(self.place, space)
-            self._running[space] = program, asyncio.create_task(self.up(program), name=f"start of {program.name}")
+        for space in [space for space in self._rising if space not in wanted]:
+            self._rising.pop(space).cancel()
+            # The engine last: there must be none to take over from it.
+            for program in reversed(self._programs.pop(space)):
+                await self.supervisor.end(program)
+        for space in sorted(wanted - set(self._rising), key=lambda space: space.name):
+            self._programs[space] = engine_program(self.place, space), standby_program(space)
+            rise = self._rise(*self._programs[space])
+            self._rising[space] = asyncio.create_task(rise, name=f"start of {space.name}")
+
+    async def _rise(self, engine, standby):
+        await self.up(engine)
+        if self.place.standby:
+            self.supervisor.keep(standby)
 
 
 def _published(url):

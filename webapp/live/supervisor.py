@@ -132,7 +132,9 @@ class Supervisor:
         self._tasks[program] = asyncio.create_task(self._keep(program), name=program.name)
 
     async def end(self, program: Program) -> None:
-        """End a program that was kept running."""
+        """End a program that was kept running, if it was."""
+        if program not in self._tasks:
+            return
         task = self._tasks[program]
         task.cancel()
         await asyncio.wait([task])

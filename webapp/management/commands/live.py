@@ -39,6 +39,7 @@ class Command(BaseCommand):
             port=settings.PORT,
             demo=settings.DEMO,
             proxies=settings.TRUSTED_PROXIES,
+            standby=settings.STANDBY,
         )
         supervisor = Supervisor(
             logs=place.home / "log", environment=_environment(place), say=self._say, folder=settings.BASE_DIR, lock=lock

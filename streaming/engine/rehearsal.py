@@ -1,0 +1,42 @@
+"""The first micro-batches of an engine, run before anybody waits for them."""
+
+import secrets
+import time
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyspark.sql import SparkSession
+from redis import Redis
+
+from streaming.engine.pipeline import start_query
+from streaming.logs import Log
+from streaming.settings import EngineSettings
+
+BATCHES = 5
+
+
+def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> None:
+    """Evaluate a few micro-batches in a space of their own, of which nothing is left.
+
+    By the end Java has loaded, and in part compiled, what a micro-batch needs: 3 s for the first one, else.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    settings : EngineSettings
+        Of the engine.
+    client : redis.Redis
+        Where its logs are.
+    """
+    space = replace(settings.space, name=f"rehearsal-{secrets.token_hex(8)}")
+    log = Log(client, space.name, settings.partitions)
+    with TemporaryDirectory(prefix="lookout-") as folder:
+        query = start_query(spark, replace(settings, space=space, state_dir=Path(folder)))
+        try:
+            for _ in range(BATCHES):
+                log.send("tick", now_us=time.time_ns() // 1000)
+                query.processAllAvailable()
+        finally:
+            query.stop()
+            log.clear()

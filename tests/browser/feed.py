@@ -36,7 +36,7 @@ class Feed:
 
     @contextlib.contextmanager
     def repeated(self, **places: tuple[float, float]):
-        """Report where objects are, again and again until the block ends: none is lost meanwhile, however slow it is."""
+        """Report where objects are, again and again until the block ends, so that none is lost meanwhile."""
         ended = threading.Event()
 
         def repeat():

@@ -50,7 +50,7 @@ STREAMS_CHANNEL = "lookout:streams:changed"
 # of 20,000 elements/s in 100 queries are 2.8 MB/s: the last 17 s are held. Of events at 20 entries a second, ten
 # minutes of few are 3 to 24 MB, and of 500 events/s some 70 MB; of 70,000 events/s, which are 14 MB/s, the last 5 s
 # are held, and a recorder at work reads every two.
-RESULTS_KEPT_MS, RESULTS_KEPT_BYTES = 60_000, 64_000_000
+RESULTS_KEPT_MS, RESULTS_KEPT_BYTES = 300_000, 64_000_000
 EVENTS_KEPT_MS, EVENTS_KEPT_BYTES = 600_000, 100_000_000
 # The newest results, of some seconds, are kept however large they are: a reader to whom a large snapshot was lost would
 # ask for it again, and lose it again.

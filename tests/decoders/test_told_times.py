@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.live import PATIENCE_S
 from streaming.decoders import make_decoder, told_times
 from streaming.decoders.told_times import INHERITED_US, MOST_WAITING, WAIT_US
 from streaming.gateway.clock import Clock
@@ -157,7 +158,7 @@ async def test_an_element_of_a_feed_that_fell_silent_does_not_wait_for_ever(monk
     )
     stream.transport = Quiet()
     running = asyncio.create_task(stream.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await queue.filled.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)

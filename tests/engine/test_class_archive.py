@@ -36,7 +36,7 @@ def test_the_first_engine_makes_the_archive_and_the_next_one_starts_with_it(java
         first.make(lambda: pytest.fail("made twice"))
         return list(folder.glob("*.jsa"))
 
-    (archive,) = wait_for(made, "the archive", 120)
+    (archive,) = wait_for(made, "the archive")
     assert archive.stat().st_size > 1_000_000
     next_one = ClassArchive(java, tmp_path / "c", folder)
     assert str(archive) in next_one.options

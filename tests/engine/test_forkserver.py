@@ -10,7 +10,7 @@ import textwrap
 import psutil
 import pytest
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from streaming.engine.forkserver import ForkServer
 
 
@@ -73,7 +73,7 @@ def test_what_was_asked_for_ends_with_who_asked(forks, module, start):
     wait_for(lambda: not psutil.pid_exists(pids[1]), "its end")
     assert [psutil.pid_exists(pid) for pid in pids] == [True, False, True]
     os.kill(pids[0], signal.SIGTERM)
-    assert programs[0].wait(10) == -signal.SIGTERM & 0xFF
+    assert programs[0].wait(PATIENCE_S) == -signal.SIGTERM & 0xFF
 
 
 def test_another_command_line_is_the_interpreters_own(forks, start):
@@ -102,7 +102,7 @@ def test_the_server_ends_with_its_engine_and_ends_what_it_forked(tmp_path, modul
         child = psutil.Process(int(program.stdout.readline()))
         server = child.parent()
         program.kill()
-    psutil.wait_procs([child, server], timeout=20)
+    psutil.wait_procs([child, server], timeout=PATIENCE_S)
     assert not child.is_running()
     assert not server.is_running()
 

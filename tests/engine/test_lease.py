@@ -7,7 +7,7 @@ import sys
 import psutil
 import pytest
 
-from bench.live import ROOT, wait_for
+from bench.live import PATIENCE_S, ROOT, wait_for
 from streaming.engine.lease import Lease, signed
 
 # An engine that holds the lease of a path, with a task's process that it has started, and a Java that outlives it.
@@ -51,7 +51,7 @@ def test_a_lease_is_free_when_its_holder_and_all_who_share_it_are_dead(path, oth
         engine.wait()
         assert not lease.take(0.2), "a task may still write"
         task.kill()
-        assert lease.take(10)
+        assert lease.take(PATIENCE_S)
         with Lease(path) as third:
             assert not third.take()
 
@@ -63,7 +63,7 @@ def test_the_java_of_a_dead_engine_is_dead_once_the_next_one_has_signed(path, ot
     engine.kill()
     task.kill()
     with Lease(path) as lease:
-        assert lease.take(10)
+        assert lease.take(PATIENCE_S)
         assert java.is_running()
         lease.sign(mine.pid)
     wait_for(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE, "the end of Java")

@@ -6,6 +6,7 @@ import numpy as np
 import orjson
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.decoders import Decoded
 from streaming.decoders.gate import GatedDecoder
 from streaming.errors import InvalidOptions
@@ -52,7 +53,7 @@ async def keys(stream):
     states = []
     enter = stream.outlet.health.enter
     stream.outlet.health.enter = lambda state, error=None: (states.append(state), enter(state, error))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await stream.run()
     assert "failed" not in states
     assert states[-1] == "finished"

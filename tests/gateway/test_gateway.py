@@ -411,7 +411,7 @@ def test_the_process_writes_what_is_queued_and_ends_when_told(redis_server, redi
     try:
         asyncio.run(until(lambda: ingested(redis_client, "s").num_rows))
         process.send_signal(signal.SIGTERM)
-        assert process.wait(3) == 0
+        assert process.wait(PATIENCE_S) == 0
     finally:
         process.kill()
         process.wait()

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 import redis
 
+from bench.live import PATIENCE_S
 from bench.ports import free_port
 from webapp.live.programs import REDIS_SERVER, Place, redis_program
 
@@ -32,7 +33,7 @@ def running(place):
 
 
 async def _until(ready):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while not await ready():
             await asyncio.sleep(0.02)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.logs import SPACES_KEY
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH, parse_space, space_text
@@ -69,7 +70,7 @@ def two_of(*names):
 
 
 async def until(condition):
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not (found := condition()):
             await asyncio.sleep(0.02)
     return found

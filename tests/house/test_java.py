@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.engine.java import java_home, major_version
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +86,12 @@ def test_the_wrapper_passes_every_argument_but_the_module_that_slim_runtimes_lac
 def test_spark_starts_on_a_machine_without_java(tmp_path, no_java_on_path):
     environment = {"PATH": no_java_on_path, "HOME": str(tmp_path), "JAVA_HOME": "", "SPARK_LOCAL_IP": "127.0.0.1"}
     run = subprocess.run(
-        [sys.executable, "-c", SPARK, tmp_path], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", SPARK, tmp_path],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert run.returncode == 0, run.stderr
     told = json.loads(run.stdout.splitlines()[-1])

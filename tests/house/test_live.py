@@ -71,7 +71,7 @@ def test_everything_starts_comes_back_when_killed_and_leaves_nothing_behind(star
     wait_for(lambda: came_back(before, running(home)), output.read_text, UP_S)
 
     live.send_signal(signal.SIGINT)
-    assert live.wait(30) == 0
+    assert live.wait(PATIENCE_S) == 0
     assert "nothing is left running" in output.read_text()
     assert not any(processes(home))
 

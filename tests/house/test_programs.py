@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from bench.live import ROOT
+from bench.live import PATIENCE_S, ROOT
 from streaming.engine.report import forget
 from streaming.logs import Log
 from webapp.live.programs import Place, engine_programs
@@ -43,14 +43,14 @@ async def test_the_gateway_is_ready_once_it_gives_signs_of_life(ready, redis_cli
 
 def test_an_engine_that_still_starts_ends_as_soon_as_it_is_told(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as redis_that_loads:
-        redis_that_loads.settimeout(30)
+        redis_that_loads.settimeout(PATIENCE_S)
         url = f"redis://127.0.0.1:{redis_that_loads.getsockname()[1]}/0"
         environment = os.environ | {"LOOKOUT_HOME": str(tmp_path), "LOOKOUT_REDIS_URL": url}
         engine = subprocess.Popen([sys.executable, "-m", "streaming.engine"], cwd=ROOT, env=environment)
         try:
             connection, _ = redis_that_loads.accept()
             engine.terminate()
-            assert engine.wait(5) == -signal.SIGTERM
+            assert engine.wait(PATIENCE_S) == -signal.SIGTERM
             connection.close()
         finally:
             engine.kill()

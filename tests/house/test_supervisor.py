@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.live import wait_for
+from bench.live import PATIENCE_S, wait_for
 from webapp.live import sessions
 from webapp.live.rotation import rotate
 from webapp.live.supervisor import Program, StepFailed, Supervisor, next_pause_s
@@ -29,7 +29,7 @@ def note_start(folder):
     return f"import os, pathlib, time; (pathlib.Path({str(folder)!r}) / str(os.getpid())).touch(); time.sleep(60)"
 
 
-async def until(condition, timeout_s=10):
+async def until(condition, timeout_s=PATIENCE_S):
     """Wait for a condition and return what it gave."""
     async with asyncio.timeout(timeout_s):
         while not (found := condition()):
@@ -158,7 +158,7 @@ def test_the_guardian_spares_a_session_whose_program_had_ended():
         sessions.guard([f"{other.pid}\n", f"-{other.pid}\n"])
         assert other.poll() is None
         sessions.guard([f"{other.pid}\n"])
-        assert other.wait(5) == -signal.SIGTERM
+        assert other.wait(PATIENCE_S) == -signal.SIGTERM
 
 
 def test_a_large_log_is_set_aside_while_a_program_goes_on_writing(tmp_path):

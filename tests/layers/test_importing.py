@@ -16,6 +16,7 @@ import pyogrio
 import pytest
 import shapely
 
+from bench.live import PATIENCE_S
 from streaming.elements import bounds_of
 from streaming.layers import Imported, InvalidLayer, Job, LayerStore, Limits, Wanted, suffixes_of
 from streaming.layers.child import import_in_child
@@ -455,7 +456,7 @@ os.kill(os.getpid(), 9)
     with contextlib.suppress(psutil.NoSuchProcess):
         child = psutil.Process(int(asking.stdout))
         try:
-            child.wait(timeout=5)
+            child.wait(timeout=PATIENCE_S)
         finally:
             child.kill()
 

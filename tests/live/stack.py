@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -27,28 +26,18 @@ PROGRAMS = {
     "redis": "redis-server",
     "java": "java",
 }
-# A machine on which everything together starts in this time has nothing else to do.
-CALM_START_S = 25
 CONSOLE = "from tests.live.console import serve; serve()"
 
 
 class Stack(Live):
-    """A running Lookout, with what the tests do to it; see `Live`.
-
-    Attributes
-    ----------
-    start_s : float
-        How long the start took.
-    """
+    """A running Lookout, with what the tests do to it; see `Live`."""
 
     _console = None
 
     def start(self) -> None:
         """Start, and wait until pages answer and the engine has evaluated a batch."""
-        began_s = time.monotonic()
         super().start()
         assert b"batch" in self.report()
-        self.start_s = time.monotonic() - began_s
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=PATIENCE_S) as answer:
             assert answer.status == 200
         self._console = subprocess.Popen(
@@ -59,10 +48,6 @@ class Stack(Live):
             stdout=subprocess.PIPE,
             text=True,
         )
-
-    def slack(self) -> float:
-        """Return how many times as long as on a calm machine things may take on this one now."""
-        return max(1, self.start_s / CALM_START_S, os.getloadavg()[0] / os.cpu_count())
 
     def end(self) -> None:
         """End by Ctrl-C, and make sure that nothing is left."""

@@ -20,6 +20,8 @@ from tests.live.truth import decoded, newest
 pytestmark = [pytest.mark.spark, pytest.mark.recordings]
 
 STREAM = "kept_ships"
+# A whole recording goes through.
+RECORDING_S = 4 * PATIENCE_S
 BOX = {"lo": [-92.0, 28.0], "hi": [-88.0, 30.0]}
 
 
@@ -71,7 +73,7 @@ async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the
         return tables.query_by_box(stored(STREAM)).rows.num_rows
 
     async def until(condition, words):
-        await asyncio.to_thread(wait_for, condition, words, PATIENCE_S * live.slack())
+        await asyncio.to_thread(wait_for, condition, words, RECORDING_S)
 
     await until(count, lambda: "the first stored element")
     pids = live.pids()
@@ -110,7 +112,7 @@ async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the
         await monitor.until(
             lambda: monitor.answers.get(query, {}).keys() == pairs,
             lambda: f"{len(pairs)} pairs: {list(pairs ^ monitor.answers.get(query, {}).keys())[:5]}",
-            PATIENCE_S * live.slack(),
+            RECORDING_S,
         )
         assert monitor.faults == []
         await monitor.request("query.cancel", query=query)

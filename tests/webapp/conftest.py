@@ -11,6 +11,7 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.test import Client
 
+from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
 from streaming.logs import FIRST, Log
 from streaming.results import read_frame
@@ -59,7 +60,7 @@ def earth(project, request):
 
 def until_told():
     """Wait until nothing waits to be told."""
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + PATIENCE_S
     while TELLER.waiting and time.monotonic() < deadline_s:
         time.sleep(0.01)
 
@@ -178,7 +179,7 @@ class Socket(WebsocketCommunicator):
         """Send a message."""
         await self.send_json_to({"type": kind, **fields})
 
-    async def hear(self, kind, timeout=10, **expected):
+    async def hear(self, kind, timeout=PATIENCE_S, **expected):
         """Return the next message of a type, and with the expected fields; skip what comes before."""
         async with asyncio.timeout(timeout):
             while True:
@@ -186,7 +187,7 @@ class Socket(WebsocketCommunicator):
                 if message["type"] == kind and all(message.get(k) == v for k, v in expected.items()):
                     return message
 
-    async def hear_any(self, timeout=10):
+    async def hear_any(self, timeout=PATIENCE_S):
         """Return the next message, text or binary."""
         response = await self.receive_output(timeout)
         assert response["type"] == "websocket.send", response
@@ -200,7 +201,7 @@ class Socket(WebsocketCommunicator):
         with pytest.raises(TimeoutError):
             await self.hear(kind, timeout=seconds)
 
-    async def closed(self, timeout=10):
+    async def closed(self, timeout=PATIENCE_S):
         """Return the code with which the server closes the connection; skip what comes before."""
         async with asyncio.timeout(timeout):
             while (response := await self.receive_output(timeout))["type"] != "websocket.close":
@@ -217,12 +218,12 @@ async def connected(user, query=""):
 
     headers = [(b"authorization", b"Token " + (await database_sync_to_async(token_of)(user)).encode())]
     socket = Socket(application, f"/ws/monitor/?{query}", headers)
-    accepted, _ = await socket.connect(timeout=10)
+    accepted, _ = await socket.connect(timeout=PATIENCE_S)
     assert accepted
     try:
         yield socket
     finally:
-        await socket.disconnect(timeout=10)
+        await socket.disconnect(timeout=PATIENCE_S)
 
 
 @pytest.fixture

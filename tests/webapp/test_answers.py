@@ -6,6 +6,7 @@ import time
 import pytest
 from asgiref.sync import sync_to_async
 
+from bench.live import PATIENCE_S
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
 from webapp.consumers.monitor import Monitor
 from webapp.control import tell_engine
@@ -238,5 +239,5 @@ async def test_a_thousand_queries_are_told_of_and_subscribed_in_one_message(engi
         told = {(await socket.hear("query.status"))["query"] for _ in numbers}
         assert told == numbers
         await socket.tell("query.subscribe", queries=[*sorted(told)[:-1], theirs.pk])
-        answers = {(await socket.hear("answer.snapshot", timeout=30))["query"] for _ in range(999)}
+        answers = {(await socket.hear("answer.snapshot", timeout=PATIENCE_S))["query"] for _ in range(999)}
         assert answers == numbers - {max(numbers)}  # theirs is left out

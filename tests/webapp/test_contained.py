@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from asgiref.sync import sync_to_async
 
+from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
@@ -43,7 +44,7 @@ async def test_an_element_that_is_no_json_is_told_on_its_query_and_nobody_else_w
         engine.move({"anna": INSIDE})
         changes = {}
         warned = ""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not (warned and "anna" in changes.get(anna, {}) and len(changes.get(all_ships, {})) == 2):
                 message = await socket.hear_any()
                 if message["type"] == "answer.change":
@@ -55,7 +56,7 @@ async def test_an_element_that_is_no_json_is_told_on_its_query_and_nobody_else_w
                     warned = message["warning"]
         assert changes[all_ships]["bad"] == {}
         assert "those of 'bad' are told as empty" in warned
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while await Event.objects.acount() < 3:
                 await sync_to_async(recording.record_events)(redis_client, EARTH)
         assert (await Query.objects.aget(pk=anna)).warning == ""

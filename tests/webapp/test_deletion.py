@@ -7,6 +7,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.urls import reverse
 
+from bench.live import PATIENCE_S
 from tests.webapp.conftest import PLAN, Rig
 from webapp import queries, tasks
 from webapp.models import DeletedQuery, Query
@@ -21,7 +22,7 @@ def running(rig):
 
 def come_to(rig, expected):
     """Wait until an engine runs some queries and no others."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while running(rig) != expected:
         assert time.monotonic() < end, running(rig)
         time.sleep(0.01)

@@ -7,6 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.urls import reverse
 
+from bench.live import PATIENCE_S
 from streaming import kinds
 from streaming.plans.schema import plan_schema
 from streaming.spaces import EARTH
@@ -105,7 +106,7 @@ async def test_whoever_watches_a_query_is_told_that_its_filter_fails(
         await socket.tell("query.register", id=1, name="Picked", plan=plan_with("picky"))
         number = (await socket.hear("query.status", status="running"))["query"]
         engine.move({"anna": INSIDE})
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not (await Query.objects.aget(pk=number)).warning:
                 await record(redis_client, EARTH)
         status = await socket.hear("query.status")

@@ -8,6 +8,7 @@ import pytest
 import shapely
 from channels.db import database_sync_to_async
 
+from bench.live import PATIENCE_S
 from streaming.history import Tables, snapshots, stored, upkeep
 from streaming.history.files import parts_of
 from streaming.layers import LayerStore, feature_table
@@ -40,7 +41,7 @@ def storing(streams):
 
 def wait_for(condition):
     """Wait until a condition holds."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.live import PATIENCE_S
 from streaming.elements import bounds_array
 from streaming.results import ANSWER_NUMBERS, ENTERED, HANDOFF, LEFT, MOVED, SNAPSHOT, STAYED, Fragment, result_schema
 from streaming.spaces import EARTH
@@ -279,7 +280,7 @@ async def test_a_slow_client_loses_answers_in_whole_and_is_resynchronised_once_i
     outbox.answer(two, "a change that carries nothing on")
     for _ in range(3):
         wire.open.release()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await wire.recovered.get() == [one]
         assert wire.sent == ["reply"]
         outbox.answer(one, "the snapshot")
@@ -295,7 +296,7 @@ async def test_large_answers_that_come_together_are_asked_for_until_all_have_com
     wanted = [Subscription(None, query, "json") for query in range(9)]
     for subscription in wanted:
         outbox.answer(subscription, f"{subscription.query}" + "." * 40)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(set(wire.sent)) < len(wanted):
             for subscription in await wire.recovered.get():  # the engine answers all that it is asked for at once
                 outbox.answer(subscription, f"{subscription.query}" + "." * 40)
@@ -312,7 +313,7 @@ async def test_an_answer_that_is_closed_keeps_no_other_from_being_asked_for():
     one, two = (Subscription(None, query, "json") for query in (1, 2))
     outbox.answer(one, "x" * 10)
     outbox.answer(two, "x" * 10)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         assert await wire.recovered.get() == [one]
         one.closed = True
         outbox.broadcast("engine.status", "a second later")

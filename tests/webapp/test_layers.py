@@ -25,6 +25,7 @@ from django.db import connections
 from django.urls import reverse
 from django.utils import timezone
 
+from bench.live import PATIENCE_S
 from streaming.layers import Wanted
 from tests.layers.files import frame, write
 from tests.webapp.conftest import cookie_of
@@ -361,7 +362,7 @@ async def test_an_upload_that_is_cut_off_makes_no_layer(user, folder):
     part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.geojson"\r\n\r\n{"type":'
     await browser.send_input({"type": "http.request", "body": part, "more_body": True})
     await browser.send_input({"type": "http.disconnect"})
-    await browser.wait(timeout=10)
+    await browser.wait(timeout=PATIENCE_S)
     assert not await database_sync_to_async(Layer.objects.exists)()
     assert not folder.exists()
 
@@ -493,9 +494,9 @@ async def test_a_worker_imports_and_everybody_sees_its_progress(site, other, con
     lines = b"".join(json.dumps(changed(f"p{n}", shapely.Point(n % 90, 1))).encode() + b"\n" for n in range(60_000))
 
     def work():
-        with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=20):
+        with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=PATIENCE_S):
             assert upload(site, lines, filename="points.geojsonl").json()["layer"]["status"] == "importing"
-            done.wait(30)
+            done.wait(PATIENCE_S)
         connections.close_all()
 
     done, heard = threading.Event(), []
@@ -504,7 +505,7 @@ async def test_a_worker_imports_and_everybody_sees_its_progress(site, other, con
         working = asyncio.create_task(asyncio.to_thread(work))
         try:
             while not heard or heard[-1]["status"] == "importing":
-                heard.append((await socket.hear("layer.status", timeout=30))["layer"])
+                heard.append((await socket.hear("layer.status", timeout=PATIENCE_S))["layer"])
         finally:
             done.set()
             await working

@@ -16,6 +16,7 @@ import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher, get_hasher
 from django.test import Client
 
+from bench.live import PATIENCE_S
 from tests.webapp.conftest import PASSWORD
 from tests.webapp.site import Site
 from webapp import passwords
@@ -87,7 +88,7 @@ async def slowest_reply(connection, until):
             return slowest
         began_s = time.monotonic()
         await connection.send_json({"type": "query.cancel", "id": number, "query": 1})
-        while (await connection.receive_json(timeout=60)).get("id") != number:
+        while (await connection.receive_json(timeout=PATIENCE_S)).get("id") != number:
             pass
         slowest = max(slowest, time.monotonic() - began_s)
         await asyncio.sleep(0.05)

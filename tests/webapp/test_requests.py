@@ -4,6 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 
+from bench.live import PATIENCE_S
 from tests.webapp.conftest import BOX, HOST, ORIGIN, PLAN, cookie_of, token_of
 from webapp.consumers.access import same_site
 from webapp.consumers.guesses import BURST
@@ -120,7 +121,7 @@ async def opening(headers, path="/ws/monitor/", client=("127.0.0.1", 5000)):
     if first["type"] == "websocket.accept":
         first = await socket.receive_output(10)
     await socket.send_input({"type": "websocket.disconnect", "code": 1000})
-    await socket.wait(10)
+    await socket.wait(PATIENCE_S)
     return first
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming.elements import key_hashes, partition_of
 from streaming.operators.partitioners import GridPartitioner
 from streaming.plans import parse_plan
@@ -155,7 +156,7 @@ async def test_a_moving_query_is_followed_from_region_to_region(engine, streams,
         await socket.tell("roles.subscribe", query=number)
 
         async def until(name, value):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 while (roles := await socket.hear("query.roles"))[name] != value:
                     pass
             return roles

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming import logs
 from streaming.results import ENTERED, LEFT, MOVED, STAYED
 from streaming.spaces import EARTH
@@ -48,7 +49,7 @@ class Client:
 
     async def until(self, reached):
         """Wait until something holds."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not reached():
                 await self.heard.wait()
                 self.heard.clear()
@@ -92,7 +93,7 @@ def wander(engine, chance):
 
 async def batches(engine, count):
     """Wait until the engine has run some more batches."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         end = engine.batches + count
         while engine.batches < end:
             await asyncio.sleep(0.005)

@@ -7,6 +7,7 @@ import orjson
 import pytest
 from celery.contrib.testing.worker import start_worker
 
+from bench.live import PATIENCE_S
 from streaming.logs import LogNames
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, PLAN, Rig
@@ -169,10 +170,10 @@ def test_many_answers_are_written_at_once_and_each_group_is_told_in_one_message(
     answers = {query.pk: answer(query) for query in told} | {told[0].pk: answer(told[0], "no such area")}
     with redis_client.pubsub() as listener:
         listener.subscribe(CHANNEL)
-        listener.get_message(timeout=5)
+        listener.get_message(timeout=PATIENCE_S)
         with django_assert_max_num_queries(5):  # begin, select, an update for each outcome, commit
             assert tasks.settle(answers) == 100
-        told = [orjson.loads(listener.get_message(timeout=5)["data"])[0] for _ in range(3)]
+        told = [orjson.loads(listener.get_message(timeout=PATIENCE_S)["data"])[0] for _ in range(3)]
         assert listener.get_message(timeout=0.05) is None
     assert sorted(told) == sorted((user_group(user.pk), user_group(other.pk), SHARED_GROUP))
     standing = Query.objects.values_list("status", "error", "acknowledged", "epoch")
@@ -203,7 +204,7 @@ def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(project, s
 
 def test_a_worker_takes_a_query_to_the_engine(project, engine, streams, user, redis_server):
     celery_app.conf.task_always_eager = False
-    with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=20):
+    with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=PATIENCE_S):
         query = queries.register(user, "one", PLAN)
         for _ in engine.log.client.xread({NAMES.acks: "0"}, block=10_000):
             pass
@@ -229,10 +230,10 @@ def test_saving_a_stream_publishes_its_definition(streams, redis_client):
     republish()
     with redis_client.pubsub() as listener:
         listener.subscribe("lookout:streams:changed")
-        listener.get_message(timeout=5)
+        listener.get_message(timeout=PATIENCE_S)
         streams[0].enabled = False
         streams[0].save()
-        assert listener.get_message(timeout=5)["data"] == b"ships"
+        assert listener.get_message(timeout=PATIENCE_S)["data"] == b"ships"
         republish()
         assert listener.get_message(timeout=0.05) is None
     streams[0].delete()

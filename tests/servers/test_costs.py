@@ -1,6 +1,7 @@
 """What each query costs is measured, whatever its kind: among many that are evaluated together a huge one is found."""
 
 import random
+import statistics
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from streaming.operators.failures import Failures
 from streaming.spaces import EARTH
 from tests.servers.harness import Engine
 
-HUGE, SMALL = 50, range(1, 40)
+HUGE, SMALL, BATCHES = 50, range(1, 40), 6
 SHIPS = [f"ship {number}" for number in range(2_000)]
 WHOLE, SPOT = {"lo": [0, 0], "hi": [10, 10]}, {"lo": [9, 9], "hi": [9.1, 9.1]}
 ZONES = {"layer": "zones", "predicate": "dwithin", "distance": 3_000}
@@ -50,7 +51,7 @@ def fleet(step):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_one_that_is_huge_has_the_greater_part_of_the_cost_among_many_small_ones(tmp_path, monkeypatch, kind):
+def test_the_one_that_is_huge_costs_by_far_more_than_the_small_ones(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
     engine = Engine(tmp_path, 1, 1)
     huge, small = ({"stream": "ships", **plan} for plan in KINDS[kind])
@@ -61,11 +62,15 @@ def test_the_one_that_is_huge_has_the_greater_part_of_the_cost_among_many_small_
     control = [{"op": "layer", "layer": "zones", "version": version}]
     control += [{"op": "register", "query": q, "revision": q, "plan": plan} for q, plan in plans.items()]
     engine.run(fleet(0), control)
-    # What the assembler tells includes what its region took.
-    costs = [fragment.costs for fragment in engine.run(fleet(1), []) if fragment.costs][-1]
-    told = {query: ms for query, revision, ms in costs["queries"] if query == revision}
-    assert 0 < told[HUGE] <= costs["ms"]
-    assert told.pop(HUGE) > sum(told.values())
+    least = {}
+    for number in range(1, BATCHES):
+        # What the assembler tells includes what its region took.
+        costs = [fragment.costs for fragment in engine.run(fleet(number), []) if fragment.costs][-1]
+        told = {query: ms for query, revision, ms in costs["queries"] if query == revision}
+        assert 0 < told[HUGE] <= costs["ms"]
+        # Whatever else the machine did comes on top.
+        least = {query: min(ms, least.get(query, ms)) for query, ms in told.items()}
+    assert least.pop(HUGE) > 4 * statistics.median(least.get(query, 0) for query in SMALL), least
 
 
 def test_time_is_shared_by_numbers_as_by_positions():

@@ -14,8 +14,9 @@ from webapp.live.rotation import rotate
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
-# A program that lived this long was well: its next death starts the pauses anew.
-STEADY_S = 20.0
+# A program that lived this long was well: its next death starts the pauses anew. Two engines that fail in turn, each
+# when it takes over, live for less.
+STEADY_S = 60.0
 POLL_S = 0.2
 ROTATION_S = 10.0
 

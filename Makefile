@@ -9,7 +9,7 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
-.PHONY: live test check bench bench-place fuzz install lock clean
+.PHONY: live test check bench bench-place fuzz bundle install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -38,6 +38,10 @@ bench-place: $(INSTALLED)
 # Mutated input for every decoder, for instance `make fuzz OPTIONS="--count 10000 --feed csv"`.
 fuzz: $(INSTALLED)
 	$(BIN)/python -m tests.decoders.fuzz $(OPTIONS)
+
+# After a change of static/js: the one file of its modules that browsers load.
+bundle: $(INSTALLED)
+	$(BIN)/python manage.py bundle_modules
 
 install: $(INSTALLED)
 

@@ -1,7 +1,8 @@
-"""The page's own files: hashed names, compressed once, and which modules the page needs."""
+"""The page's own files: hashed names, compressed once, the modules of the page, and the one file that they make."""
 
 import hashlib
 import re
+import subprocess
 from functools import lru_cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -15,6 +16,10 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 IMPORT = re.compile(r"""^(?:import|export)\b[^;"']*["'](\.[^"']+)["']""", re.M)
 FINGERPRINT = "sources"
+MAIN_MODULE = "js/main.js"
+# All modules in one, and the fingerprint of those that it was made of.
+BUNDLE, BUNDLED = "bundle/main.js", "bundle/sources"
+ESBUILD = "esbuild@0.28.2"
 BROTLI_QUALITY = 9
 
 
@@ -80,3 +85,34 @@ def modules(entry: str) -> list[str]:
         waiting += [target for target in dict.fromkeys(imported) if target not in known]
         known |= dict.fromkeys(imported)
     return list(known)
+
+
+@lru_cache
+def scripts() -> list[str]:
+    """Return what the page loads, first what it runs: one file, or where that is not of the present modules, these."""
+    kept = finders.find(BUNDLED)
+    fresh = kept is not None and Path(kept).read_text() == _fingerprint_of(modules(MAIN_MODULE))
+    return [BUNDLE] if fresh else modules(MAIN_MODULE)
+
+
+def bundle() -> None:
+    """Make one file of the page's modules, beside them.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        When esbuild, which npm fetches, fails.
+    """
+    source = Path(finders.find(MAIN_MODULE))
+    target = source.parents[1] / BUNDLE
+    options = ("--bundle", "--minify", "--format=esm", "--sourcemap", "--sources-content=false", "--log-level=warning")
+    subprocess.run(["npx", "--yes", ESBUILD, source, *options, f"--outfile={target}"], check=True)
+    (source.parents[1] / BUNDLED).write_text(_fingerprint_of(modules(MAIN_MODULE)))
+
+
+def _fingerprint_of(names):
+    """Return a hash of the names and the texts of modules."""
+    digest = hashlib.sha256(ESBUILD.encode())
+    for name in sorted(names):
+        digest.update(f"{name}\0{Path(finders.find(name)).read_text()}\0".encode())
+    return digest.hexdigest()

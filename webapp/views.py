@@ -14,10 +14,9 @@ from webapp.health import Health
 from webapp.maps import base_maps, image_sources
 from webapp.models import LoginLink
 from webapp.sockets import SOCKET_PATH
-from webapp.static import modules
+from webapp.static import scripts
 
 HEALTH = Health()
-MAIN_MODULE = "js/main.js"
 
 
 @never_cache
@@ -36,7 +35,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "base_maps": base_maps(),
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
-    return render(request, "map.html", {"page": page, "modules": modules(MAIN_MODULE)})
+    return render(request, "map.html", {"page": page, "scripts": scripts()})
 
 
 def schema_of_plans(request: HttpRequest) -> JsonResponse:

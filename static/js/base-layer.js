@@ -1,6 +1,6 @@
 // The base map that needs no internet: land, coast and borders drawn into tiles, so that panning costs nothing.
 
-import { cellRings, clippedLine, clippedRing, overlaps, projected, ringsOf, simplified, unwrappedRings, withoutSeam } from "./land.js";
+import { cellRings, clippedLine, clippedRing, overlaps, projected, simplified, summed } from "./land.js";
 
 const TILE_PX = 512;
 const WORLD_PX = 256;
@@ -13,17 +13,16 @@ const FINEST_ZOOM = 10; // and is no finer than this
  * Make the layer.
  *
  * @param {object} L Leaflet
- * @param {object} topojson topojson-client
- * @param {object} urls `world`, world-atlas' countries-50m.json; `land`, the index of the finer cells
+ * @param {object} urls `world`, land and borders of the whole world; `land`, the index of the finer cells
  * @param {function} palette returning `{sea, land, coast, border, grid}`
  */
-export function createBaseLayer(L, topojson, urls, palette) {
+export function createBaseLayer(L, urls, palette) {
   const Layer = L.GridLayer.extend({
     createTile(coords, done) {
       const tile = document.createElement("canvas");
       const ratio = Math.min(window.devicePixelRatio || 1, 2);
       tile.width = tile.height = TILE_PX * ratio;
-      shapesOf(topojson, urls, coords).then(
+      shapesOf(urls, coords).then(
         (shapes) => {
           drawTile(tile, ratio, coords, shapes, palette());
           done(null, tile);
@@ -44,8 +43,8 @@ export function createBaseLayer(L, topojson, urls, palette) {
 }
 
 /** What is drawn in a tile: `{lands, coasts, borders}`, each land a list of rings that are filled together. */
-async function shapesOf(topojson, urls, { x, y, z }) {
-  const coarse = (await world(topojson, urls.world))(Math.min(z, FINEST_ZOOM));
+async function shapesOf(urls, { x, y, z }) {
+  const coarse = (await world(urls.world))(Math.min(z, FINEST_ZOOM));
   if (z < DETAILED_FROM_ZOOM) return coarse;
   try {
     const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) => levels(Math.min(z, FINEST_ZOOM)));
@@ -71,14 +70,9 @@ function once(url, make) {
 }
 
 /** The world by zoom: a function of the zoom that returns `{lands, coasts, borders}`. */
-function world(topojson, url) {
-  return once(url, (topology) => {
-    const { countries, land } = topology.objects;
-    const level = byZoom({
-      land: ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings).map(projected),
-      coasts: withoutSeam(topojson.mesh(topology, land).coordinates).map(projected),
-      borders: withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates).map(projected),
-    });
+function world(url) {
+  return once(url, ({ land, coasts, borders }) => {
+    const level = byZoom({ land: summed(land), coasts: summed(coasts), borders: summed(borders) });
     return (zoom) => {
       const { land: rings, coasts, borders } = level(zoom);
       return { lands: [rings], coasts, borders };

@@ -44,8 +44,18 @@ export function withoutSeam(lines) {
   return out;
 }
 
+/** Lines of `static/land/world.json` as `projected` returns them: flat whole numbers, a place in steps, then differences. */
+export function summed({ steps, lines }) {
+  return lines.map((numbers) => {
+    const points = Float64Array.from(numbers);
+    for (let i = 2; i < points.length; i++) points[i] += points[i - 2];
+    for (let i = 0; i < points.length; i++) points[i] /= steps;
+    return { points, box: boxOf(points) };
+  });
+}
+
 /**
- * Rings of a file of `static/land/` as `{ring, coast}`: GeoJSON positions, and the parts of the ring that are coast, not the
+ * Rings of a cell of `static/land/` as `{ring, coast}`: GeoJSON positions, and the parts of the ring that are coast, not the
  * cell's edge.
  *
  * @param {number[][]} rings flat whole numbers: a place in steps from the cell's corner, then differences
@@ -70,26 +80,6 @@ export function cellRings(rings, { cell, overlap, step }, [west, south]) {
     }
     return { ring, coast: withoutSeam(parts.filter((part) => part.length > 1)) };
   });
-}
-
-/**
- * A ring whose longitudes jump across the antimeridian as two whole rings, one on each side of the world. Antarctica goes
- * round the pole, and closes along the map's lower edge as it is.
- */
-export function unwrappedRings(ring) {
-  let turn = 0;
-  let jumps = false;
-  const whole = ring.map(([lon, lat], i) => {
-    const step = i > 0 ? lon - ring[i - 1][0] : 0;
-    if (Math.abs(step) > 180) {
-      turn -= 360 * Math.sign(step);
-      jumps = true;
-    }
-    return [lon + turn, lat];
-  });
-  if (!jumps || turn !== 0 || ring.some(([, lat]) => lat < -60)) return [ring];
-  const away = whole.some(([lon]) => lon > 180) ? -360 : 360;
-  return [whole, whole.map(([lon, lat]) => [lon + away, lat])];
 }
 
 /** Shapes without the points that lie nearer than a tolerance to the last kept one, and without those smaller than it. */
@@ -167,13 +157,4 @@ export function clippedLine({ points, box }, clip) {
   }
   if (run.length > 0) out.push(run);
   return out;
-}
-
-/** All rings of a GeoJSON polygon or multipolygon, or of a collection of them. */
-export function ringsOf(geometry) {
-  if (geometry.type === "FeatureCollection") return geometry.features.flatMap((feature) => ringsOf(feature.geometry));
-  if (geometry.type === "Feature") return ringsOf(geometry.geometry);
-  if (geometry.type === "GeometryCollection") return geometry.geometries.flatMap(ringsOf);
-  if (geometry.type === "Polygon") return geometry.coordinates;
-  return geometry.type === "MultiPolygon" ? geometry.coordinates.flat() : [];
 }

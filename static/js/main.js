@@ -42,7 +42,7 @@ import { HistoryPanel, viewOfRow } from "./history-panel.js";
 import { KINDS } from "./objects.js";
 import { COLOURS, LAYER_COLOURS } from "./store.js";
 
-const { L, topojson, Arrow } = window;
+const { L, Arrow } = window;
 const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
 const OBJECT_ZOOM = 9;
@@ -61,7 +61,6 @@ const palette = createPalette();
 
 const map = new MonitorMap($("map"), {
   L,
-  topojson,
   store,
   now,
   palette: palette.read,

@@ -27,7 +27,7 @@ const FREE = 100_000; // degrees of longitude: any number of turns
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `topojson`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`; `onPlan(query, plan)`,
+   * @param {object} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`; `onPlan(query, plan)`,
    *   a promise of the saved edit; `start`, the first view or null
    */
   constructor(element, parts) {
@@ -54,7 +54,7 @@ export class MonitorMap {
     // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
-    this.ground = createBaseLayer(L, parts.topojson, parts.baseUrls, parts.palette).addTo(this.leaflet);
+    this.ground = createBaseLayer(L, parts.baseUrls, parts.palette).addTo(this.leaflet);
     this.objects = createObjectLayer(L, store, { ...parts, taken: () => this.#taken() }).addTo(this.leaflet);
     this.names = new QueryNames(L, this.leaflet);
     this.lit = new Set(); // numbers of the queries whose shapes are filled

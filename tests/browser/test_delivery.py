@@ -37,18 +37,19 @@ def opened(page, address):
 def test_every_file_of_the_page_is_hashed_compressed_and_kept_for_ever(browser, live):
     answers, took_s = opened(browser, live.base_url)
     print(f"usable after {took_s:.2f} s, with {len(answers)} files")
-    assert len(answers) > 50
+    assert len(answers) < 20
     assert [answer.url for answer in answers if not HASHED.search(answer.url)] == []
     assert all("immutable" in answer.headers["cache-control"] for answer in answers)
     texts = [answer for answer in answers if answer.headers.get("content-length", "0") > "1000"]
     assert {answer.headers.get("content-encoding") for answer in texts} == {"br"}
 
 
-def test_every_module_is_preloaded_and_none_besides(browser, live):
+def test_the_modules_come_in_one_file_which_is_preloaded(browser, live):
     answers, _ = opened(browser, live.base_url)
-    asked = {answer.url for answer in answers if "/static/js/" in answer.url and "theme-boot" not in answer.url}
+    asked = {answer.url for answer in answers if re.search("/static/(js|bundle)/", answer.url)}
+    asked = {address for address in asked if "theme-boot" not in address}
     preloaded = browser.eval_on_selector_all("link[rel=modulepreload]", "links => links.map(link => link.href)")
-    assert asked == set(preloaded)
+    assert len(asked) == 1 and asked == set(preloaded)
 
 
 def test_a_second_visit_loads_the_page_alone(browser, live):

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import * as geometry from "../../static/js/geometry.js";
-import { cellRings, clippedLine, clippedRing, projected, simplified, unwrappedRings, withoutSeam } from "../../static/js/land.js";
+import { cellRings, clippedLine, clippedRing, projected, simplified, summed, withoutSeam } from "../../static/js/land.js";
+import { unwrappedRings } from "../../tools/make_world.mjs";
 import { planOf } from "../../static/js/plan.js";
 import { formatHash, parseHash } from "../../static/js/url-state.js";
 

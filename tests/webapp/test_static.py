@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from webapp.static import modules
+from webapp import static
+from webapp.static import modules, scripts
 
 
 @pytest.fixture
@@ -62,3 +63,17 @@ def test_all_modules_of_the_page_are_found():
     assert found[0] == "js/main.js"
     assert {"js/map.js", "js/land.js", "js/socket.js"} <= set(found)
     assert len(found) == len(set(found)) > 40
+
+
+def test_the_page_loads_one_file_of_all_modules():
+    """After a change of a module, ``make bundle`` makes it anew."""
+    scripts.cache_clear()
+    assert scripts() == ["bundle/main.js"]
+
+
+def test_the_page_loads_the_modules_themselves_where_one_has_changed_since(monkeypatch):
+    known = static._fingerprint_of
+    monkeypatch.setattr(static, "_fingerprint_of", lambda names: known(names[1:]))
+    scripts.cache_clear()
+    assert scripts() == modules("js/main.js")
+    scripts.cache_clear()

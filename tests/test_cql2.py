@@ -56,7 +56,7 @@ def is_chain(node, operator):
     return isinstance(node, dict) and node.get("op") == operator
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(CONDITIONS)
 def test_a_text_means_what_it_means_to_another_parser(text):
     assert flat(parse_text(text)) == flat(cql2.parse_text(text).to_json())

@@ -58,9 +58,9 @@ class Lease:
         java : int
             The number of the process.
         """
-        if before := signed(self._path):
+        while before := signed(self._path):
             before.kill()
-            before.wait()
+            time.sleep(POLL_S)
         self._file.truncate(0)
         self._file.write(json.dumps({"pid": java, "started": psutil.Process(java).create_time()}))
         self._file.flush()

@@ -1,7 +1,7 @@
 """AIS: times, parts, static data and codes for what is not available."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyais import encode_dict
 
@@ -275,7 +275,6 @@ def test_a_position_beyond_the_antimeridian_is_wrapped():
     assert bounds_of(elements["bounds"])[0, 0] == -180
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_the_folded_checksum_is_the_exclusive_or_of_all_bytes(data):
     expected = 0

@@ -62,7 +62,7 @@ def test_a_feed_given_byte_by_byte_gives_the_same(name):
 
 
 @feeds
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(places=st.lists(st.integers(0, 10_000), max_size=12))
 def test_any_cut_of_the_bytes_gives_the_same_elements(name, places):
     definition, feed, _, _ = FEEDS[name]
@@ -73,7 +73,7 @@ def test_any_cut_of_the_bytes_gives_the_same_elements(name, places):
 
 
 @feeds
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(places=st.lists(st.integers(0, 4000), max_size=8), seed=st.integers(0, 2**32))
 def test_any_cut_of_garbage_gives_the_same_faults(name, places, seed):
     feed = noise_for(name, 4000, seed)
@@ -84,7 +84,7 @@ def test_any_cut_of_garbage_gives_the_same_faults(name, places, seed):
 
 
 @feeds
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(length=st.integers(0, 10_000))
 def test_a_truncated_feed_never_raises_and_the_decoder_can_be_used_again(name, length):
     definition, feed, count, _ = FEEDS[name]

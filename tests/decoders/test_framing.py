@@ -1,6 +1,6 @@
 """Lines and documents in bounded memory."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.decoders.framing import Document, Lines
@@ -9,7 +9,6 @@ from tests.decoders.feeds import cut
 texts = st.text("ab\n", max_size=60).map(str.encode)
 
 
-@settings(deadline=None)
 @given(text=texts, places=st.lists(st.integers(0, 100), max_size=6), max_bytes=st.integers(1, 8))
 def test_any_cut_gives_the_lines_of_split_and_reports_each_one_that_is_too_long(text, places, max_bytes):
     frames = Lines(max_bytes)
@@ -24,7 +23,6 @@ def test_any_cut_gives_the_lines_of_split_and_reports_each_one_that_is_too_long(
     assert [line[:max_bytes] for line in too_long] == [line[:max_bytes] for line in expected if len(line) > max_bytes]
 
 
-@settings(deadline=None)
 @given(text=texts, places=st.lists(st.integers(0, 100), max_size=6))
 def test_a_document_is_all_its_pieces_unless_it_is_too_long(text, places):
     document = Document(20)

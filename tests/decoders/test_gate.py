@@ -199,7 +199,7 @@ def test_numbers_of_gtfs_realtime_that_are_not_finite_are_absent(place):
 
 # Fewer of the feeds that are one document, for each is a call of its own.
 @pytest.mark.parametrize("name", FUZZED)
-@settings(deadline=None, max_examples=3)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 2**32))
 def test_no_mutated_input_raises_or_gives_anything_unsound(name, seed):
     counts = fuzz(name, 50 if name in DOCUMENTS else 500, seed)

@@ -173,7 +173,7 @@ def test_an_open_quote_does_not_swallow_the_rows_after_it():
 values = st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), max_size=8))
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(rows=st.lists(st.tuples(values, values), min_size=1, max_size=6))
 def test_any_text_survives_csv_and_json(rows):
     def cell(text):

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from bench.live import PATIENCE_S, wait_for
+from bench.processes import alive
 from streaming.engine.forkserver import ForkServer
 
 
@@ -70,8 +71,8 @@ def test_what_was_asked_for_ends_with_who_asked(forks, module, start):
     programs = [start(forks, environment, "-m", "asked_for") for _ in range(3)]
     pids = [int(program.stdout.readline()) for program in programs]
     programs[1].kill()
-    wait_for(lambda: not psutil.pid_exists(pids[1]), "its end")
-    assert [psutil.pid_exists(pid) for pid in pids] == [True, False, True]
+    wait_for(lambda: not alive(pids[1]), "its end")
+    assert [alive(pid) for pid in pids] == [True, False, True]
     os.kill(pids[0], signal.SIGTERM)
     assert programs[0].wait(PATIENCE_S) == -signal.SIGTERM & 0xFF
 
@@ -102,9 +103,7 @@ def test_the_server_ends_with_its_engine_and_ends_what_it_forked(tmp_path, modul
         child = psutil.Process(int(program.stdout.readline()))
         server = child.parent()
         program.kill()
-    psutil.wait_procs([child, server], timeout=PATIENCE_S)
-    assert not child.is_running()
-    assert not server.is_running()
+    wait_for(lambda: not alive(child.pid) and not alive(server.pid), "the end of both")
 
 
 def test_a_fork_computes_with_the_libraries_that_were_imported_before(forks, module, start):

@@ -7,7 +7,8 @@ import sys
 import psutil
 import pytest
 
-from bench.live import PATIENCE_S, ROOT, wait_for
+from bench.live import PATIENCE_S, ROOT
+from bench.processes import alive
 from streaming.engine.lease import Lease, signed
 
 # An engine that holds the lease of a path, with a task's process that it has started, and a Java that outlives it.
@@ -64,9 +65,9 @@ def test_the_java_of_a_dead_engine_is_dead_once_the_next_one_has_signed(path, ot
     task.kill()
     with Lease(path) as lease:
         assert lease.take(PATIENCE_S)
-        assert java.is_running()
+        assert alive(java.pid)
         lease.sign(mine.pid)
-    wait_for(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE, "the end of Java")
+    assert not alive(java.pid)
     assert signed(path) == mine
 
 

@@ -6,12 +6,12 @@ from contextlib import aclosing
 import orjson
 import pyarrow as pa
 
+from bench.live import PATIENCE_S
 from streaming.elements import element_schema, from_ipc, point_elements
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.logs import LogNames
 from streaming.spaces import EARTH
 
-PATIENCE_S = 10.0
 DECODER = {"kind": "geojson", "key": "id", "time": "time"}
 
 

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.gateway.conflation import newest_per_key
@@ -24,13 +24,11 @@ def rows(table):
     return list(zip(table["key"].to_pylist(), table["version"].to_pylist(), strict=True))
 
 
-@settings(deadline=None)
 @given(ARRIVALS)
 def test_the_newest_element_of_each_object_survives_conflation(arrivals):
     assert rows(newest_per_key(elements(*zip(*arrivals, strict=True)))) == newest(arrivals)
 
 
-@settings(deadline=None)
 @given(ARRIVALS, st.integers(1, 8), st.data())
 async def test_a_live_queue_counts_exactly_what_it_merged_and_keeps_every_newest(arrivals, bound, data):
     queue = ElementQueue(bound, True, asyncio.Event())
@@ -66,7 +64,6 @@ async def test_a_block_that_was_put_back_comes_first_again():
     assert rows(queue.take(10)[0]) == [("a", 1), ("b", 2)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 9))
 async def test_blocks_hold_at_most_what_was_asked_and_keep_the_order(sizes, most):
     queue = ElementQueue(1_000, False, asyncio.Event())

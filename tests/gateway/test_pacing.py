@@ -2,7 +2,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.gateway.clock import SECOND_US
@@ -39,7 +39,6 @@ async def played(path, clock=None, **options):
     return queue.rows, health
 
 
-@settings(deadline=None)
 @given(TIMES, SPEEDS)
 def test_elements_are_due_at_the_running_maximum_of_their_times(times, speed):
     _, due_us, _ = schedule(None, times, Replay(speed, False), NOW_US)
@@ -47,7 +46,6 @@ def test_elements_are_due_at_the_running_maximum_of_their_times(times, speed):
     assert np.abs(due_us - NOW_US - elapsed).max() <= 1
 
 
-@settings(deadline=None)
 @given(TIMES, SPEEDS, st.integers(1, 39))
 def test_any_cut_of_a_recording_gives_the_same_schedule(times, speed, cut):
     replay = Replay(speed, True)
@@ -60,7 +58,6 @@ def test_any_cut_of_a_recording_gives_the_same_schedule(times, speed, cut):
     assert (due_us == whole[1]).all() and (stamp_us == whole[2]).all()
 
 
-@settings(deadline=None)
 @given(TIMES, SPEEDS, st.integers(2, 4))
 def test_each_lap_of_a_restamped_recording_is_later_than_the_one_before(times, speed, laps):
     replay, progress, end_us = Replay(speed, True), None, NOW_US - 1

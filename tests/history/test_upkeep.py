@@ -37,7 +37,7 @@ def everything(root):
     small=st.sampled_from([1, 3_000, 1 << 20]),
     more=st.integers(0, 9),
 )
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_what_is_read_is_the_same_before_and_after_a_compaction(tmp_path_factory, count, batches, at_once, small, more):
     root, steps = tmp_path_factory.mktemp("history"), iter([True] * more)
     keep(root, moves(count), batches=batches)

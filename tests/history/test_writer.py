@@ -80,7 +80,7 @@ batches_of_rows = st.lists(st.lists(rows, max_size=6), max_size=8)
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 @given(batches=batches_of_rows, again=st.sets(st.integers(0, 8)), most=st.sampled_from([1, 5, 1000]))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path_factory, space, batches, again, most):
     engine = Engine(tmp_path_factory.mktemp("engine"), space=space)
     before, writer.MERGE_ROWS = writer.MERGE_ROWS, most

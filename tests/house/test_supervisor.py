@@ -8,10 +8,10 @@ import sys
 import textwrap
 from pathlib import Path
 
-import psutil
 import pytest
 
 from bench.live import PATIENCE_S, wait_for
+from bench.processes import alive
 from webapp.live import sessions
 from webapp.live.rotation import rotate
 from webapp.live.supervisor import Program, StepFailed, Supervisor, next_pause_s
@@ -35,14 +35,6 @@ async def until(condition, timeout_s=PATIENCE_S):
         while not (found := condition()):
             await asyncio.sleep(0.02)
     return found
-
-
-def alive(pid):
-    """Tell whether a process lives, a zombie not counting."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.fixture

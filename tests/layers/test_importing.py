@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -16,7 +17,8 @@ import pyogrio
 import pytest
 import shapely
 
-from bench.live import PATIENCE_S
+from bench.live import wait_for
+from bench.processes import alive
 from streaming.elements import bounds_of
 from streaming.layers import Imported, InvalidLayer, Job, LayerStore, Limits, Wanted, suffixes_of
 from streaming.layers.child import import_in_child
@@ -453,12 +455,12 @@ print(psutil.Process().children()[0].pid, flush=True)
 os.kill(os.getpid(), 9)
 """
     asking = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    with contextlib.suppress(psutil.NoSuchProcess):
-        child = psutil.Process(int(asking.stdout))
-        try:
-            child.wait(timeout=PATIENCE_S)
-        finally:
-            child.kill()
+    child = int(asking.stdout)
+    try:
+        wait_for(lambda: not alive(child), "the end of who reads")
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
 
 
 def test_an_import_that_needs_too_much_memory_says_so(tmp_path, work):

@@ -38,7 +38,7 @@ edits = st.lists(
 
 
 @given(st.dictionaries(KEYS, st.integers(-90, 90), max_size=6), edits, st.sampled_from([1, 3, 100]))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_edits_do_what_they_do_to_a_dict_and_every_version_stays_readable(tmp_path_factory, first, edits, most_parts):
     kept = LayerStore(tmp_path_factory.mktemp("layers"))
     before, store.MAX_PARTS = store.MAX_PARTS, most_parts

@@ -68,7 +68,7 @@ def codes(pairs):
 
 
 @pytest.mark.parametrize("name", SPACES)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_begins_and_ends_is_that_of_brute_force(name, seed):
     space, rng = SPACES[name], np.random.default_rng(seed)

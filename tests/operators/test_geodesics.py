@@ -38,7 +38,7 @@ def pairs(seed, length_m, count=500):
     return lon, lat, np.asarray(to_lon), np.asarray(to_lat)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(seeds, lengths)
 def test_a_distance_is_a_geodesic_in_both_directions(seed, length_m):
     here = pairs(seed, length_m)
@@ -48,7 +48,7 @@ def test_a_distance_is_a_geodesic_in_both_directions(seed, length_m):
     assert found.tolist() == geodesic_m(*there).tolist()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(seeds, lengths, st.sampled_from([0.0, 1e-7, -1e-7, 1e-3, -1e-3, 100.0, -100.0]))
 def test_a_limit_decides_as_it_does_of_geodesics(seed, length_m, change):
     here = pairs(seed, length_m)
@@ -60,7 +60,7 @@ def test_a_limit_decides_as_it_does_of_geodesics(seed, length_m, change):
         assert np.abs(found - expected)[expected <= limit].max(initial=0) < EXACT_M
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(seeds, st.floats(0.001, ARC_UNKNOWN_M))
 def test_an_arc_errs_by_no_more_than_it_says(seed, length_m):
     here = pairs(seed, length_m)
@@ -68,7 +68,7 @@ def test_an_arc_errs_by_no_more_than_it_says(seed, length_m):
     assert (np.abs(arc - points_m(*here)) <= error_m(arc)).all()
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(seeds, st.floats(0.001, 2e7))
 def test_what_is_within_reach_is_within_the_margins(seed, reach_m):
     lon, lat, to_lon, to_lat = pairs(seed, reach_m)

@@ -48,7 +48,7 @@ def random_pair(rng, kinds):
     return random_geometry(rng, lon, lat, size, kinds[0]), random_geometry(rng, to_lon, to_lat, size, kinds[1])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS))
 def test_a_distance_is_the_least_geodesic_between_two_places_in_both_directions(seed, kind, other):
     one, another = random_pair(np.random.default_rng(seed), (kind, other))
@@ -58,7 +58,7 @@ def test_a_distance_is_the_least_geodesic_between_two_places_in_both_directions(
     assert found == pytest.approx(distance_m(another, one)[0], abs=1e-6, rel=relative)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seeds, st.sampled_from(KINDS), st.sampled_from(KINDS), st.sampled_from([-1e-3, 1e-3, 1.0]))
 def test_what_may_be_closer_holds_whatever_is(seed, kind, other, change):
     one, another = random_pair(np.random.default_rng(seed), (kind, other))
@@ -80,7 +80,7 @@ def _bounds(geometry):
     return np.array([[x_lo, y_lo, -np.inf, x_hi, y_hi, np.inf]])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(longitudes, st.floats(-80, 80), bearings, st.floats(1, 5_000), st.sampled_from([30, 500, 4_000]))
 def test_many_at_once_have_the_distances_that_each_has_alone(lon, lat, bearing, metres_away, vertices):
     rng = np.random.default_rng(vertices)

@@ -28,7 +28,7 @@ def boxes(rng, space, regions, count):
 
 @pytest.mark.parametrize("space", [LINE, CIRCLE, TORUS, EARTH], ids=lambda space: space.name)
 @pytest.mark.parametrize("regions", [1, 4, 7, 12])
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_boxes_that_meet_have_a_region_in_common(space, regions, seed):
     rng, partitioner = np.random.default_rng(seed), GridPartitioner(space, regions)

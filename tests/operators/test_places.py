@@ -20,7 +20,7 @@ def boxes_of(south_west, north_east):
     return np.hstack([south_west, low, north_east, high])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seeds, st.floats(1, 2e7))
 def test_whatever_is_within_reach_meets_the_box_of_that_reach(seed, reach):
     rng = np.random.default_rng(seed)
@@ -33,7 +33,7 @@ def test_whatever_is_within_reach_meets_the_box_of_that_reach(seed, reach):
     assert not (near & ~inside).any()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seeds)
 def test_a_box_is_as_far_as_its_nearest_place_and_within_a_limit_accordingly(seed):
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def _flat(box):
     return shapely.Point(corners[0]) if corners[0] == corners[1] else shapely.LineString(corners)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(seeds, st.floats(1, 2e7))
 def test_what_is_surely_within_a_limit_is_within_it(seed, limit):
     rng = np.random.default_rng(seed)

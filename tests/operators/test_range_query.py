@@ -16,7 +16,7 @@ from tests.oracle import satisfies
 elements = st.tuples(st.sampled_from(strategies.STREAMS), strategies.boxes(), strategies.properties)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.lists(strategies.plans(), max_size=6), st.lists(elements, max_size=8))
 def test_pairs_are_those_that_satisfy_the_definition(plans, elements):
     texts = [orjson.dumps(properties).decode() for _, _, properties in elements]

@@ -174,7 +174,7 @@ def play_seed(seed):
     return {(row["sign"], row["reason"]) for row in client.told}
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seeds)
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)

@@ -112,7 +112,7 @@ def play_seed(seed):
         return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)

@@ -216,7 +216,7 @@ def play_seed(seed, batches=8):
     return world.client.told
 
 
-@settings(deadline=None, max_examples=7)
+@settings(max_examples=7)
 @given(st.integers(0, 2**32 - 1))
 def test_answers_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)

@@ -26,8 +26,8 @@ async def registered(socket, plan=PLAN, **fields):
 
 
 async def next_answer(socket):
-    """Return the next message that carries an answer."""
-    while not (message := await socket.hear_any())["type"].startswith("answer."):
+    """Return the next message that carries an answer, or the word that one goes on."""
+    while (message := await socket.hear_any())["type"] not in ("answer.snapshot", "answer.change", "answer.resumed"):
         pass
     return message
 

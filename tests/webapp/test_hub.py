@@ -120,7 +120,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(steps, st.randoms(use_true_random=False))
 def test_a_client_holds_the_answer_after_every_batch_from_its_snapshot_on(history, random):
     """Objects enter, leave, stay and change region; clients join at any time; fragments are repeated."""

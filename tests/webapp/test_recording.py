@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming import logs
@@ -177,7 +177,6 @@ def saved(table):
     return [row for row in events_in(table, ()) if row[0] < VIEW_NUMBERS]
 
 
-@settings(deadline=None)
 @given(regions)
 def test_the_log_of_events_nets_to_what_the_result_log_nets_to(said):
     whole = [fragment(7, n, [(query, key, *why) for query, key, why in part]) for n, part in enumerate(said)]

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 
 POLL_S = 0.05
+# The time at which a process began is known by a clock that may be set meanwhile.
+CLOCK_S = 5.0
 
 
 class Lease:
@@ -74,6 +76,7 @@ def signed(path: Path) -> psutil.Process | None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process = psutil.Process(known["pid"])
             # Its number may be another one's by now.
-            if process.create_time() == known["started"] and process.status() != psutil.STATUS_ZOMBIE:
+            same = abs(process.create_time() - known["started"]) < CLOCK_S
+            if same and process.status() != psutil.STATUS_ZOMBIE:
                 return process
     return None

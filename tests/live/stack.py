@@ -126,11 +126,8 @@ class Stack(Live):
 
     def kill_spark_worker(self) -> None:
         """Kill a Python process in which Spark runs the engine's tasks."""
-        (server,) = [
-            process
-            for process in self.processes()
-            if "streaming.engine.forkserver" in process.cmdline() and process.parent().pid == self.pids()["engine"]
-        ]
+        engine = psutil.Process(self.pids()["engine"])
+        (server,) = [child for child in engine.children() if "streaming.engine.forkserver" in child.cmdline()]
         workers = [worker for program in server.children() for worker in program.children()]
         max(workers, key=lambda worker: worker.cpu_times().user).kill()
 

@@ -64,19 +64,17 @@ class Lease:
             before.kill()
             time.sleep(POLL_S)
         self._file.truncate(0)
-        self._file.write(json.dumps({"pid": java, "started": psutil.Process(java).create_time()}))
+        self._file.write(json.dumps([java, psutil.Process(java).create_time()]))
         self._file.flush()
 
 
 def signed(path: Path) -> psutil.Process | None:
     """Return the living Java of the engine that signed a lease last."""
-    text = path.read_text() if path.exists() else ""
-    if text:
-        known = json.loads(text)
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(known["pid"])
-            # Its number may be another one's by now.
-            same = abs(process.create_time() - known["started"]) < CLOCK_S
-            if same and process.status() != psutil.STATUS_ZOMBIE:
-                return process
+    # A file that nobody has signed, or of which a power cut left something else, names no process.
+    with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
+        pid, started = json.loads(path.read_bytes())
+        process = psutil.Process(pid)
+        # Its number may be another one's by now.
+        if abs(process.create_time() - started) < CLOCK_S and process.status() != psutil.STATUS_ZOMBIE:
+            return process
     return None

@@ -1,6 +1,7 @@
 """One engine has a lease at a time, and who takes it over finds nobody left who writes."""
 
 import contextlib
+import os
 import subprocess
 import sys
 
@@ -82,6 +83,9 @@ def test_a_number_that_another_process_has_by_now_is_not_killed(path):
 
 def test_nobody_has_signed_a_lease_that_nobody_had(path):
     assert signed(path) is None
-    with Lease(path):
-        pass
-    assert signed(path) is None
+    with Lease(path) as lease:
+        for left in (b"", b"\0" * 20, b"\xff", b"[1", b"{}", b"[1, 2, 3]"):
+            path.write_bytes(left)
+            assert signed(path) is None
+        lease.sign(os.getpid())
+        assert signed(path) == psutil.Process()

@@ -20,7 +20,7 @@ from streaming.logs import HEALTH_KEY, Log
 from webapp.live import sessions
 
 ROOT = Path(__file__).parents[1]
-UP_S, END_S = 180, 40
+UP_S, END_S = 600, 150
 # A busy machine reaches no wait for a condition; how fast a thing must be is asserted apart from that.
 PATIENCE_S = 150
 # An engine that stands by says so every second.

@@ -15,8 +15,8 @@ from tests.stopwatch import Stopwatch
 
 pytestmark = pytest.mark.spark
 
-# A start of Spark takes longer; what is measured is in docs/operations.md.
-EXACT_AGAIN_S = 15
+# Far above what docs/operations.md tells, since a machine may be slow in ways that a stopwatch does not know.
+EXACT_AGAIN_S = 30
 # What is another process when one of them was killed: the engine that stood by brings a Java of its own.
 FALLS = {
     "web": {"web"},

@@ -84,6 +84,12 @@ test("an island on the antimeridian draws no line around the world", () => {
   assert.deepEqual(withoutSeam([[[179, -16], [179.99, -16], [-179.9, -16], [-179, -16]]]), [[[179, -16], [179.99, -16]], [[-179.9, -16], [-179, -16]]]);
 });
 
+test("lines of differences are places on the map, with their box", () => {
+  const [line] = summed({ steps: 4, lines: [[1, 2, 1, -1, -2, 2]] });
+  assert.deepEqual([...line.points], [0.25, 0.5, 0.5, 0.25, 0, 0.75]);
+  assert.deepEqual(line.box, [0, 0.25, 0.5, 0.75]);
+});
+
 test("an island on the antimeridian is filled on both sides of the world, and nowhere between", () => {
   const rings = unwrappedRings([[179, 0], [-179, 0], [-179, 1], [179, 1], [179, 0]]);
   assert.deepEqual(rings.map((ring) => ring.map(([lon]) => lon)), [[179, 181, 181, 179, 179], [-181, -179, -179, -181, -181]]);

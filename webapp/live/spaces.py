@@ -28,8 +28,7 @@ class Engines:
 
     def __init__(self, supervisor: Supervisor, place: Place, up: Up) -> None:
         self.supervisor, self.place, self.up = supervisor, place, up
-        self._rising: dict[Space, asyncio.Task] = {}
-        self._programs: dict[Space, tuple[Program, Program]] = {}
+        self._running: dict[Space, tuple[Program, Program, asyncio.Task]] = {}
 
     async def follow(self) -> None:
         """Make the engines those of the published spaces, for ever."""
@@ -42,15 +41,16 @@ class Engines:
     async def reconcile(self, spaces: Mapping[str, Space]) -> None:
         """Start the engines that are missing, and end those of spaces that are gone or no longer what they were."""
         wanted = set(spaces.values()) - {EARTH}
-        for space in [space for space in self._rising if space not in wanted]:
-            self._rising.pop(space).cancel()
+        for space in [space for space in self._running if space not in wanted]:
+            engine, standby, rising = self._running.pop(space)
+            rising.cancel()
             # The engine last: there must be none to take over from it.
-            for program in reversed(self._programs.pop(space)):
-                await self.supervisor.end(program)
-        for space in sorted(wanted - set(self._rising), key=lambda space: space.name):
-            self._programs[space] = engine_program(self.place, space), standby_program(space)
-            rise = self._rise(*self._programs[space])
-            self._rising[space] = asyncio.create_task(rise, name=f"start of {space.name}")
+            await self.supervisor.end(standby)
+            await self.supervisor.end(engine)
+        for space in sorted(wanted - set(self._running), key=lambda space: space.name):
+            engine, standby = engine_program(self.place, space), standby_program(space)
+            rising = asyncio.create_task(self._rise(engine, standby), name=f"start of {engine.name}")
+            self._running[space] = engine, standby, rising
 
     async def _rise(self, engine, standby):
         await self.up(engine)

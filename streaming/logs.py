@@ -61,6 +61,21 @@ WEIGHED_EVERY = 16
 ACKS_KEPT = 10_000
 FIRST = "0-0"
 
+# By log, the id of the last entry after a position, or of the n-th one where there are more. It runs within Redis, so
+# that no entry is sent: a block may be a megabyte.
+_POSITIONS = """
+local positions = {}
+for i, log in ipairs(KEYS) do
+  local after, most = '(' .. ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+  local last = redis.call('XREVRANGE', log, '+', after, 'COUNT', 1)
+  if redis.call('XLEN', log) > most then
+    last = redis.call('XRANGE', log, after, '+', 'COUNT', most)
+  end
+  positions[i] = #last > 0 and last[#last][1] or ARGV[2 * i - 1]
+end
+return positions
+"""
+
 
 @dataclass(frozen=True)
 class LogNames:
@@ -214,6 +229,36 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
         stale=dict(head.get("stale", ())),
         costs=head.get("costs", {}),
     )
+
+
+def next_positions(
+    client: redis.Redis, after: Mapping[str, str], most: Mapping[str, int], wait_s: float
+) -> dict[str, str]:
+    """Return up to where the logs are to be read next.
+
+    Parameters
+    ----------
+    client : redis.Redis
+    after : dict of str to str
+        The id of the last entry that was read, by log.
+    most : dict of str to int
+        How many entries may be read at once, by log.
+    wait_s : float
+        Of this time [s], up to a millisecond at least, an entry is waited for where no log has a new one.
+
+    Returns
+    -------
+    dict of str to str
+        The id of the last entry to read, by log; as in `after` where there is nothing new.
+    """
+    arguments = [word for log, position in after.items() for word in (position, most[log])]
+    for waited in (False, True):
+        ids = client.eval(_POSITIONS, len(after), *after, *arguments)
+        found = dict(zip(after, (entry.decode() for entry in ids), strict=True))
+        if found != after or waited:
+            break
+        client.xread(after, count=1, block=max(1, round(1000 * wait_s)))
+    return found
 
 
 class Log:

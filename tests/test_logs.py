@@ -1,11 +1,13 @@
-"""How much the logs of results and events keep."""
+"""How far logs are read, and how much those of results and events keep."""
 
+import threading
 from dataclasses import replace
 
 import pytest
 
+from bench.live import PATIENCE_S
 from streaming import logs
-from streaming.logs import Log, read_fragment
+from streaming.logs import FIRST, Log, next_positions, read_fragment
 from streaming.results import ENTERED, MOVED
 from streaming.spaces import EARTH
 from tests.webapp.test_hub import fragment
@@ -58,3 +60,27 @@ def test_the_logs_are_weighed_by_what_was_written_not_at_every_batch(log):
     log.client.set(log.names.written, logs.RESULTS_KEPT_BYTES)
     log.publish([replace(fragment(50, 0), regions=1)])
     assert log.client.info("commandstats")["cmdstat_memory"]["calls"] == 2
+
+
+def test_a_log_is_read_up_to_its_newest_entry_or_as_far_as_is_read_at_once(redis_client):
+    ids = [redis_client.xadd("full", {"a": 1}).decode() for _ in range(5)]
+    after, most = {"empty": FIRST, "full": FIRST}, {"empty": 9, "full": 3}
+    found = next_positions(redis_client, after, most, PATIENCE_S)
+    assert found == {"empty": FIRST, "full": ids[2]}
+    assert next_positions(redis_client, found, most, PATIENCE_S) == {"empty": FIRST, "full": ids[4]}
+    assert next_positions(redis_client, after, dict.fromkeys(after, 2**53), PATIENCE_S)["full"] == ids[4]
+    redis_client.xtrim("full", 0)
+    assert next_positions(redis_client, {"full": ids[4]}, {"full": 3}, 0.001) == {"full": ids[4]}
+
+
+def test_an_entry_is_waited_for_where_there_is_none(redis_client):
+    found = []
+    after = {"one": FIRST, "other": FIRST}
+    arguments = (redis_client, after, dict.fromkeys(after, 3), PATIENCE_S)
+    waiting = threading.Thread(target=lambda: found.append(next_positions(*arguments)))
+    waiting.start()
+    while not redis_client.info("clients")["blocked_clients"]:
+        pass
+    entry = redis_client.xadd("other", {"a": 1}).decode()
+    waiting.join(PATIENCE_S)
+    assert found == [{"one": FIRST, "other": entry}]

@@ -1,21 +1,23 @@
-// Make static/land/world.json of world-atlas: land, coasts and borders of the whole world, ready to be drawn.
+// Make static/land/world-*.json and borders.json of world-atlas: the whole world as far as it is seen, ready to be drawn.
 //
-//     npm install world-atlas topojson-client
-//     node tools/make_world.mjs node_modules/world-atlas/countries-50m.json node_modules/topojson-client/dist/topojson-client.js
+//     npm install world-atlas topojson-client simplify-js
+//     node tools/make_world.mjs node_modules
 //
-// Land and coasts are as fine as the map shows them before it takes the finer cells; borders are drawn at every zoom.
+// Before the map takes the finer cells, it shows one file of the world at each zoom, and at first only one of them: small,
+// and without work for the page. With the cells it draws the borders, at every zoom.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { projected, simplified, withoutSeam } from "../static/js/land.js";
+import { projected, withoutSeam } from "../static/js/land.js";
 
-const FILE = new URL("../static/land/world.json", import.meta.url);
+const FOLDER = new URL("../static/land/", import.meta.url);
 const WORLD_PX = 256;
 const STEPS_PER_PX = 4;
-const SIMPLIFY_PX = 0.6; // as the map does it
-const LAND_ZOOM = 4;
+const SIMPLIFY_PX = 0.5;
+const LEAST_PX = 1; // an island that is smaller is left out
+const WORLD_ZOOMS = [2, 3, 4]; // the first one also for smaller ones
 const BORDER_ZOOM = 10;
 
 /**
@@ -48,26 +50,35 @@ function ringsOf(geometry) {
 }
 
 /** Lines as flat whole numbers: a place in steps, of which the world has so many on a side, then differences. */
-function written(lines, zoom) {
+function written(lines, zoom, simplify) {
   const side = WORLD_PX * 2 ** zoom;
   const steps = STEPS_PER_PX * side;
-  const shapes = simplified(lines.map(projected), SIMPLIFY_PX / side).map(({ points }) => {
-    const places = Array.from(points, (value) => Math.round(value * steps));
+  const seen = lines.map(projected).filter(({ box }) => Math.max(box[2] - box[0], box[3] - box[1]) * side >= LEAST_PX);
+  const shapes = seen.map(({ points }) => {
+    const line = Array.from({ length: points.length / 2 }, (_, i) => ({ x: points[2 * i], y: points[2 * i + 1] }));
+    const places = simplify(line, SIMPLIFY_PX / side, true).flatMap(({ x, y }) => [Math.round(x * steps), Math.round(y * steps)]);
     return places.map((value, i) => (i < 2 ? value : value - places[i - 2]));
   });
   return { steps, lines: shapes };
 }
 
-function main([atlas, client]) {
-  const topojson = createRequire(import.meta.url)(resolve(client));
-  const topology = JSON.parse(readFileSync(atlas));
+function save(name, document) {
+  writeFileSync(new URL(`${name}.json`, FOLDER), JSON.stringify(document));
+}
+
+function main([modules]) {
+  const require = createRequire(`${resolve(modules)}/`);
+  const [topojson, simplify] = [require("topojson-client"), require("simplify-js")];
+  const topology = JSON.parse(readFileSync(require.resolve("world-atlas/countries-50m.json")));
   const { countries, land } = topology.objects;
-  const document = {
-    land: written(ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings), LAND_ZOOM),
-    coasts: written(withoutSeam(topojson.mesh(topology, land).coordinates), LAND_ZOOM),
-    borders: written(withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates), BORDER_ZOOM),
-  };
-  writeFileSync(FILE, JSON.stringify(document));
+  const rings = ringsOf(topojson.feature(topology, land)).flatMap(unwrappedRings);
+  const coasts = withoutSeam(topojson.mesh(topology, land).coordinates);
+  const borders = withoutSeam(topojson.mesh(topology, countries, (a, b) => a !== b).coordinates);
+  for (const zoom of WORLD_ZOOMS) {
+    const [land, coast, border] = [rings, coasts, borders].map((lines) => written(lines, zoom, simplify));
+    save(`world-${zoom}`, { land, coasts: coast, borders: border });
+  }
+  save("borders", { borders: written(borders, BORDER_ZOOM, simplify) });
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) main(process.argv.slice(2));

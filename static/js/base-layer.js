@@ -6,6 +6,7 @@ const TILE_PX = 512;
 const WORLD_PX = 256;
 const MARGIN_PX = 4;
 const SIMPLIFY_PX = 0.6;
+const COARSEST_ZOOM = 2; // of the files of the world, of which there is one for each zoom
 const DETAILED_FROM_ZOOM = 5; // here the finer data begins
 const FINEST_ZOOM = 10; // and is no finer than this
 
@@ -13,7 +14,7 @@ const FINEST_ZOOM = 10; // and is no finer than this
  * Make the layer.
  *
  * @param {object} L Leaflet
- * @param {object} urls `world`, land and borders of the whole world; `land`, the index of the finer cells
+ * @param {object} urls `world`, files of the whole world from `COARSEST_ZOOM` on; `borders`; `land`, the index of the finer cells
  * @param {function} palette returning `{sea, land, coast, border, grid}`
  */
 export function createBaseLayer(L, urls, palette) {
@@ -44,13 +45,13 @@ export function createBaseLayer(L, urls, palette) {
 
 /** What is drawn in a tile: `{lands, coasts, borders}`, each land a list of rings that are filled together. */
 async function shapesOf(urls, { x, y, z }) {
-  const coarse = (await world(urls.world))(Math.min(z, FINEST_ZOOM));
-  if (z < DETAILED_FROM_ZOOM) return coarse;
+  if (z < DETAILED_FROM_ZOOM) return world(urls.world[Math.max(z - COARSEST_ZOOM, 0)]);
+  const { borders } = (await bordersOf(urls.borders))(Math.min(z, FINEST_ZOOM));
   try {
     const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) => levels(Math.min(z, FINEST_ZOOM)));
-    return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders: coarse.borders };
+    return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders };
   } catch {
-    return coarse; // rather than no land at all
+    return { ...(await world(urls.world.at(-1))), borders }; // rather than no land at all
   }
 }
 
@@ -69,15 +70,14 @@ function once(url, make) {
   return loaded.get(url);
 }
 
-/** The world by zoom: a function of the zoom that returns `{lands, coasts, borders}`. */
+/** The world, as fine as one zoom shows it: `{lands, coasts, borders}`. */
 function world(url) {
-  return once(url, ({ land, coasts, borders }) => {
-    const level = byZoom({ land: summed(land), coasts: summed(coasts), borders: summed(borders) });
-    return (zoom) => {
-      const { land: rings, coasts, borders } = level(zoom);
-      return { lands: [rings], coasts, borders };
-    };
-  });
+  return once(url, ({ land, coasts, borders }) => ({ lands: [summed(land)], coasts: summed(coasts), borders: summed(borders) }));
+}
+
+/** All borders: a function of the zoom that returns `{borders}`. */
+function bordersOf(url) {
+  return once(url, ({ borders }) => byZoom({ borders: summed(borders) }));
 }
 
 /** Promises of the cells of land that a tile shows; each is a function of the zoom that returns `{land, coast}`. */

@@ -44,7 +44,7 @@ export function withoutSeam(lines) {
   return out;
 }
 
-/** Lines of `static/land/world.json` as `projected` returns them: flat whole numbers, a place in steps, then differences. */
+/** Lines of `static/land/world-*.json` as `projected` returns them: flat whole numbers, a place in steps, then differences. */
 export function summed({ steps, lines }) {
   return lines.map((numbers) => {
     const points = Float64Array.from(numbers);

@@ -65,7 +65,7 @@ const map = new MonitorMap($("map"), {
   now,
   palette: palette.read,
   hidden: (name) => !shown(name),
-  baseUrls: { world: document.body.dataset.world, land: document.body.dataset.land, vectors: document.body.dataset.vectors },
+  baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,
   onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),

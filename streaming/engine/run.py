@@ -113,6 +113,6 @@ def _redis(url):
 def _stop_between_batches(query):
     """Stop the query while it waits for data, if it does within two seconds: a batch that is cut off is run again."""
     deadline = time.monotonic() + 2
-    while query.status["isTriggerActive"] and time.monotonic() < deadline:
+    while query.status["isDataAvailable"] and time.monotonic() < deadline:
         time.sleep(0.01)
     query.stop()

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from streaming.engine.batch import TABLES, Block, Layout, home_task
 from streaming.engine.store import Store
 from streaming.history.writer import Writer
-from streaming.logs import FIRST, LogNames
+from streaming.logs import FIRST, LogNames, next_positions
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
@@ -29,6 +29,10 @@ _SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in (
 CONTROL = "control"
 # Control entries are small; so many are parsed and applied within a second.
 MOST_CONTROL_ENTRIES = 10_000
+# Of "all that there is"; a bound that no log reaches.
+ALL_ENTRIES = 2**53
+# Spark would ask a hundred times a second whether there is something new. A query that is to stop waits so long for it.
+NEW_ENTRY_WAIT_S = 0.1
 
 
 @lru_cache(maxsize=8)
@@ -108,23 +112,15 @@ class LogReader(DataSourceStreamReader):
         return ReadMaxRows(self.max_blocks)
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
-        """Return the offset up to which the next micro-batch reads."""
-        all_available = isinstance(limit, ReadAllAvailable)
-        return {
-            name: self._last(key, start[name], None if all_available else self._most(name))
-            for name, key in self._logs().items()
-        }
+        """Return the offset up to which the next micro-batch reads; where nothing is new, wait a little for it."""
+        everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
+        most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
+        after = {key: start[name] for name, key in logs.items()}
+        ends = next_positions(client_of(self.url), after, most, NEW_ENTRY_WAIT_S)
+        return {name: ends[key] for name, key in logs.items()}
 
     def _most(self, name):
         return MOST_CONTROL_ENTRIES if name == CONTROL else self.max_blocks
-
-    def _last(self, key, after, most):
-        client = client_of(self.url)
-        if most is not None and client.xlen(key) > most:
-            entries = client.xrange(key, f"({after}", count=most)
-            return entries[-1][0].decode() if entries else after
-        newest = client.xrevrange(key, count=1)
-        return _later(after, newest[0][0].decode()) if newest else after
 
     def partitions(self, start: dict, end: dict) -> list[Span]:
         """Return a span for each ingest partition."""
@@ -156,8 +152,3 @@ class LogReader(DataSourceStreamReader):
                     milliseconds, sequence = end[name].split("-")
                     pipeline.xtrim(key, minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
             pipeline.execute()
-
-
-def _later(one, other):
-    """Return the later of two entry ids."""
-    return max(one, other, key=lambda entry: tuple(map(int, entry.split("-"))))

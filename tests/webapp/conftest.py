@@ -40,7 +40,7 @@ def django_db_modify_db_settings(tmp_path_factory):
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""
     settings.REDIS_URL = redis_server
-    settings.ACK_TIMEOUT_S = 3.0
+    settings.ACK_TIMEOUT_S = PATIENCE_S
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)
     yield settings

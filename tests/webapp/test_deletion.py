@@ -95,7 +95,7 @@ def test_what_no_engine_acknowledges_is_told_again(project, streams, user, redis
     Query.objects.create(owner=user, name="one", plan=PLAN, stream="ships").delete()
     tasks.reconcile()
     assert DeletedQuery.objects.exists()
-    project.ACK_TIMEOUT_S = 5
+    project.ACK_TIMEOUT_S = PATIENCE_S
     with Rig(redis_client, tmp_path / "late"):
         tasks.reconcile()
     assert not DeletedQuery.objects.exists()

@@ -258,7 +258,7 @@ def test_a_task_waits_for_redis(mortal, workers, streams, user, engine):
     with away(mortal):
         task = threading.Thread(target=tasks.register_query, args=(query.pk,))
         task.start()
-    task.join(20)
+    task.join(PATIENCE_S)
     query.refresh_from_db()
     assert query.status == "running"
 

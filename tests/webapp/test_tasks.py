@@ -45,7 +45,7 @@ def test_without_an_engine_a_query_fails_with_the_reason_and_runs_once_there_is_
     query.refresh_from_db()
     assert query.status == "failed"
     assert "no answer in 4 attempts" in query.error
-    project.ACK_TIMEOUT_S = 5
+    project.ACK_TIMEOUT_S = PATIENCE_S
     with Rig(redis_client, tmp_path / "late"):
         assert tasks.reconcile() == 1
     query.refresh_from_db()
@@ -194,7 +194,7 @@ def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(project, s
     query = queries.register(user, "one", PLAN)
     queries.cancel(user, query.pk)
     assert Query.objects.get(pk=query.pk).acknowledged == 0
-    project.ACK_TIMEOUT_S = 5
+    project.ACK_TIMEOUT_S = PATIENCE_S
     with Rig(redis_client, tmp_path / "late"):
         tasks.reconcile()
         assert Query.objects.get(pk=query.pk).acknowledged == 2

@@ -108,6 +108,8 @@ def bundle() -> None:
     options = ("--bundle", "--minify", "--format=esm", "--sourcemap", "--sources-content=false", "--log-level=warning")
     subprocess.run(["npx", "--yes", ESBUILD, source, *options, f"--outfile={target}"], check=True)
     (source.parents[1] / BUNDLED).write_text(_fingerprint_of(modules(MAIN_MODULE)))
+    for made in target.parent.iterdir():
+        made.chmod(0o644)  # part of the sources, unlike what other commands write
 
 
 def _fingerprint_of(names):

@@ -33,7 +33,7 @@ ERROR_M = 3.0
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 
 
-class Block(ABC):
+class LoadBlock(ABC):
     """One entry of the ingest log, rewritten in place.
 
     Parameters
@@ -76,13 +76,13 @@ class Block(ABC):
         """Let the objects report again."""
 
 
-class Walkers(Block):
+class Walkers(LoadBlock):
     """Objects that walk, jump, or move along roads.
 
     Parameters
     ----------
     partition, fields :
-        As for `Block`.
+        As for `LoadBlock`.
     area : tuple of float
         Where they stay.
     roads : ndarray, optional
@@ -184,12 +184,12 @@ class Generator:
     Parameters
     ----------
     log : Log
-    blocks : sequence of Block
+    blocks : sequence of LoadBlock
     motion : {"walk", "jump", "along"}
         Small steps, anywhere, or anywhere on a road of their own.
     """
 
-    def __init__(self, log: Log, blocks: Sequence[Block], motion: str) -> None:
+    def __init__(self, log: Log, blocks: Sequence[LoadBlock], motion: str) -> None:
         self.log, self.blocks, self.motion = log, blocks, motion
         self.sent = 0
         self._rng = np.random.default_rng(SEED)

@@ -17,7 +17,7 @@ from django.conf import settings
 
 from streaming.elements import bounds_of
 from streaming.errors import LookoutError
-from streaming.history import Found, InvalidQuestion, Table, Tables, parse_table, snapshots, upkeep
+from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
 from streaming.plans.parts import parse_box
 from streaming.plans.queries import STORED_PREFIX
 from streaming.spaces import Space as ParsedSpace
@@ -45,7 +45,7 @@ class Question:
     tables : tuple of Table
         One, or the two of a join.
     fields : dict
-        The arguments of the method of `Tables` besides.
+        The arguments of the method of `StoredTables` besides.
     """
 
     kind: str
@@ -97,7 +97,7 @@ def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
             rule = f"a question must be answered within {settings.TABLE_ANSWER_S:g} s: give a smaller box or span"
             raise InvalidQuestion(f"{rule}; got one that takes longer")
 
-    tables = Tables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
+    tables = StoredTables(settings.LAYERS_DIR, settings.HISTORY_DIR, asked.space, settings.TABLE_JOIN_ROWS, turn)
     method = {"table.get": tables.get, "table.query": tables.query_by_box, "table.join": tables.join}[asked.kind]
     try:
         found = method(*asked.tables, **asked.fields)

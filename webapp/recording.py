@@ -13,7 +13,7 @@ from django.db import transaction
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
-from streaming.servers.assembler import fanned_out, settled
+from streaming.results.netting import fanned_out, settled
 from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query

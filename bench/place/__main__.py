@@ -6,7 +6,7 @@ import sys
 import time
 
 from bench.place.measure import series, shares
-from bench.place.report import BEGIN, END, Report
+from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import Workload
 from bench.report import PAGE, keep, machine
 
@@ -34,7 +34,9 @@ def main() -> int:
         print(f"{time.monotonic() - began_s:6.0f} s  {text}", file=sys.stderr, flush=True)
 
     parts = arguments.part or PARTS
-    report = Report(machine(), Workload(arguments.crowd), Workload(arguments.crowd, areas=SMALL.areas, ks=SMALL.ks))
+    report = PlaceReport(
+        machine(), Workload(arguments.crowd), Workload(arguments.crowd, areas=SMALL.areas, ks=SMALL.ks)
+    )
     if "shares" in parts:
         report.rows = shares(report.paper, arguments.seconds, say)
     if "growth" in parts:

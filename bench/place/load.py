@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import redis
 
-from bench.load import CONFIG, Block, Generator
+from bench.load import CONFIG, Generator, LoadBlock
 from bench.place.workload import SPACE, STREAM, Workload, key_of
 from streaming.elements import from_ipc, point_elements
 from streaming.logs import Log, block_entries
@@ -16,7 +16,7 @@ from streaming.logs import Log, block_entries
 TICK_S = 1.0
 
 
-class Travellers(Block):
+class Travellers(LoadBlock):
     """Objects of a workload that report in turn.
 
     Parameters

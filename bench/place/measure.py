@@ -9,8 +9,8 @@ import numpy as np
 
 from bench.client import figures
 from bench.live import StackFailed, wait_for
-from bench.place.meter import KINDS, Meter, Span
-from bench.place.servers import Servers, running
+from bench.place.meter import KINDS, AgeSpan, PlaceMeter
+from bench.place.servers import EngineProcesses, running
 from bench.place.workload import REGIONS, Workload
 from bench.processes import cpu_s, pss_mib
 from bench.stack import child, said
@@ -28,13 +28,13 @@ FULL_MIB = 14_000.0
 
 
 @dataclass(frozen=True)
-class Row:
+class PlaceRow:
     """What was measured with so many queries of each kind.
 
     Parameters
     ----------
     queries : int
-    span : Span
+    span : AgeSpan
     first_ms : mapping of str to ndarray
         By kind, how long it took from registering each query to the first of its answer.
     cores, memory_mib : mapping
@@ -44,7 +44,7 @@ class Row:
     """
 
     queries: int
-    span: Span
+    span: AgeSpan
     first_ms: Mapping[str, np.ndarray]
     cores: Mapping[str, float]
     memory_mib: Mapping[str, float]
@@ -66,7 +66,7 @@ class Row:
         return 1000 * self.span.seconds / self.span.batches if self.span.batches else float("inf")
 
     @property
-    def letters_per_s(self) -> float:
+    def inputs_per_s(self) -> float:
         """Messages between servers: of each home server to each region, and of each region to the assembler."""
         return self.span.batches * REGIONS * (2 + 1) / self.span.seconds if self.span.batches else 0.0
 
@@ -90,12 +90,12 @@ class Bench:
 
     Parameters
     ----------
-    servers : Servers
-    meter : Meter
+    servers : EngineProcesses
+    meter : PlaceMeter
     workload : Workload
     """
 
-    def __init__(self, servers: Servers, meter: Meter, workload: Workload) -> None:
+    def __init__(self, servers: EngineProcesses, meter: PlaceMeter, workload: Workload) -> None:
         self.servers, self.meter, self.workload = servers, meter, workload
         self.plans = workload.plans()
         self.registered = 0
@@ -148,7 +148,7 @@ class Bench:
 
         wait_for(told, f"the answers of {len(sent)} queries after {self.registered}", TOLD_S)
 
-    def measure(self, first_ms: Mapping[str, np.ndarray], seconds: float) -> Row:
+    def measure(self, first_ms: Mapping[str, np.ndarray], seconds: float) -> PlaceRow:
         """Measure for so many seconds."""
         time.sleep(SETTLE_S)
         before, began_s = cpu_s(self.servers.home), time.monotonic()
@@ -159,7 +159,7 @@ class Bench:
         self.servers.check()
         cores = {program: (after[program] - before.get(program, 0.0)) / spent_s for program in after}
         memory = pss_mib(self.servers.home)
-        return Row(self.registered, span, first_ms, cores, memory, self.servers.log.backlog())
+        return PlaceRow(self.registered, span, first_ms, cores, memory, self.servers.log.backlog())
 
 
 def _numbers(position):
@@ -172,7 +172,7 @@ def loaded(workload: Workload) -> Iterator[Bench]:
     crowd = ("--crowd", str(workload.crowd))
     with (
         running() as servers,
-        Meter(servers.redis_url) as meter,
+        PlaceMeter(servers.redis_url) as meter,
         child("bench.place.load", servers.redis_url, *crowd) as generator,
     ):
         said(generator, "filled")
@@ -181,9 +181,9 @@ def loaded(workload: Workload) -> Iterator[Bench]:
 
 def series(
     workload: Workload, counts: Sequence[int], seconds: float, limit_ms: float, say: Callable[[str], None]
-) -> list[Row]:
+) -> list[PlaceRow]:
     """Measure ascending numbers of queries on one engine, up to the first that misses the limit or is too much."""
-    rows: list[Row] = []
+    rows: list[PlaceRow] = []
     with loaded(workload) as bench:
         for count in counts:
             say(f"{count:,} ranges and {count:,} queries for neighbours ...")
@@ -197,7 +197,7 @@ def series(
     return rows
 
 
-def shares(workload: Workload, seconds: float, say: Callable[[str], None]) -> list[Row]:
+def shares(workload: Workload, seconds: float, say: Callable[[str], None]) -> list[PlaceRow]:
     """Measure larger and larger shares of the workload, then some between the last that is fast enough and the next."""
     counts = [max(1, round(share * workload.queries)) for share in SHARES]
     rows = series(workload, counts, seconds, LIMIT_MS, say)
@@ -207,7 +207,7 @@ def shares(workload: Workload, seconds: float, say: Callable[[str], None]) -> li
     )
 
 
-def fast_enough(rows: Sequence[Row]) -> int:
+def fast_enough(rows: Sequence[PlaceRow]) -> int:
     """Return the largest number of queries whose answer updates keep the limit; 0 where none do."""
     return max((row.queries for row in rows if row.answer_p99_ms <= LIMIT_MS), default=0)
 

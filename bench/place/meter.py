@@ -18,7 +18,7 @@ from streaming.elements import bounds_of
 from streaming.logs import read_fragment
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import ENTERED, HANDOFF, LEFT, PLACED, QUIET_HANDOFF, Fragment
-from streaming.servers.assembler import settled
+from streaming.results.netting import settled
 
 KINDS = ("ranges", "neighbours")
 BLOCK_MS, ENTRIES = 200, 64
@@ -27,7 +27,7 @@ SLACK_US = 10_000
 
 
 @dataclass
-class Span:
+class AgeSpan:
     """What was told in a span of time; ages in microseconds.
 
     Parameters
@@ -68,7 +68,7 @@ class Reckoning:
 
     Attributes
     ----------
-    span : Span
+    span : AgeSpan
         What was told since the last `begin`.
     acked : dict of int to str or None
         The error of each query that was acknowledged.
@@ -77,7 +77,7 @@ class Reckoning:
     """
 
     def __init__(self) -> None:
-        self.span = Span()
+        self.span = AgeSpan()
         self.acked: dict[int, str | None] = {}
         self.first_ms: dict[int, int] = {}
         self._newest_us, self._done_ms = 0, 0
@@ -86,7 +86,7 @@ class Reckoning:
 
     def begin(self) -> None:
         """Begin another span."""
-        self.span = Span(began_ms=self._done_ms, ended_ms=self._done_ms)
+        self.span = AgeSpan(began_ms=self._done_ms, ended_ms=self._done_ms)
 
     def take(self, fragments: Sequence[Fragment], done_ms: int, size: int) -> None:
         """Take a batch that was complete at a time, of so many bytes."""
@@ -130,7 +130,7 @@ class Reckoning:
             self.span.queries[name].append(age_us[fresh & (kind_of(query) == position)])
 
 
-class Meter(Follower):
+class PlaceMeter(Follower):
     """Reckons with each batch that it follows.
 
     Attributes
@@ -149,7 +149,7 @@ class Meter(Follower):
         with self._lock:
             self.reckoning.begin()
 
-    def end(self) -> Span:
+    def end(self) -> AgeSpan:
         """End the span, and return it."""
         with self._lock:
             span, _ = self.reckoning.span, self.reckoning.begin()

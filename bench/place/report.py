@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bench.place.measure import LIMIT_MS, Row, fast_enough
+from bench.place.measure import LIMIT_MS, PlaceRow, fast_enough
 from bench.place.workload import Workload
 from bench.report import table
 
@@ -14,14 +14,14 @@ KINDS = {"ranges": "ranges", "neighbours": "kNN"}
 
 
 @dataclass
-class Report:
+class PlaceReport:
     """Rows of the paper's queries, and of smaller ones, each with its workload."""
 
     machine: str
     paper: Workload
     small: Workload
-    rows: list[Row] = field(default_factory=list)
-    growth: list[Row] = field(default_factory=list)
+    rows: list[PlaceRow] = field(default_factory=list)
+    growth: list[PlaceRow] = field(default_factory=list)
 
     def markdown(self) -> str:
         """Return everything as Markdown."""
@@ -107,7 +107,7 @@ _WORK = (
     "reports/s",
     "tuples/s",
     "partial tuples/s",
-    "letters/s",
+    "inputs/s",
     "MB/s",
     "ms/batch",
     "engine cores",
@@ -124,7 +124,7 @@ def _work(row):
         f"{row.elements_per_s:,.0f}",
         f"{row.per_s(span.tuples):,.0f}",
         f"{row.per_s(span.partial):,.0f}",
-        f"{row.letters_per_s:,.0f}",
+        f"{row.inputs_per_s:,.0f}",
         f"{row.per_s(span.bytes) / 1e6:,.1f}",
         f"{row.batch_ms:,.0f}",
         f"{row.cores.get('engine', 0.0):.2f}",

@@ -21,7 +21,7 @@ from webapp.live.programs import REDIS_SERVER
 UP_S = 60.0
 
 
-class Servers:
+class EngineProcesses:
     """A Redis and an engine that run from `start` to `end`.
 
     Parameters
@@ -90,10 +90,10 @@ class Servers:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Servers]:
+def running() -> Iterator[EngineProcesses]:
     """Give an engine that runs; end it afterwards."""
     with tempfile.TemporaryDirectory(prefix="lookout-place-", ignore_cleanup_errors=True) as folder:
-        servers = Servers(Path(folder))
+        servers = EngineProcesses(Path(folder))
         try:
             servers.start()
             yield servers

@@ -1,7 +1,7 @@
 """One micro-batch, from the entries of the logs to fragments; what Spark's tasks run, without Spark.
 
-A task of the home stage turns the blocks of one ingest partition into *letters* to the regions; a task of the region
-stage turns a region's letters into a fragment. Both read and write their server's versioned state.
+A task of the home stage turns the blocks of one ingest partition into *inputs* of the regions; a task of the region
+stage turns a region's inputs into a fragment. Both read and write their server's versioned state.
 """
 
 from collections import Counter
@@ -17,17 +17,23 @@ import pyarrow as pa
 
 from streaming.elements import from_ipc, stream_number, to_ipc
 from streaming.engine.store import Store
-from streaming.history.writer import Turn, Writer
+from streaming.history.writer import HistoryWriter, Turn
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import Fragment
-from streaming.servers import assembly, home, participant, region, stream_join
-from streaming.servers.book import Book
-from streaming.servers.border import Border
+from streaming.servers import home
+from streaming.servers.assembler import server as assembler
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.control.border import Border
+from streaming.servers.control.step import ControlStep
+from streaming.servers.elements import tracked_schema
 from streaming.servers.focals import newly_followed
-from streaming.servers.orders import Orders
-from streaming.servers.participant import Tracks
+from streaming.servers.participant import server as participant
+from streaming.servers.participant.partial import Tracks
+from streaming.servers.region import server as regional
+from streaming.servers.region import stream_join
+from streaming.servers.region.state import ObjectChanges, ObjectInput
 
-TABLES = ("arrivals", "departures", "passing", "copies", "farewells", "echoes", "focals")
+TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
 
 
 # What a query costs a region in a batch is told from here on.
@@ -43,14 +49,14 @@ class Layout:
     store : Store
     partitions, regions : int
         Of the ingest log, and of the space.
-    history : Writer
+    history : HistoryWriter
         Of what regions store.
     """
 
     store: Store
     partitions: int
     regions: int
-    history: Writer
+    history: HistoryWriter
 
     @property
     def partitioner(self) -> GridPartitioner:
@@ -59,7 +65,7 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Block:
+class IngestBlock:
     """An entry of the ingest log: elements (Arrow IPC) of one stream, and when they were heard."""
 
     stream: str
@@ -68,7 +74,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Letter:
+class RegionInput:
     """What one home task says to one region in one micro-batch.
 
     Parameters
@@ -76,8 +82,8 @@ class Letter:
     region : int
     head : bytes
         JSON: control entries and counters.
-    arrivals, departures, passing, copies, farewells, echoes, focals : bytes
-        The tables of `home.Outbox` for this region, as Arrow IPC; empty where they have no rows.
+    arrivals, departures, passing, copies, removed_copies, superseded_copies, focals : bytes
+        The tables of `home.HomeOutput` for this region, as Arrow IPC; empty where they have no rows.
     """
 
     region: int
@@ -86,70 +92,70 @@ class Letter:
     departures: bytes = b""
     passing: bytes = b""
     copies: bytes = b""
-    farewells: bytes = b""
-    echoes: bytes = b""
+    removed_copies: bytes = b""
+    superseded_copies: bytes = b""
     focals: bytes = b""
 
 
 def home_task(
-    layout: Layout, partition: int, batch: int, blocks: Iterable[Block], control: Sequence[Mapping[str, Any]]
-) -> list[Letter]:
-    """Run the home server of one ingest partition; return a letter for every region.
+    layout: Layout, partition: int, batch: int, blocks: Iterable[IngestBlock], entries: Sequence[Mapping[str, Any]]
+) -> list[RegionInput]:
+    """Run the home server of one ingest partition; return an input for every region.
 
     Parameters
     ----------
     layout : Layout
     partition, batch : int
-    blocks : iterable of Block
+    blocks : iterable of IngestBlock
         The partition's, in the order of the log.
-    control : sequence of mapping
+    entries : sequence of mapping
         The batch's control entries, which partition 0 hands on to the regions.
     """
     store = layout.store
     before = store.registry(batch)
-    after, applied = store.applied(batch, control)
+    after, applied = store.applied(batch, entries)
     elements = _tracked(blocks, store.space)
-    orders = Orders(before, after, applied, applied.now_us)
-    state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, orders)
+    control = ControlStep(before, after, applied, applied.now_us)
+    state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
     store.save_home(partition, batch, state)
     heard = elements["heard_us"].to_numpy()
     head = {
-        "control": control if partition == 0 else [],
+        "control": entries if partition == 0 else [],
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
     return [
-        _letter(number, outbox, head if number == 0 else {"control": head["control"]})
+        _region_input(number, outbox, head if number == 0 else {"control": head["control"]})
         for number in range(layout.regions)
     ]
 
 
-def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Letter]) -> list[Fragment]:
-    """Run a regional server on the letters of all home tasks; return what it says of the batch.
+def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput]) -> list[Fragment]:
+    """Run a regional server on what all home tasks send to it; return what it says of the batch.
 
     Whichever region ends last runs the assembler of distributed queries, too, if there are any.
     """
     store, began = layout.store, perf_counter()
-    heads = [orjson.loads(letter.head) for letter in letters]
-    control = [entry for head in heads for entry in head["control"]]
+    heads = [orjson.loads(sent.head) for sent in inputs]
+    entries = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
-    after, applied = store.applied(batch, control)
-    tables = {name: _opened(letters, name, store.space) for name in TABLES}
-    inbox = region.Inbox(*(tables[field.name] for field in fields(region.Inbox)))
+    after, applied = store.applied(batch, entries)
+    tables = {name: _opened(inputs, name, store.space) for name in TABLES}
+    sent = ObjectInput(*(tables[field.name] for field in fields(ObjectInput)))
     was = store.region(number, batch)
-    orders = Orders(before, after, applied, max(was.now_us, applied.now_us))
-    border = Border(orders, was.left_out)
-    turnover = region.Turnover.of(was, inbox, orders)
-    state, results = border.passed(partial(region.step, turnover, inbox.passing))
+    control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
+    border = Border(control, was.left_out)
+    changed = ObjectChanges.of(was, sent, control)
+    state, results = border.passed(partial(regional.step, changed, sent.passing))
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
-    layout.history.store(turn, [inbox.passing, inbox.arrivals], after.stored, applied.dropped.values())
+    layout.history.store(turn, [sent.passing, sent.arrivals], after.stored, applied.dropped.values())
     if before.reach or after.reach:
         results = results.plus(_stream_joins(layout, number, batch, tables, border))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
-        tracks = _tracks(layout, batch, orders, tables["focals"])
-        results = results.plus(_participate(layout, number, batch, turnover, border, tracks))
+        tracks = _tracks(layout, batch, control, tables["focals"])
+        results = results.plus(_participate(layout, number, batch, changed, border, tracks))
     # The others take this for the end of the region's work.
     store.save_region(number, batch, replace(state, left_out=border.left_out))
     if number == 0 and after is not before:
@@ -177,7 +183,7 @@ def region_task(layout: Layout, number: int, batch: int, letters: Sequence[Lette
         costs=_costs(results.seconds, after, perf_counter() - began),
     )
     if distributed and store.ended(batch, layout.regions):
-        return [fragment, _assemble(layout, batch, orders, tracks, began, results.seconds)]
+        return [fragment, _assemble(layout, batch, control, tracks, began, results.seconds)]
     return [fragment]
 
 
@@ -208,41 +214,43 @@ def _costs(seconds, registry, whole_s):
 
 def _stream_joins(layout, number, batch, tables, border):
     """Run a region's joins with streams; return what they say."""
-    store, place, orders = layout.store, stream_join.Place(number, layout.partitioner), border.orders
-    reach = orders.after.reach
-    inbox = stream_join.Inbox.of(tables, reach)
-    if reach.exceeds(orders.before.reach):
-        inbox = replace(inbox, found=place.found(store.regions(batch, layout.regions), reach))
+    store, control = layout.store, border.control
+    place = stream_join.RegionPlace(number, layout.partitioner)
+    reach = control.after.reach
+    joined = stream_join.JoinInput.of(tables, reach)
+    if reach.exceeds(control.before.reach):
+        joined = replace(joined, found=place.found(store.regions(batch, layout.regions), reach))
     was = store.stream_joins(number, batch)
-    state, results = border.passed(lambda orders: stream_join.step(was, inbox, orders, place))
+    state, results = border.passed(lambda control: stream_join.step(was, joined, control, place))
     store.save_stream_joins(number, batch, state)
     return results
 
 
-def _participate(layout, number, batch, turnover, border, tracks):
+def _participate(layout, number, batch, changed, border, tracks):
     """Run a region's part of distributed queries; return what it says by itself."""
     store = layout.store
     were = store.members(number, batch)
-    step = partial(participant.step, turnover, tracks=tracks, members=were)
+    step = partial(participant.step, changed, tracks=tracks, members=were)
     members, results, sent = border.passed(step)
-    border.lost.difference_update(filter(border.orders.before.assembled, list(border.lost)))
+    border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
     lacking = np.array(sorted(border.left_out), dtype=np.int64)
     store.save_partial(number, batch, members, replace(sent, lacking=lacking))
     return results
 
 
-def _assemble(layout, batch, orders, tracks, began, seconds):
+def _assemble(layout, batch, control, tracks, began, seconds):
     """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch.
 
     What a query costs here adds to what it cost the region that ended last: `seconds`, by query, since that `began`.
     """
     store, regions = layout.store, layout.regions
     partials = [store.partial(number, batch) for number in range(regions)]
-    book = Book(partial(store.regions, batch, regions), list(store.regions(batch + 1, regions)), store.space)
+    before, after = partial(store.regions, batch, regions), list(store.regions(batch + 1, regions))
+    all_regions = AllRegions(before, after, store.space)
     was = store.assembly(batch)
-    border = Border(orders, was.left_out)
-    border.leave_out(assembly.lacking(partials, orders))
-    state, results, sent = border.passed(lambda orders: assembly.step(was, partials, orders, tracks, book))
+    border = Border(control, was.left_out)
+    border.leave_out(assembler.lacking(partials, control))
+    state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
     store.save_assembly(batch, replace(state, left_out=border.left_out))
     seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
     return Fragment(
@@ -252,27 +260,27 @@ def _assemble(layout, batch, orders, tracks, began, seconds):
         regions + 1,
         results.changes,
         results.snapshots,
-        orders.applied.snapshots,
+        control.applied.snapshots,
         counters=results.counters,
-        failures=_failures(results.failures, border, orders.after),
+        failures=_failures(results.failures, border, control.after),
         sent=sent,
         aggregates=results.aggregates,
-        costs=_costs(seconds, orders.after, perf_counter() - began),
+        costs=_costs(seconds, control.after, perf_counter() - began),
     )
 
 
-def _tracks(layout, batch, orders, heard):
+def _tracks(layout, batch, control, heard):
     """Return where focal objects are, which every region and the assembler find out alike."""
     state = layout.store.assembly(batch)
-    found = newly_followed(orders, layout.store.regions(batch, layout.regions))
-    elements, lost = state.following.followed(found, heard, orders)
+    found = newly_followed(control, layout.store.regions(batch, layout.regions))
+    elements, lost = state.following.followed(found, heard, control)
     keys = heard["key_hash"].to_numpy()
     return Tracks(state.focals, replace(state.following, elements=elements), lost, keys, frozenset(state.left_out))
 
 
 def _tracked(blocks, space):
     """Return the elements of blocks, with their stream's number and the time at which they were heard."""
-    schema = home.tracked_schema(space)
+    schema = tracked_schema(space)
     tables = [schema.empty_table()]
     for block in blocks:
         elements = from_ipc(block.payload)
@@ -283,17 +291,17 @@ def _tracked(blocks, space):
     return pa.concat_tables(tables).combine_chunks()
 
 
-def _letter(number, outbox, head):
-    """Write the letter to one region."""
+def _region_input(number, outbox, head):
+    """Write the input of one region."""
     tables = []
     for name in TABLES:
         table, region_of = getattr(outbox, name)
         rows = np.flatnonzero(region_of == number)
         tables.append(to_ipc(table.take(rows)) if len(rows) else b"")
-    return Letter(number, orjson.dumps(head), *tables)
+    return RegionInput(number, orjson.dumps(head), *tables)
 
 
-def _opened(letters, name, space):
-    """Return one table of all letters."""
-    tables = [from_ipc(payload) for payload in (getattr(letter, name) for letter in letters) if payload]
-    return pa.concat_tables([home.tracked_schema(space).empty_table(), *tables])
+def _opened(inputs, name, space):
+    """Return one table of all inputs."""
+    tables = [from_ipc(payload) for payload in (getattr(sent, name) for sent in inputs) if payload]
+    return pa.concat_tables([tracked_schema(space).empty_table(), *tables])

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streaming.engine.batch import Letter, region_task
+from streaming.engine.batch import RegionInput, region_task
 from streaming.engine.source import LogSource, batch_number, client_of, layout_of
 from streaming.logs import Log
 from streaming.settings import EngineSettings
@@ -31,9 +31,9 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     }
     _layout(settings)().store.epoch()
     spark.dataSource.register(LogSource)
-    letters = spark.readStream.format("lookout").options(**options).load()
+    inputs = spark.readStream.format("lookout").options(**options).load()
     # Regions take turns on the tasks; by a hash, three of four default regions would share one.
-    placed = letters.repartitionById(settings.shuffle_partitions, "region")
+    placed = inputs.repartitionById(settings.shuffle_partitions, "region")
     published = placed.mapInArrow(region_stage(settings), "regions long")
     checkpoint = Path(settings.state_dir) / "checkpoint"
     writer = published.writeStream.format("noop").queryName(settings.space.name)
@@ -65,15 +65,15 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
     url, name, partitions, layout_here = settings.redis_url, settings.space.name, settings.partitions, _layout(settings)
 
     def run(batches):
-        letters = defaultdict(list)
+        inputs = defaultdict(list)
         for batch in batches:
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                letters[row[0]].append(Letter(*row))
+                inputs[row[0]].append(RegionInput(*row))
         layout = layout_here()
         log = Log(client_of(url), name, partitions)
-        for number in sorted(letters):
-            log.publish(region_task(layout, number, batch_number(), letters[number]))
-        yield pa.RecordBatch.from_arrays([pa.array([len(letters)])], ["regions"])
+        for number in sorted(inputs):
+            log.publish(region_task(layout, number, batch_number(), inputs[number]))
+        yield pa.RecordBatch.from_arrays([pa.array([len(inputs)])], ["regions"])
 
     return run
 

@@ -1,6 +1,6 @@
 """The Spark source that reads the logs and, in the same task, runs the home servers.
 
-A task is given a span of one ingest partition and of the control log; it yields the letters to the regions. So blocks
+A task is given a span of one ingest partition and of the control log; it yields the inputs of the regions. So blocks
 never pass through the Java machine, only what the regions need.
 """
 
@@ -17,14 +17,14 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from streaming.engine.batch import TABLES, Block, Layout, home_task
+from streaming.engine.batch import TABLES, IngestBlock, Layout, home_task
 from streaming.engine.store import Store
-from streaming.history.writer import Writer
+from streaming.history.writer import HistoryWriter
 from streaming.logs import FIRST, LogNames, next_positions
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
-LETTER = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
+REGION_INPUT = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
 _SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", *TABLES))])
 CONTROL = "control"
 # Control entries are small; so many are parsed and applied within a second.
@@ -51,7 +51,7 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
     gc.freeze()
     known = parse_space(space)
     store = Store(Path(root), known, Path(layers), Path(history))
-    return Layout(store, partitions, regions, Writer(Path(history), known))
+    return Layout(store, partitions, regions, HistoryWriter(Path(history), known))
 
 
 @lru_cache(maxsize=8)
@@ -74,15 +74,15 @@ class LogSource(DataSource):
         return "lookout"
 
     def schema(self) -> str:
-        """Return the columns of `batch.Letter`."""
-        return LETTER
+        """Return the columns of `batch.RegionInput`."""
+        return REGION_INPUT
 
     def streamReader(self, schema) -> DataSourceStreamReader:
         """Return the reader that Spark asks for offsets and spans."""
         return LogReader(dict(self.options))
 
 
-class Span(InputPartition):
+class LogSpan(InputPartition):
     """Entries of one ingest partition, and of the control log, after one offset up to another."""
 
     def __init__(self, partition: int, start: dict, end: dict) -> None:
@@ -122,20 +122,20 @@ class LogReader(DataSourceStreamReader):
     def _most(self, name):
         return MOST_CONTROL_ENTRIES if name == CONTROL else self.max_blocks
 
-    def partitions(self, start: dict, end: dict) -> list[Span]:
+    def partitions(self, start: dict, end: dict) -> list[LogSpan]:
         """Return a span for each ingest partition."""
-        return [Span(partition, start, end) for partition in range(self.partitions_count)]
+        return [LogSpan(partition, start, end) for partition in range(self.partitions_count)]
 
-    def read(self, span: Span) -> Iterator[pa.RecordBatch]:
-        """Run one home server on its span; yield its letters."""
+    def read(self, span: LogSpan) -> Iterator[pa.RecordBatch]:
+        """Run one home server on its span; yield its inputs of the regions."""
         layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
         control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
         blocks = (
-            Block(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
+            IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
             for fields in self._entries(str(span.partition), span)
         )
-        letters = home_task(layout, span.partition, batch_number(), blocks, control)
-        columns = zip(*map(astuple, letters), strict=True)
+        inputs = home_task(layout, span.partition, batch_number(), blocks, control)
+        columns = zip(*map(astuple, inputs), strict=True)
         yield pa.RecordBatch.from_arrays(
             [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
         )

@@ -25,16 +25,16 @@ from streaming.layers.store import LayerStore
 from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
 from streaming.plans.queries import STORED_PREFIX
-from streaming.servers.aggregation import Aggregation
-from streaming.servers.assembly import Assembly
-from streaming.servers.border import LeftOut
+from streaming.servers.assembler.aggregation import Aggregation
+from streaming.servers.assembler.nearest import Ranked
+from streaming.servers.assembler.server import AssemblerState
+from streaming.servers.control.border import LeftOut
+from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.focals import Focals
 from streaming.servers.home import COLUMNS, Home
-from streaming.servers.nearest import Ranked
-from streaming.servers.objects import Cold, Objects, Segment
-from streaming.servers.participant import Candidates, Partial
-from streaming.servers.region import Region
-from streaming.servers.registry import Applied, Registry
+from streaming.servers.participant.partial import Candidates, Partial
+from streaming.servers.region.objects import Cold, Objects, Segment
+from streaming.servers.region.state import Region
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -227,13 +227,13 @@ class Store:
         """Tell whether all regional servers have written their state of `batch`."""
         return all((self.root / "region" / str(number) / f"{batch}.arrow").exists() for number in range(regions))
 
-    def assembly(self, batch: int) -> Assembly:
+    def assembly(self, batch: int) -> AssemblerState:
         """Return the state of the assembler before `batch`; it is kept while a query is distributed."""
         if not len(self.registry(batch).distributed_ids):
-            return Assembly.none(self.space)
-        return self._read("assembly", batch, lambda: Assembly.none(self.space), _read_assembly)
+            return AssemblerState.none(self.space)
+        return self._read("assembly", batch, lambda: AssemblerState.none(self.space), _read_assembly)
 
-    def save_assembly(self, batch: int, state: Assembly) -> None:
+    def save_assembly(self, batch: int, state: AssemblerState) -> None:
         """Write the state of the assembler as `batch` left it."""
         self._save("assembly", batch, state, _assembly_tables(state))
 
@@ -401,7 +401,7 @@ def _read_assembly(path):
     if len(ranked) > 1:  # written before candidates had ranks
         ranked = [_with_ranks(*ranked)]
     aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
-    return Assembly(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
+    return AssemblerState(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
 
 
 def _with_ranks(candidates, answers):

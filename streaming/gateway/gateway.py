@@ -17,7 +17,7 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition, read_definition
-from streaming.gateway.health import Health, rate
+from streaming.gateway.health import StreamHealth, rate
 from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces
@@ -46,7 +46,7 @@ class Gateway:
         By space.
     streams : dict of str to RunningStream
         Those that run, by name.
-    health : dict of str to Health
+    health : dict of str to StreamHealth
         By stream.
     """
 
@@ -59,7 +59,7 @@ class Gateway:
             retry=redis.retry.Retry(NoBackoff(), 0),
         )
         self.intakes = {EARTH.name: Intake(EARTH, self.client, config)}
-        self.health: dict[str, Health] = {}
+        self.health: dict[str, StreamHealth] = {}
         self.streams: dict[str, RunningStream] = {}
         # What was last made of each stream: its definition and its space.
         self._applied: dict[str, tuple[bytes, Space | None]] = {}
@@ -111,7 +111,7 @@ class Gateway:
         space = _space_name(payload)
         if name in self.health and self.health[name].space != space:
             await self._drop(name)
-        health = self.health.setdefault(name, Health(space))
+        health = self.health.setdefault(name, StreamHealth(space))
         try:
             definition = read_definition(payload)
             spaces = {name: intake.space for name, intake in self.intakes.items()}
@@ -124,7 +124,7 @@ class Gateway:
         except InvalidOptions as error:
             health.enter("failed", error)
 
-    def _start(self, definition: StreamDefinition, health: Health):
+    def _start(self, definition: StreamDefinition, health: StreamHealth):
         intake = self.intakes[definition.space]
         queue = intake.writer.queue(definition.name, live=True)
         stream = RunningStream(definition, Outlet(queue, health, self.clock, self.config, intake.space))
@@ -186,7 +186,7 @@ class Gateway:
     def _known(self):
         """Return the streams that an earlier gateway ran, so that those removed since are dropped."""
         told = self.client.hgetall(HEALTH_KEY)
-        return {name.decode(): Health(_space_name(counters)) for name, counters in told.items()}
+        return {name.decode(): StreamHealth(_space_name(counters)) for name, counters in told.items()}
 
     def _forget_stale(self):
         """Count stale elements from this gateway's start on, as all else is counted."""

@@ -15,7 +15,7 @@ _SILENT_BYTES = 65_536
 
 
 @dataclass
-class Health:
+class StreamHealth:
     """Counters of one stream, for the life of the gateway's process.
 
     Attributes

@@ -6,7 +6,7 @@ import orjson
 import redis
 
 from streaming.gateway.config import GatewayConfig
-from streaming.gateway.writer import Writer
+from streaming.gateway.writer import BlockWriter
 from streaming.logs import Log
 from streaming.spaces import Space
 
@@ -29,13 +29,13 @@ class Intake:
     Attributes
     ----------
     log : Log
-    writer : Writer
+    writer : BlockWriter
     """
 
     def __init__(self, space: Space, client: redis.Redis, config: GatewayConfig) -> None:
         self.space = space
         self.log = Log(client, space.name, config.partitions)
-        self.writer = Writer(self.log, config)
+        self.writer = BlockWriter(self.log, config)
         self._writing: asyncio.Task | None = None
 
     def start(self) -> None:

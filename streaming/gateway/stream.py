@@ -16,7 +16,7 @@ from streaming.gateway.clock import SECOND_US, Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
 from streaming.gateway.elementqueue import ElementQueue
-from streaming.gateway.health import Health
+from streaming.gateway.health import StreamHealth
 from streaming.gateway.pacing import Progress, next_lap, restamped, schedule
 from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
@@ -40,7 +40,7 @@ class Outlet:
     """What a running stream writes to, and what it lives by."""
 
     queue: ElementQueue
-    health: Health
+    health: StreamHealth
     clock: Clock
     config: GatewayConfig
     space: Space = EARTH

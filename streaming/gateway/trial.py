@@ -23,7 +23,7 @@ from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
-from streaming.gateway.health import Health
+from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.spaces import Space, parse_space
 
@@ -60,7 +60,7 @@ async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, 
         When the definition breaks a rule.
     """
     check_definition(definition, {space.name: space}, access)
-    gathered, health = Gathered(), Health(space.name)
+    gathered, health = Gathered(), StreamHealth(space.name)
     outlet = Outlet(gathered, health, Clock(), GatewayConfig(access=access), space)  # type: ignore[arg-type]
     running = asyncio.create_task(RunningStream(definition, outlet).run())
     until_s = time.monotonic() + seconds

@@ -20,7 +20,7 @@ _LONGEST_BROKEN_S = 2.0
 
 
 @dataclass(frozen=True)
-class Block:
+class StreamBlock:
     """Elements of one stream, taken from its queue."""
 
     stream: str
@@ -28,7 +28,7 @@ class Block:
     heard_us: int
 
 
-class Writer:
+class BlockWriter:
     """Writes the streams' queues to the ingest log, fairly: one block of each stream a round.
 
     Parameters
@@ -102,7 +102,7 @@ class Writer:
     def _take(self, backlog):
         bounds = {True: self.config.live_backlog, False: self.config.waiting_backlog}
         return [
-            Block(stream, *queue.take(self.config.block_rows))
+            StreamBlock(stream, *queue.take(self.config.block_rows))
             for stream, queue in self.queues.items()
             if queue.rows and backlog <= bounds[queue.live]
         ]

@@ -7,18 +7,18 @@ BBoxDB Streams (2022), sections 3.2 and 4.1: what is stored of a stream is a tab
 
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History
-from streaming.history.tables import Found, Table, Tables, joined_schema, layer, parse_table, stored
-from streaming.history.writer import Turn, Writer
+from streaming.history.tables import Found, StoredTables, Table, joined_schema, layer, parse_table, stored
+from streaming.history.writer import HistoryWriter, Turn
 
 __all__ = [
     "EVER",
     "Found",
     "History",
+    "HistoryWriter",
     "InvalidQuestion",
+    "StoredTables",
     "Table",
-    "Tables",
     "Turn",
-    "Writer",
     "joined_schema",
     "layer",
     "parse_table",

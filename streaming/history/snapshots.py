@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.history.tables import Tables, stored
+from streaming.history.tables import StoredTables, stored
 from streaming.layers import LayerStore
 from streaming.layers.features import feature_schema, with_hashes
 from streaming.spaces import Space
@@ -39,7 +39,7 @@ def take(history: Path, stream: str, space: Space, most_rows: int = MOST_ROWS) -
         Of more, the newest.
     """
     store = snapshots(history, space)
-    found = Tables(store.root, history, space).newest(stored(stream), most_rows).rows
+    found = StoredTables(store.root, history, space).newest(stored(stream), most_rows).rows
     table = features(stream, found, space)
     mark = f"{table.num_rows}.{np.bitwise_xor.reduce(table['key_hash'].to_numpy(), initial=0)}"
     newest = store.newest(stream)

@@ -88,10 +88,10 @@ def joined_schema(space: Space) -> pa.Schema:
 
 
 def no_limit(rows: int) -> None:
-    """Let a question take its time; see `Tables`."""
+    """Let a question take its time; see `StoredTables`."""
 
 
-class Tables:
+class StoredTables:
     """The layers and the history of a space.
 
     Parameters
@@ -107,7 +107,7 @@ class Tables:
 
     Examples
     --------
-    >>> tables = Tables(Path("nowhere/layers"), Path("nowhere/history"))
+    >>> tables = StoredTables(Path("nowhere/layers"), Path("nowhere/history"))
     >>> tables.get(stored("buses"), "bus 7").rows.num_rows
     0
     """

@@ -60,7 +60,7 @@ class Turn:
     now_us: int
 
 
-class Writer:
+class HistoryWriter:
     """Writes the history of a space.
 
     Parameters

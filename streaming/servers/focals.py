@@ -15,11 +15,11 @@ from streaming.elements import bounds_of
 from streaming.operators.distributed import PlacedQueries
 from streaming.operators.runs import find, last_of_runs
 from streaming.results import MOVED
-from streaming.servers.home import tracked_schema
-from streaming.servers.objects import Objects
-from streaming.servers.orders import Orders
-from streaming.servers.region import Region, fates
-from streaming.servers.registry import Registry
+from streaming.servers.control.registry import Registry
+from streaming.servers.control.step import ControlStep
+from streaming.servers.elements import tracked_schema
+from streaming.servers.region.objects import Objects
+from streaming.servers.region.state import Region, fates
 from streaming.spaces import Space
 
 
@@ -30,7 +30,7 @@ class Focals:
     Parameters
     ----------
     elements : pyarrow.Table
-        The newest element of each known focal object, with `home.tracked_schema`, ordered by key.
+        The newest element of each known focal object, with `elements.tracked_schema`, ordered by key.
     searching : ndarray of int64, shape (S,)
         Queries with a search region, ascending.
     reach : ndarray of float64, shape (S,)
@@ -58,15 +58,15 @@ class Focals:
         reach[present] = self.reach[position[present]]
         return registry.distributed.placed(self.keys, bounds_of(self.elements["bounds"]), reach)
 
-    def followed(self, found: pa.Table, heard: pa.Table, orders: Orders) -> tuple[pa.Table, dict[int, int]]:
+    def followed(self, found: pa.Table, heard: pa.Table, control: ControlStep) -> tuple[pa.Table, dict[int, int]]:
         """Return where focal objects are after a micro-batch.
 
         Parameters
         ----------
         found, heard : pyarrow.Table
             Elements of focal objects that queries follow from now on, as the batch before left them, and the newest
-            elements of the batch; with `home.tracked_schema`.
-        orders : Orders
+            elements of the batch; with `elements.tracked_schema`.
+        control : ControlStep
 
         Returns
         -------
@@ -77,56 +77,56 @@ class Focals:
         table = pa.concat_tables([self.elements, found, heard])
         order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
         table = table.take(order[last_of_runs(table["key_hash"].to_numpy()[order])])
-        table = table.filter(pa.array(np.isin(table["key_hash"].to_numpy(), orders.after.focal)))
+        table = table.filter(pa.array(np.isin(table["key_hash"].to_numpy(), control.after.focal)))
         none = np.empty(0, dtype=np.int64)
-        fate = fates(Objects.arrived(table, -1), none, orders.after, orders.applied, orders.now_us)
+        fate = fates(Objects.arrived(table, -1), none, control.after, control.applied, control.now_us)
         lost = fate != MOVED
         keys = table["key_hash"].to_numpy()[lost].tolist()
         return table.filter(pa.array(~lost)), dict(zip(keys, fate[lost].tolist(), strict=True))
 
 
-def newly_followed(orders: Orders, regions: Iterable[Region]) -> pa.Table:
+def newly_followed(control: ControlStep, regions: Iterable[Region]) -> pa.Table:
     """Return the elements of objects that queries follow only now, given the regions that the batch before left."""
-    keys = np.setdiff1d(orders.after.focal, orders.before.focal)
-    tables = [tracked_schema(orders.after.space).empty_table()]
+    keys = np.setdiff1d(control.after.focal, control.before.focal)
+    tables = [tracked_schema(control.after.space).empty_table()]
     for region in regions if len(keys) else ():
         position, present = find(region.objects.key_hash, keys)
         if present.any():
-            tables.append(region.elements(np.sort(position[present]), orders.after.space))
+            tables.append(region.elements(np.sort(position[present]), control.after.space))
     return pa.concat_tables(tables)
 
 
-def shifted(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.ndarray:
+def shifted(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -> np.ndarray:
     """Tell which queries ask for other places than in the batch before, or are new: bool of shape (Q,).
 
     A search region that takes in everything does so wherever it is.
     """
-    old, new, everywhere = _lasting(before, after, orders)
-    moved = np.ones(len(orders.after.distributed_ids), dtype=bool)
+    old, new, everywhere = _lasting(before, after, control)
+    moved = np.ones(len(control.after.distributed_ids), dtype=bool)
     moved[new] = ~(_same(before.places[old], after.places[new]) | everywhere)
     moved[new] |= ~_same(before.radius[old, None], after.radius[new, None])
     return moved
 
 
-def carried(before: PlacedQueries, after: PlacedQueries, orders: Orders) -> np.ndarray:
+def carried(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -> np.ndarray:
     """Tell which queries have another place than in the batch before, but ask for the same: bool of shape (Q,)."""
-    old, new, everywhere = _lasting(before, after, orders)
-    moved = np.zeros(len(orders.after.distributed_ids), dtype=bool)
+    old, new, everywhere = _lasting(before, after, control)
+    moved = np.zeros(len(control.after.distributed_ids), dtype=bool)
     moved[new] = everywhere & ~_same(before.places[old], after.places[new])
     return moved
 
 
-def lasting(orders: Orders) -> tuple[np.ndarray, np.ndarray]:
+def lasting(control: ControlStep) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions, before and after, of the distributed queries whose plan is what it was, int64 each."""
-    ids = orders.after.distributed_ids
-    position, known = find(orders.before.distributed_ids, ids)
-    known &= ~np.isin(ids, orders.applied.changed)
+    ids = control.after.distributed_ids
+    position, known = find(control.before.distributed_ids, ids)
+    known &= ~np.isin(ids, control.applied.changed)
     return position[known], np.flatnonzero(known)
 
 
-def _lasting(before, after, orders):
+def _lasting(before, after, control):
     """Return the positions of lasting queries, and which of them search everywhere, before and after."""
-    old, new = lasting(orders)
+    old, new = lasting(control)
     everywhere = np.isinf(before.radius[old]) & np.isinf(after.radius[new])
     placed = ~np.isnan(before.places[old]).any(1) & ~np.isnan(after.places[new]).any(1)
     return old, new, everywhere & placed

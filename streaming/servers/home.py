@@ -10,31 +10,22 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_of, element_schema
+from streaming.elements import bounds_of
 from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import find, last_of_runs
-from streaming.servers.orders import Orders
-from streaming.servers.registry import MICROSECONDS
-from streaming.spaces import Space
+from streaming.servers.control.registry import MICROSECONDS
+from streaming.servers.control.step import ControlStep
 
 # Objects that have expired are forgotten, and with them their versions, once they were unheard of for so long as well;
 # looked for once in such a time's hundredth.
 FORGET_AFTER_US = 24 * 3600 * MICROSECONDS
+
 FORGET_EVERY_US = FORGET_AFTER_US // 100
+
 # Bits of a number; regions beyond share them, so that a bit stands for all regions that have it.
 BITS = 64
+
 EVERYWHERE = -1
-
-
-def tracked_schema(space: Space) -> pa.Schema:
-    """Return the columns of elements on their way to a region: `element_schema`, `stream` and `heard_us`.
-
-    `stream` is an int64 `elements.stream_number`; `heard_us` the wall-clock time at which the gateway received it.
-    """
-    schema = element_schema(space)
-    for name in ("stream", "heard_us"):
-        schema = schema.append(pa.field(name, pa.int64(), nullable=False))
-    return schema
 
 
 @dataclass(frozen=True)
@@ -64,45 +55,46 @@ COLUMNS = tuple(column.name for column in fields(Home))[:6]
 
 
 @dataclass(frozen=True)
-class Outbox:
-    """What a home server sends to the regions: elements with `tracked_schema`, and a region for each row.
+class HomeOutput:
+    """What a home server sends to the regions: elements with `elements.tracked_schema`, and a region for each row.
 
     `arrivals` holds each updated object's newest element, for the region where it lies; `departures` the same elements
     for the regions that the objects left; `passing` accepted elements that a newer one in the same batch supersedes,
     of the streams of which a query wants every element. Of joined streams there are besides `copies`, the newest
-    elements for other regions that must know them; `farewells`, the same for regions that need not know them any more;
-    and `echoes`, copies of what is passing. `focals` holds the newest elements of objects that queries follow, once for
-    every region, however many queries follow them. `stale` counts, by stream, versions older than the newest known.
+    elements for other regions that must know them; `removed_copies`, the same for regions that need not know them any
+    more; and `superseded_copies`, copies of what is passing. `focals` holds the newest elements of objects that queries
+    follow, once for every region, however many queries follow them. `stale` counts, by stream, versions older than the
+    newest known.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
     departures: tuple[pa.Table, np.ndarray]
     passing: tuple[pa.Table, np.ndarray]
     copies: tuple[pa.Table, np.ndarray]
-    farewells: tuple[pa.Table, np.ndarray]
-    echoes: tuple[pa.Table, np.ndarray]
+    removed_copies: tuple[pa.Table, np.ndarray]
+    superseded_copies: tuple[pa.Table, np.ndarray]
     focals: tuple[pa.Table, np.ndarray]
     stale: dict[int, int]
 
 
-def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Orders) -> tuple[Home, Outbox]:
+def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: ControlStep) -> tuple[Home, HomeOutput]:
     """Take a micro-batch of elements.
 
     Parameters
     ----------
     home : Home
     elements : pyarrow.Table
-        With `tracked_schema`, in the order of arrival.
+        With `elements.tracked_schema`, in the order of arrival.
     partitioner : Partitioner
-    orders : Orders
+    control : ControlStep
 
     Returns
     -------
     home : Home
-    outbox : Outbox
+    outbox : HomeOutput
     """
-    after = orders.after
-    if after.reach.exceeds(orders.before.reach):  # so regions fetch elements, of which this server is not told
+    after = control.after
+    if after.reach.exceeds(control.before.reach):  # so regions fetch elements, of which this server is not told
         home = replace(home, copies=np.full(len(home.copies), EVERYWHERE))
     order, accepted, newest = _accept(home, elements)
     rows = order[newest]
@@ -120,7 +112,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Order
     left[known] = _regions(home.copies[position[known]], partitioner.regions) & ~met[known]
     # Regions keep no elements of streams that are not joined.
     left &= met.any(1)[:, None]
-    outbox = Outbox(
+    outbox = HomeOutput(
         (arrivals, region),
         (arrivals.take(moved), before[moved]),
         (passing, passing_region),
@@ -131,7 +123,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, orders: Order
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
     )
     home = _put(home, arrivals, region, _bits(met), position, known)
-    return _forget(home, orders), outbox
+    return _forget(home, control), outbox
 
 
 def _accept(home, elements):
@@ -221,14 +213,14 @@ def _put(home, arrivals, region, copies, position, known):
     return replace(home, **columns)
 
 
-def _forget(home, orders):
+def _forget(home, control):
     """Advance the clock; drop the objects of dropped streams, and now and then those that expired long ago."""
-    now_us = max(home.now_us, orders.now_us)
+    now_us = max(home.now_us, control.now_us)
     keep, forgotten_us = np.ones(len(home.key_hash), dtype=bool), home.forgotten_us
-    if orders.applied.dropped:
-        keep &= ~np.isin(home.stream, list(orders.applied.dropped))
+    if control.applied.dropped:
+        keep &= ~np.isin(home.stream, list(control.applied.dropped))
     if now_us - forgotten_us >= FORGET_EVERY_US:
-        keep &= home.heard_us >= now_us - np.maximum(orders.after.ttl_of(home.stream), FORGET_AFTER_US)
+        keep &= home.heard_us >= now_us - np.maximum(control.after.ttl_of(home.stream), FORGET_AFTER_US)
         forgotten_us = now_us
     if not keep.all():
         home = replace(home, **{name: getattr(home, name)[keep] for name in COLUMNS})

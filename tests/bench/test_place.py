@@ -7,9 +7,9 @@ import pytest
 from bench.live import wait_for
 from bench.load import Generator
 from bench.place.load import make_blocks
-from bench.place.measure import Row, between, fast_enough
-from bench.place.meter import Meter, Reckoning, Span
-from bench.place.report import BEGIN, END, Report
+from bench.place.measure import PlaceRow, between, fast_enough
+from bench.place.meter import AgeSpan, PlaceMeter, Reckoning
+from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import AREAS, KS, PERIOD_S, REGIONS, SPACE, STEP, Workload, kind_of
 from bench.report import PAGE
 from streaming.elements import bounds_array, bounds_of, from_ipc
@@ -159,7 +159,7 @@ def test_a_focal_object_is_handed_over_when_it_is_told_in_another_region():
 def test_the_meter_takes_a_batch_once_all_of_its_fragments_are_there(redis_server, redis_client):
     log = Log(redis_client, SPACE.name, 2)
     row = {"query": 1, "time_us": 1}
-    with Meter(redis_server) as meter:
+    with PlaceMeter(redis_server) as meter:
         log.publish([fragment(1, 0, row), fragment(2, 0, row)])
         log.publish([fragment(2, 1, counters={"elements": 5})])
         wait_for(lambda: meter.reckoning.span.batches, "a batch")
@@ -175,16 +175,18 @@ def row(queries, answer_ms, **span):
     told = {"batches": 10, "began_ms": 1_000, "ended_ms": 6_000, "counters": {"elements": 20_000}} | span
     answers = {"ranges": [np.array([1_000.0])], "neighbours": [np.array([answer_ms * 1_000.0])]}
     first = {"ranges": np.array([300.0, 500.0]), "neighbours": np.array([400.0])}
-    return Row(queries, Span(answers=answers, **told), first, {"engine": 0.8}, {"engine": 900.0, "redis": 50.0}, 3)
+    return PlaceRow(
+        queries, AgeSpan(answers=answers, **told), first, {"engine": 0.8}, {"engine": 900.0, "redis": 50.0}, 3
+    )
 
 
 def test_a_row_reckons_by_the_second_and_by_the_report():
     one = row(90, 700, tuples=500)
     assert (one.elements_per_s, one.engine_us, one.batch_ms, one.per_s(500)) == (4_000, 200.0, 500.0, 100.0)
-    assert one.letters_per_s == 2 * REGIONS * 3
+    assert one.inputs_per_s == 2 * REGIONS * 3
     assert one.answer_p99_ms == 700
-    silent = Row(1, Span(), {}, {}, {}, 0)
-    assert (silent.elements_per_s, silent.answer_p99_ms, silent.letters_per_s) == (0.0, float("inf"), 0.0)
+    silent = PlaceRow(1, AgeSpan(), {}, {}, {}, 0)
+    assert (silent.elements_per_s, silent.answer_p99_ms, silent.inputs_per_s) == (0.0, float("inf"), 0.0)
 
 
 def test_the_largest_share_is_looked_for_below_the_first_that_is_too_slow():
@@ -195,7 +197,7 @@ def test_the_largest_share_is_looked_for_below_the_first_that_is_too_slow():
 
 
 def test_the_report_tells_the_share_beside_the_paper():
-    report = Report("a machine", PAPER, Workload(areas=(0.0001,), ks=(10,)))
+    report = PlaceReport("a machine", PAPER, Workload(areas=(0.0001,), ks=(10,)))
     report.rows, report.growth = [row(90, 400), row(300, 999), row(900, 2_000)], [row(1_000, 5_000)]
     text = report.markdown()
     assert "**1/30, 300 of each**" in text and "16,667 reports a second" in text
@@ -203,7 +205,7 @@ def test_the_report_tells_the_share_beside_the_paper():
     assert "999 ms, p99 999 ms" in beside and "under 1 s" in beside
     grown = next(line for line in text.splitlines() if line.startswith("| 1,000 "))
     assert "60,000" in grown  # 50 in each range, 10 neighbours
-    assert Report("a machine", PAPER, PAPER).markdown() == "a machine\n"
+    assert PlaceReport("a machine", PAPER, PAPER).markdown() == "a machine\n"
 
 
 def test_the_page_has_room_for_it():

@@ -13,7 +13,7 @@ from streaming.gateway.clock import Clock
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
 from streaming.gateway.elementqueue import ElementQueue
-from streaming.gateway.health import Health
+from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.gateway.transports.base import Chunk
 from tests.decoders.feeds import NOW_US, cut, decode, decode_whole, read_recording
@@ -154,7 +154,8 @@ async def test_an_element_of_a_feed_that_fell_silent_does_not_wait_for_ever(monk
     monkeypatch.setattr("streaming.gateway.stream._TICK_S", 0.05)
     queue = ElementQueue(1000, True, asyncio.Event())
     stream = RunningStream(
-        StreamDefinition("s", "earth", {"kind": "stdin"}, AIS), Outlet(queue, Health("earth"), Clock(), GatewayConfig())
+        StreamDefinition("s", "earth", {"kind": "stdin"}, AIS),
+        Outlet(queue, StreamHealth("earth"), Clock(), GatewayConfig()),
     )
     stream.transport = Quiet()
     running = asyncio.create_task(stream.run())

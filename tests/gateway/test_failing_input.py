@@ -13,7 +13,7 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition, check_definition
 from streaming.gateway.elementqueue import ElementQueue
-from streaming.gateway.health import MAX_REASONS, Health
+from streaming.gateway.health import MAX_REASONS, StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.gateway.transports.base import Chunk, Replay
 from streaming.spaces import EARTH
@@ -43,7 +43,7 @@ def running(transport, **definition):
     """Return a stream that reads from a transport."""
     stream = StreamDefinition("s", "earth", {"kind": "stdin"}, DECODER, **definition)
     queue = ElementQueue(1000, True, asyncio.Event())
-    made = RunningStream(stream, Outlet(queue, Health("earth"), SteppedClock(), CONFIG))
+    made = RunningStream(stream, Outlet(queue, StreamHealth("earth"), SteppedClock(), CONFIG))
     made.transport = transport
     return made
 
@@ -134,7 +134,7 @@ def test_the_bound_of_times_ahead_must_be_positive(bound):
 
 
 def test_health_can_be_written_whatever_reasons_and_errors_are():
-    health = Health("earth")
+    health = StreamHealth("earth")
     health.enter("retrying", "no file \udcff")
     for number in np.arange(1000):
         health.count_malformed(f"reason {number} \ud800", b"\xff\x00", 0)

@@ -14,7 +14,7 @@ from bench.ports import free_port
 from streaming.elements import bounds_of, from_ipc
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
-from streaming.gateway.writer import Writer
+from streaming.gateway.writer import BlockWriter
 from streaming.logs import HEALTH_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
 from streaming.spaces import parse_space, space_text
 from tests.conftest import REDIS_SERVER
@@ -359,7 +359,7 @@ def test_the_clock_of_an_engine_that_has_taken_every_tick_goes_on(redis_server, 
 
 async def test_blocks_that_could_not_be_written_stay_in_their_queue():
     client = redis.Redis(port=free_port(), retry=redis.retry.Retry(redis.backoff.NoBackoff(), 0))
-    writer = Writer(Log(client, "earth", 2), FAST)
+    writer = BlockWriter(Log(client, "earth", 2), FAST)
     queue = writer.queue("s", live=False)
     await queue.put(elements(["a", "b"], [1, 2]), 1)
     with pytest.raises(redis.ConnectionError):

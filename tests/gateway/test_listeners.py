@@ -8,7 +8,7 @@ import pytest
 
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
-from streaming.gateway.health import Health
+from streaming.gateway.health import StreamHealth
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.gateway.transports import tcp_listener, udp_listener
 from streaming.gateway.transports.base import Chunk, Mark
@@ -66,7 +66,7 @@ def _arrived(chunks):
 
 def running(config):
     stream = definition("s", {"kind": "tcp_listener", "port": 0})
-    outlet = Outlet(None, Health("earth"), SteppedClock(), config)
+    outlet = Outlet(None, StreamHealth("earth"), SteppedClock(), config)
     return RunningStream(StreamDefinition("s", "earth", stream["transport"], stream["decoder"]), outlet)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streaming.gateway.clock import SECOND_US
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.definitions import StreamDefinition
-from streaming.gateway.health import Health
+from streaming.gateway.health import StreamHealth
 from streaming.gateway.pacing import LEAP_US, next_lap, restamped, schedule
 from streaming.gateway.stream import Outlet, RunningStream
 from streaming.gateway.transports.base import Replay
@@ -32,7 +32,7 @@ class Played:
 async def played(path, clock=None, **options):
     """Replay a file on a stepped clock; return the (wall-clock, event) times and what the stream said of itself."""
     clock = clock or SteppedClock(NOW_US)
-    queue, health = Played(clock), Health("earth")
+    queue, health = Played(clock), StreamHealth("earth")
     transport = {"kind": "file", "path": str(path), **options}
     outlet = Outlet(queue, health, clock, GatewayConfig())
     await RunningStream(StreamDefinition("s", "earth", transport, DECODER), outlet).run()

@@ -10,10 +10,10 @@ import pytest
 import shapely
 
 from streaming.elements import box_elements, point_elements, stream_number
-from streaming.history import InvalidQuestion, Tables, layer, parse_table, reader, rows, stored, writer
-from streaming.history.writer import Turn, Writer
+from streaming.history import InvalidQuestion, StoredTables, layer, parse_table, reader, rows, stored, writer
+from streaming.history.writer import HistoryWriter, Turn
 from streaming.layers import LayerStore, feature_table
-from streaming.servers.home import tracked_schema
+from streaming.servers.elements import tracked_schema
 from streaming.spaces import EARTH, Dimension, Space
 
 WGS84, HOUR_US = "EPSG:4326", 3600 * 1_000_000
@@ -30,7 +30,7 @@ def tracked(elements, space=EARTH):
 
 def keep(root, elements, space=EARTH, batches=7):
     """Store elements in some batches, of which the last are still pending."""
-    kept = Writer(root, space)
+    kept = HistoryWriter(root, space)
     cuts = np.linspace(0, elements.num_rows, batches + 1).astype(int)
     for batch, (start, stop) in enumerate(itertools.pairwise(cuts)):
         second = min(batch, batches - 3) * writer.MERGE_AFTER_S
@@ -57,7 +57,7 @@ def scene(tmp_path, monkeypatch):
     zones = geopandas.GeoDataFrame({"key": [f"z{n}" for n in range(60)]}, geometry=shapely.polygons(corners), crs=WGS84)
     table = feature_table("zones", zones["key"].tolist(), zones.geometry.to_numpy(), [{}] * 60)
     LayerStore(tmp_path / "layers").write("zones", table)
-    return Tables(tmp_path / "layers", tmp_path / "history"), elements, zones
+    return StoredTables(tmp_path / "layers", tmp_path / "history"), elements, zones
 
 
 def numbers(found):
@@ -126,7 +126,7 @@ def test_a_stream_is_joined_with_itself_but_no_object_with_itself_and_distances_
 
 
 def test_a_question_that_would_compare_too_much_or_says_nonsense_is_refused(scene, tmp_path):
-    tables = Tables(tmp_path / "layers", tmp_path / "history", most_rows=100)
+    tables = StoredTables(tmp_path / "layers", tmp_path / "history", most_rows=100)
     with pytest.raises(InvalidQuestion, match=r"at most 100 rows of a table.*; got more of the stored 'buses'"):
         tables.join(stored(STREAM), layer("zones"))
     with pytest.raises(InvalidQuestion, match="predicate must be one of"):
@@ -144,7 +144,7 @@ def test_whoever_asks_can_end_a_question(scene, tmp_path):
     def end(_):
         raise InvalidQuestion("enough")
 
-    tables = Tables(tmp_path / "layers", tmp_path / "history", turn=end)
+    tables = StoredTables(tmp_path / "layers", tmp_path / "history", turn=end)
     for ask in (lambda: tables.query_by_box(stored(STREAM)), lambda: tables.join(layer("zones"), layer("zones"))):
         with pytest.raises(InvalidQuestion, match="enough"):
             ask()
@@ -153,7 +153,7 @@ def test_whoever_asks_can_end_a_question(scene, tmp_path):
 def test_a_box_across_the_antimeridian_finds_what_lies_on_either_side(tmp_path):
     places = [[179.5, 0], [-179.5, 0], [178.0, 0], [0.0, 0]]
     keep(tmp_path, point_elements(STREAM, list("abcd"), [1, 2, 3, 4], np.array(places), [{}] * 4))
-    tables = Tables(tmp_path, tmp_path)
+    tables = StoredTables(tmp_path, tmp_path)
     for lo, hi in ((179, 181), (-180, -179)):
         found = tables.query_by_box(stored(STREAM), EARTH.box([lo, -1], [hi, 1]))
         assert found.rows["key"].to_pylist() == (["a", "b"] if lo > 0 else ["b"])
@@ -169,7 +169,7 @@ def test_boxes_of_any_number_of_dimensions_are_found(tmp_path, n):
         tmp_path, box_elements(STREAM, [f"{k}" for k in range(400)], range(400), bounds, [{}] * 400, space=space), space
     )
     box = np.r_[np.full(n, 30.0), np.full(n, 60.0)]
-    found = Tables(tmp_path, tmp_path, space).query_by_box(stored(STREAM), box)
+    found = StoredTables(tmp_path, tmp_path, space).query_by_box(stored(STREAM), box)
     expected = ((bounds[:, :n] <= 60) & (bounds[:, n:] >= 30)).all(axis=1)
     assert sorted(map(int, found.rows["key"].to_pylist())) == np.flatnonzero(expected).tolist()
 
@@ -198,7 +198,7 @@ def test_a_reader_asks_again_where_parts_were_merged_meanwhile(scene, monkeypatc
         found = listed(history, stream, span)
         times.append(len(found[0]))
         if len(times) == 1:
-            Writer(history.folder.parent, EARTH).store(Turn("e", 0, 1, 99, 10**12), [], {})
+            HistoryWriter(history.folder.parent, EARTH).store(Turn("e", 0, 1, 99, 10**12), [], {})
         return found
 
     monkeypatch.setattr(reader.History, "_listed", outrun)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import point_elements
-from streaming.history import Tables, snapshots, stored, upkeep
+from streaming.history import StoredTables, snapshots, stored, upkeep
 from streaming.history.files import parts_of
 from streaming.operators.features import Features
 from streaming.spaces import EARTH
@@ -27,7 +27,7 @@ def moves(count, step_us=HOUR_US):
 
 
 def everything(root):
-    return Tables(root, root).query_by_box(stored(STREAM)).rows
+    return StoredTables(root, root).query_by_box(stored(STREAM)).rows
 
 
 @given(
@@ -96,7 +96,7 @@ def test_a_stream_that_is_dropped_during_a_compaction_does_not_come_back(tmp_pat
 @pytest.mark.parametrize("hours", [0, 1, 23, 24, 25, 60, 1000])
 def test_what_is_younger_stays_and_what_is_older_goes_with_its_file(tmp_path, hours):
     keep(tmp_path, moves(70), batches=9)
-    pending = Tables(tmp_path, tmp_path).history.pending()
+    pending = StoredTables(tmp_path, tmp_path).history.pending()
     before = everything(tmp_path)["time_us"].to_numpy()
     parts = parts_of(tmp_path / "earth" / STREAM)
     newest = [max(pq.read_table(part.path)["time"].cast("int64").to_pylist()) for part in parts]

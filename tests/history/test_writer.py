@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import bounds_of, box_elements
-from streaming.history import Tables, stored, writer
+from streaming.history import StoredTables, stored, writer
 from streaming.history.files import PENDING, parts_of, pending_of
 from streaming.spaces import EARTH, Dimension, Space
 from tests.servers.harness import Engine
@@ -56,7 +56,7 @@ def run_each(engine, now_us=0):
 
 def told(engine, stream="ships"):
     """Return what the history has of a stream, as `accepted` does, once it says the same in every way."""
-    tables = Tables(engine.root / "layers", engine.root / "history", engine.space)
+    tables = StoredTables(engine.root / "layers", engine.root / "history", engine.space)
     found = tables.query_by_box(stored(stream)).rows
     rows = Counter()
     for key, time_us, box, text in zip(
@@ -215,7 +215,7 @@ def test_an_element_without_bounds_and_one_across_the_antimeridian_come_back_as_
     table = box_elements("ships", ["every", "edge"], [5, 5], boxes, [{}, {}])
     engine.run([("ships", 7, table)], [ON])
     for _ in range(2):
-        found = Tables(tmp_path, tmp_path / "history").query_by_box(stored("ships")).rows
+        found = StoredTables(tmp_path, tmp_path / "history").query_by_box(stored("ships")).rows
         assert dict(zip(found["key"].to_pylist(), bounds_of(found["bounds"]).tolist(), strict=True)) == {
             "every": boxes[0].tolist(),
             "edge": boxes[1].tolist(),

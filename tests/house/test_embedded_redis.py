@@ -9,13 +9,13 @@ import redis
 
 from bench.live import PATIENCE_S
 from bench.ports import free_port
-from webapp.live.programs import REDIS_SERVER, Place, redis_program
+from webapp.live.programs import REDIS_SERVER, Installation, redis_program
 
 
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "redis").mkdir()
-    return Place(tmp_path, f"redis://:secret@127.0.0.1:{free_port()}/0", "127.0.0.1", 0)
+    return Installation(tmp_path, f"redis://:secret@127.0.0.1:{free_port()}/0", "127.0.0.1", 0)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from streaming.logs import SPACES_KEY
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH, parse_space, space_text
 from webapp.live import spaces
-from webapp.live.programs import Place, engine_program, standby_program
+from webapp.live.programs import Installation, engine_program, standby_program
 from webapp.live.spaces import Engines
 from webapp.live.supervisor import Supervisor
 
@@ -31,7 +31,7 @@ def settings_of(program, **environ):
 
 
 def test_each_engine_has_its_own_space_and_state_folder(tmp_path):
-    place = Place(tmp_path, "redis://127.0.0.1:1/0", "127.0.0.1", 8000)
+    place = Installation(tmp_path, "redis://127.0.0.1:1/0", "127.0.0.1", 8000)
     environ = {"LOOKOUT_HOME": str(tmp_path), "LOOKOUT_STATE_DIR": str(tmp_path / "fast"), "LOOKOUT_SPACE": "earth"}
     earth, prices = (settings_of(engine_program(place, space), **environ) for space in (EARTH, PRICES))
     assert (earth.space, earth.state_dir) == (EARTH, tmp_path / "fast")
@@ -52,7 +52,7 @@ def engines(monkeypatch, redis_server, redis_client, tmp_path):
     async def up(program):
         supervisor.keep(program)
 
-    return Engines(supervisor, Place(tmp_path, redis_server, "127.0.0.1", 8000), up)
+    return Engines(supervisor, Installation(tmp_path, redis_server, "127.0.0.1", 8000), up)
 
 
 def running():

@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[2]
 
 ACME = """
 from streaming.decoders.ais import AisDecoder
-from streaming.gateway.transports.base import Live
+from streaming.gateway.transports.base import LiveTransport
 
 class Decoder(AisDecoder):
     pass
 
-class Transport(Live):
+class Transport(LiveTransport):
     def __init__(self, definition):
         self.definition = definition
 """

@@ -11,13 +11,13 @@ import pytest
 from bench.live import PATIENCE_S, ROOT
 from streaming.engine.report import forget
 from streaming.logs import Log
-from webapp.live.programs import Place, engine_programs
+from webapp.live.programs import Installation, engine_programs
 
 
 @pytest.fixture
 def ready(redis_server, redis_client, tmp_path):
     """Return the functions by which engine and gateway are asked whether they are ready."""
-    place = Place(tmp_path, redis_server, "127.0.0.1", 8000)
+    place = Installation(tmp_path, redis_server, "127.0.0.1", 8000)
     return {program.name: program.ready for program in engine_programs(place)}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bench.live import PATIENCE_S, wait_for
 from streaming.elements import bounds_of
-from streaming.history import History, Tables, stored
+from streaming.history import History, StoredTables, stored
 from streaming.history.files import parts_of
 from streaming.spaces import EARTH
 from tests.decoders.feeds import read_recording
@@ -64,7 +64,7 @@ def met(elements):
 async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the_engine(live, shared_data):
     path = shared_data / "ais" / "AISdata.csv.gz"
     expected = accepted(decoded(AIS_CSV, STREAM, read_recording(path)))
-    tables = Tables(live.home / "layers", live.home / "history")
+    tables = StoredTables(live.home / "layers", live.home / "history")
     file = {"kind": "file", "path": str(path), "speed": 0}
     live.add_stream(STREAM, file, AIS_CSV, enabled=False, stored=True)
     live.enable_stream(STREAM)

@@ -3,12 +3,12 @@
 from collections import defaultdict
 
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
-from streaming.engine.batch import Block, Layout, home_task, region_task
+from streaming.engine.batch import IngestBlock, Layout, home_task, region_task
 from streaming.engine.store import Store
-from streaming.history import Writer
+from streaming.history import HistoryWriter
 from streaming.layers.store import LayerStore
 from streaming.results import DROPPED, ENTERED, EXPIRED, LEFT, PLACED, SIGNS, SNAPSHOT, STAYED, events_of
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 from streaming.spaces import EARTH
 
 
@@ -18,7 +18,7 @@ class Engine:
     def __init__(self, root, partitions=2, regions=4, space=EARTH):
         self.root, self.space = root, space
         self.layers = LayerStore(root / "layers")
-        self.layout = Layout(Store(root, space), partitions, regions, Writer(root / "history", space))
+        self.layout = Layout(Store(root, space), partitions, regions, HistoryWriter(root / "history", space))
         self.batch, self.may_fail = 0, False
 
     def restart(self):
@@ -28,17 +28,17 @@ class Engine:
 
     def run(self, elements, control):
         """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""
-        letters = defaultdict(list)
+        inputs = defaultdict(list)
         for partition in range(self.layout.partitions):
             blocks = []
             for stream, heard_us, table in elements:
                 mine = table.filter(partition_of(table["key_hash"].to_numpy(), self.layout.partitions) == partition)
-                blocks.append(Block(stream, heard_us, to_ipc(mine)))
-            for letter in home_task(self.layout, partition, self.batch, blocks, control):
-                letters[letter.region].append(letter)
+                blocks.append(IngestBlock(stream, heard_us, to_ipc(mine)))
+            for sent in home_task(self.layout, partition, self.batch, blocks, control):
+                inputs[sent.region].append(sent)
         fragments = []
         for number in range(self.layout.regions):
-            fragments += region_task(self.layout, number, self.batch, letters[number])
+            fragments += region_task(self.layout, number, self.batch, inputs[number])
         self.batch += 1
         failures = [failure for fragment in fragments for failure in fragment.failures]
         # Filters of users and refused plans aside, what fails is an error of ours, which no border may hide from tests.

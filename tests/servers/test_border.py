@@ -10,10 +10,15 @@ from streaming.layers.features import feature_table
 from streaming.operators import conditions
 from streaming.plans import Plan, parse_plan
 from streaming.results import FAILED, LEFT
-from streaming.servers import aggregation, assembly, book, nearest, participant, region, stream_join
-from streaming.servers.border import Border
-from streaming.servers.orders import Orders
-from streaming.servers.registry import Applied, Registry
+from streaming.servers.answers import tuples
+from streaming.servers.assembler import aggregation, all_regions, nearest
+from streaming.servers.assembler import server as assembler
+from streaming.servers.control.border import Border
+from streaming.servers.control.registry import Applied, Registry
+from streaming.servers.control.step import ControlStep
+from streaming.servers.participant import server as participant
+from streaming.servers.region import server as regional
+from streaming.servers.region import stream_join
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine, one
 
@@ -34,10 +39,13 @@ POISON = 666_000
 STAGES = {
     "evaluating": [(conditions, "_passing")],
     "netting": [
-        *((module, "compared") for module in (region, stream_join, participant)),
+        *((module, "compared") for module in (regional, stream_join, participant)),
         *((nearest, "_ranks"), (aggregation, "merged")),
     ],
-    "encoding": [*((module, "result_rows") for module in (region, stream_join, book)), (assembly, "group_rows")],
+    "encoding": [
+        *((module, "result_rows") for module in (tuples, stream_join, all_regions)),
+        (assembler, "group_rows"),
+    ],
 }
 
 
@@ -167,13 +175,13 @@ class Steps:
         self.left_out, self.taken = {}, 0
 
     def take(self, now_s, *raising, error=KeyError):
-        border = Border(Orders(self.registry, self.registry, Applied(), now_s * SECOND_US), self.left_out)
+        border = Border(ControlStep(self.registry, self.registry, Applied(), now_s * SECOND_US), self.left_out)
 
-        def step(orders):
+        def step(control):
             self.taken += 1
-            if set(raising) & set(orders.after.ids):
+            if set(raising) & set(control.after.ids):
                 raise error(1)
-            return orders.after.ids.tolist()
+            return control.after.ids.tolist()
 
         evaluated = border.passed(step)
         self.left_out = border.left_out
@@ -207,9 +215,9 @@ def test_what_the_machine_lacks_fails_the_batch(error):
 
 
 def test_what_fails_without_any_query_fails_the_batch(monkeypatch):
-    border = Border(Orders(*[Registry(EARTH)] * 2, Applied(), 0), {})
+    border = Border(ControlStep(*[Registry(EARTH)] * 2, Applied(), 0), {})
     with pytest.raises(ZeroDivisionError):
-        border.passed(lambda orders: 1 / 0)
+        border.passed(lambda control: 1 / 0)
 
 
 def test_queries_with_one_answer_fail_together():

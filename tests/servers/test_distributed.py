@@ -15,7 +15,7 @@ from streaming.engine.store import read_tables, write_tables
 from streaming.operators.distributed import PlacedQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
-from streaming.servers import participant
+from streaming.servers.participant import server as participant
 from streaming.spaces import EARTH, parse_space
 from tests.servers.harness import Client, Engine, one
 from tests.servers.moving_oracle import MovingWorld

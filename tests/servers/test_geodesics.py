@@ -5,7 +5,7 @@ import pytest
 import shapely
 
 from streaming.elements import bounds_of, box_elements
-from streaming.history import Tables, layer, stored
+from streaming.history import StoredTables, layer, stored
 from streaming.layers import LayerStore, feature_table
 from tests.decoders.feeds import decode_whole, read_recording
 from tests.geodesy import points_m
@@ -56,7 +56,7 @@ def test_a_pair_is_within_its_distance_of_what_is_stored(tmp_path):
     bounds = np.array([[*place, -np.inf, *place, np.inf] for place in (HERE, THERE)])
     keep(tmp_path / "history", box_elements(STREAM, ["here", "there"], np.array([1, 2]), bounds, [{}, {}]))
     LayerStore(tmp_path / "layers").write("ports", PORTS)
-    tables, apart = Tables(tmp_path / "layers", tmp_path / "history"), float(points_m(*HERE, *THERE))
+    tables, apart = StoredTables(tmp_path / "layers", tmp_path / "history"), float(points_m(*HERE, *THERE))
     for other in (layer("ports"), stored(STREAM)):
         for limit, expected in ((50_000.0, True), (apart + 1e-6, True), (apart - 1e-6, False)):
             rows = tables.join(stored(STREAM), other, predicate="dwithin", distance=limit).rows.to_pylist()

@@ -24,7 +24,7 @@ from streaming.operators.features import Features, differing
 from streaming.operators.spatial_join import Comparison
 from streaming.plans import PREDICATES, parse_plan, plan_document
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.geodesy import apart_m
 from tests.oracle import boxes_meet, enlarge, where_holds

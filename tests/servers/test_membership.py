@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.results import EDITED, ENTERED, LEFT, MOVED, QUIET_HANDOFF, REGISTERED, STAYED, events_of
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 from tests.servers import test_continuous_queries, test_joins, test_stream_joins
 from tests.servers.harness import Client, Engine, one
 

@@ -2,7 +2,7 @@
 
 import orjson
 
-from streaming.servers.registry import Registry
+from streaming.servers.control.registry import Registry
 from streaming.spaces import EARTH
 
 AREA = {"lo": [0, 0], "hi": [1, 1]}

@@ -16,7 +16,7 @@ from shapely import affinity
 from streaming.elements import bounds_of, box_elements, wrapped
 from streaming.plans import PREDICATES, parse_plan, plan_document
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.geodesy import apart_m
 from tests.oracle import boxes_meet, enlarge, where_holds

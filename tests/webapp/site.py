@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.live import PATIENCE_S
 from bench.ports import free_port
-from webapp.live.programs import Place, web_programs
+from webapp.live.programs import Installation, web_programs
 
 ROOT = Path(__file__).parents[2]
 SET_UP = """
@@ -47,7 +47,7 @@ class Site:
         agreed = {"LOOKOUT_HOME": str(home), "LOOKOUT_REDIS_URL": redis_url, "DATABASE_URL": ""} | variables
         self.environment = os.environ | agreed
         proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
-        self.place = Place(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
+        self.place = Installation(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
         self.log = home / f"web-{self.place.port}.log"
         self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
 

@@ -9,7 +9,7 @@ import shapely
 from channels.db import database_sync_to_async
 
 from bench.live import PATIENCE_S
-from streaming.history import Tables, snapshots, stored, upkeep
+from streaming.history import StoredTables, snapshots, stored, upkeep
 from streaming.history.files import parts_of
 from streaming.layers import LayerStore, feature_table
 from streaming.spaces import EARTH
@@ -49,7 +49,7 @@ def wait_for(condition):
 
 def rows(engine):
     """Return what is stored of the buses."""
-    return Tables(engine.engine.root, engine.engine.root / "history").query_by_box(stored("buses")).rows
+    return StoredTables(engine.engine.root, engine.engine.root / "history").query_by_box(stored("buses")).rows
 
 
 def drive(engine, places, at_us=None):

@@ -24,7 +24,7 @@ from streaming.results import (
     VIEW_NUMBERS,
     events_of,
 )
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.servers.harness import events_in
 from tests.webapp.conftest import PLAN

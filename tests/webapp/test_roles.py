@@ -17,7 +17,7 @@ from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
 from webapp.hub import Hub, Subscription
 from webapp.hub.assembly import Batch
-from webapp.hub.servers import Place, Servers, places_in
+from webapp.hub.servers import FocusPlace, Servers, places_in
 
 # Four regions of the earth: 0 and 1 in the west, south first, 2 and 3 in the east.
 SERVERS = Servers(EARTH, 2, 4)
@@ -27,7 +27,7 @@ NEAREST = {"stream": "ships", "kind": "knn", "k": 3, "around": {"key": "anna"}}
 
 
 def place(lon, lat, reach=np.nan):
-    return Place(np.array([lon, lat, -np.inf, lon, lat, np.inf]), reach)
+    return FocusPlace(np.array([lon, lat, -np.inf, lon, lat, np.inf]), reach)
 
 
 def participants(document, at=None):

@@ -13,7 +13,7 @@ from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
-from webapp.hub import Held, Hub
+from webapp.hub import Hub, ResumePoint
 
 QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
 
@@ -28,7 +28,7 @@ class Client:
 
     def deliver(self, subscription, text):
         message = json.loads(text)
-        query, held = message["query"], Held(message["epoch"], message["batch"])
+        query, held = message["query"], ResumePoint(message["epoch"], message["batch"])
         self.kinds.append(message["type"])
         self.begun.add(query)
         if message["type"] != "answer.resumed":
@@ -40,7 +40,7 @@ class Client:
     def mark(self, space, text):
         message = json.loads(text)
         for query in self.begun - set(message["without"]):
-            told = Held(message["epoch"], message["batch"])
+            told = ResumePoint(message["epoch"], message["batch"])
             self.held[query] = max(told, self.held[query], key=lambda held: held.batch)
         self.heard.set()
 
@@ -174,12 +174,12 @@ def log(redis_client, engine):
 @pytest.mark.parametrize(
     ("held", "goes_on"),
     [
-        (Held("e", 4), [5, 6, 7]),
-        (Held("e", 6), [7]),
-        (Held("e", 7), []),
-        (Held("e", 2), None),  # batch 3 is gone
-        (Held("e", 9), None),  # nobody said so
-        (Held("d", 5), None),
+        (ResumePoint("e", 4), [5, 6, 7]),
+        (ResumePoint("e", 6), [7]),
+        (ResumePoint("e", 7), []),
+        (ResumePoint("e", 2), None),  # batch 3 is gone
+        (ResumePoint("e", 9), None),  # nobody said so
+        (ResumePoint("d", 5), None),
     ],
 )
 async def test_an_answer_goes_on_where_the_log_reaches_back_to_and_begins_anew_elsewhere(log, hubs, held, goes_on):
@@ -209,9 +209,9 @@ async def test_others_are_told_what_is_new_while_a_client_catches_up(log, hubs):
             super().deliver(subscription, text)
 
     published(log, *range(100))
-    steady, coming = await gone_on(hubs[0], Held("e", 99)), Watching()
+    steady, coming = await gone_on(hubs[0], ResumePoint("e", 99)), Watching()
     await hubs[0].attach(coming)
-    await hubs[0].subscribe(coming, [1], "json", Held("e", 0))
+    await hubs[0].subscribe(coming, [1], "json", ResumePoint("e", 0))
     await steady.until(lambda: steady.told[1])
     await coming.until(lambda: len(coming.told[1]) == 100)
     assert [batch for batch, *_ in coming.told[1]] == list(range(1, 101))
@@ -223,7 +223,7 @@ async def test_others_are_told_what_is_new_while_a_client_catches_up(log, hubs):
 async def test_a_hub_that_starts_in_the_midst_of_a_batch_goes_on_with_it(log, hubs):
     published(log, 4, 5)
     log.publish([fragment(6, 1, [(1, "b", ENTERED, MOVED)])])
-    client = await gone_on(hubs[0], Held("e", 5))
+    client = await gone_on(hubs[0], ResumePoint("e", 5))
     log.publish([fragment(6, 0, [(1, "a", LEFT, MOVED)])])
     published(log, 7)
     await client.until(lambda: len(client.told[1]) == 2)
@@ -238,7 +238,7 @@ async def test_a_client_ahead_of_the_hub_is_not_told_twice(log, hubs, monkeypatc
     async with hubs[0]._turn:
         published(log, 6, 7)
         client = Client()
-        coming = asyncio.create_task(hubs[0].subscribe(client, [1], "json", Held("e", 6)))
+        coming = asyncio.create_task(hubs[0].subscribe(client, [1], "json", ResumePoint("e", 6)))
     await coming
     await client.until(lambda: client.told[1])
     assert [batch for batch, *_ in client.told[1]] == [7]
@@ -246,20 +246,20 @@ async def test_a_client_ahead_of_the_hub_is_not_told_twice(log, hubs, monkeypatc
 
 async def test_batches_that_were_repeated_are_told_once(log, hubs):
     published(log, 4, 5, 5, 6, 6)
-    client = await gone_on(hubs[0], Held("e", 4))
+    client = await gone_on(hubs[0], ResumePoint("e", 4))
     assert [batch for batch, *_ in client.told[1]] == [5, 6]
 
 
 async def test_what_a_client_holds_is_told_without_the_answers_that_are_behind(log, hubs):
     published(log, 4, 5)
-    client = await gone_on(hubs[0], Held("e", 5))
+    client = await gone_on(hubs[0], ResumePoint("e", 5))
     await hubs[0].subscribe(client, [2], "json")
     published(log, 6)
     published(log, 7, key="b", sign=ENTERED)
-    await client.until(lambda: client.held.get(1) == Held("e", 7))
+    await client.until(lambda: client.held.get(1) == ResumePoint("e", 7))
     hubs[0]._marked = None
     await hubs[0].mark()
-    assert client.held == {1: Held("e", 7)}
+    assert client.held == {1: ResumePoint("e", 7)}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from channels.db import database_sync_to_async
 
 from streaming.plans import parse_plan
-from webapp.hub import Held, Hub, Subscription, current_hub
+from webapp.hub import Hub, ResumePoint, Subscription, current_hub
 from webapp.hub.subscriptions import Subscriber
 from webapp.models.spaces import spaces_by_name
 
@@ -51,7 +51,7 @@ class Hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
-    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: Held | None = None) -> None:
+    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: ResumePoint | None = None) -> None:
         """Subscribe to the answers of queries of a hub's space, which the client may hold up to a batch."""
         made = await hub.subscribe(self.subscriber, queries, form, held)
         self._home |= dict.fromkeys(made, hub)

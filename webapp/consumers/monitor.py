@@ -23,7 +23,7 @@ from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
 from webapp.filter_check import check_filter_text
-from webapp.hub import Held, Subscription
+from webapp.hub import ResumePoint, Subscription
 from webapp.models import Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
@@ -196,7 +196,7 @@ class Monitor(AsyncWebsocketConsumer):
         for known in found:
             of_space[known.space_id].append(known.pk)
         for space, numbers in of_space.items():
-            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), Held(**held) if held else None)
+            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), ResumePoint(**held) if held else None)
 
     async def on_query_unsubscribe(self, reference, query):
         """Send a query's answer no more."""

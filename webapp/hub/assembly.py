@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.results import Fragment
-from streaming.servers.assembler import net
+from streaming.results.netting import net
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from streaming.logs import read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.hub.complaints import Complaints
-from webapp.hub.line import Line
+from webapp.hub.engine_link import EngineLink
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
-from webapp.hub.shipping import Held, assembly_of, missed
+from webapp.hub.shipping import ResumePoint, assembly_of, missed
 from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text, resumed
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
@@ -51,10 +51,10 @@ class Hub:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self.line = Line(space)
-        self.told: Held | None = None
+        self.link = EngineLink(space)
+        self.told: ResumePoint | None = None
         self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
-        self.roles = Roles(self.line, self.subscriptions)
+        self.roles = Roles(self.link, self.subscriptions)
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
@@ -80,7 +80,7 @@ class Hub:
                 await self._stop()
 
     async def subscribe(
-        self, subscriber: Subscriber, queries: Iterable[int], form: str, held: Held | None = None
+        self, subscriber: Subscriber, queries: Iterable[int], form: str, held: ResumePoint | None = None
     ) -> dict[int, Subscription]:
         """Subscribe a connection to queries' answers, each in place of its former subscription; return them by query.
 
@@ -129,7 +129,7 @@ class Hub:
     async def _missed(self, held):
         """Return the batches between what a client holds and what was told; None where they are not to be had."""
         try:
-            return await missed(self.line.redis, self.line.names.results, self.space, held, self.told)
+            return await missed(self.link.redis, self.link.names.results, self.space, held, self.told)
         except NOT_NOW:
             return None
 
@@ -152,7 +152,7 @@ class Hub:
             subscription.waiting, subscription.asked = True, time.monotonic()
             subscription.resync = subscription.resync or resync
         for query in sorted({s.query for s in wanted}):
-            self.line.ask_snapshot(query)
+            self.link.ask_snapshot(query)
 
     def broadcast(self, slot: str, text: str) -> None:
         """Tell every connection something of which only the newest counts."""
@@ -160,16 +160,16 @@ class Hub:
             subscriber.broadcast(slot, text)
 
     def _start(self):
-        self.line.open()
+        self.link.open()
         self._tried = asyncio.Event()
         self._position = self.told = self._marked = None
         self._away = False
-        self.views = Views(self.line)
-        self.reports = Reports(self.line, self.broadcast)
+        self.views = Views(self.link)
+        self.reports = Reports(self.link, self.broadcast)
         rounds = (
             (1.0, self.complaints.tell),
             (0.0, self._read),
-            (0.0, self.line.flush_next),
+            (0.0, self.link.flush_next),
             (HOUSEKEEPING_S, self._remind),
             (1.0, self._report),
             (1.0, self.roles.publish),
@@ -184,14 +184,14 @@ class Hub:
         await asyncio.gather(*tasks, return_exceptions=True)
         self.views.leave()
         with contextlib.suppress(*NOT_NOW):
-            await self.line.flush()
-        await self.line.close()
+            await self.link.flush()
+        await self.link.close()
 
     async def _begin(self):
         """Find out what is in the result log; the snapshots that were asked for meanwhile may have gone by."""
         try:
             await self.views.heartbeat()
-            begun = await assembly_of(self.line.redis, self.line.names.results, self.space)
+            begun = await assembly_of(self.link.redis, self.link.names.results, self.space)
             self._assembly, self._position, self.told = begun
         finally:
             self._tried.set()
@@ -204,8 +204,8 @@ class Hub:
         """Read on in the result log, and distribute the batches that become complete."""
         if self._position is None:
             await self._begin()
-        log = self.line.names.results
-        reply = await self.line.redis.xread({log: self._position}, READ_COUNT, READ_BLOCK_MS)
+        log = self.link.names.results
+        reply = await self.link.redis.xread({log: self._position}, READ_COUNT, READ_BLOCK_MS)
         self._away = False
         if not reply:
             return
@@ -232,7 +232,7 @@ class Hub:
             if batch.new_epoch or batch.gap:
                 self._recover(batch, everyone)
             await self._tell(batch, {s: due(s, batch.number, batch.snapshot_queries) for s in everyone})
-            self.told = Held(batch.epoch, batch.number)
+            self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
     async def _tell(self, batch, wanted):
@@ -313,7 +313,7 @@ class Hub:
             await asyncio.sleep(pause_s)
 
 
-def _later(one: Held, other: Held) -> Held:
+def _later(one: ResumePoint, other: ResumePoint) -> ResumePoint:
     return max(one, other, key=lambda held: held.batch)
 
 

@@ -8,7 +8,7 @@ import orjson
 from streaming.logs import HEALTH_KEY
 from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch
-from webapp.hub.line import Line
+from webapp.hub.engine_link import EngineLink
 
 STREAMS_EVERY = 3
 # An engine whose report is older than this is taken for dead.
@@ -23,7 +23,7 @@ class Reports:
 
     Parameters
     ----------
-    line : Line
+    link : EngineLink
     broadcast : function of a slot and a text
         Tells every connection something of which only the newest of a slot counts.
 
@@ -35,8 +35,8 @@ class Reports:
         Elements that the engine took since the last report.
     """
 
-    def __init__(self, line: Line, broadcast: Callable[[str, str], None]) -> None:
-        self.line, self.broadcast = line, broadcast
+    def __init__(self, link: EngineLink, broadcast: Callable[[str, str], None]) -> None:
+        self.link, self.broadcast = link, broadcast
         self.lag_ms: int | None = None
         self.elements = 0
         self._told = 0
@@ -54,15 +54,15 @@ class Reports:
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0
         rate = round(elements / seconds, 1) if seconds else 0.0
-        space = self.line.space.name
+        space = self.link.space.name
         status = {"space": space, **UNKNOWN}
         try:
-            status |= engine_status(await self.line.redis.hgetall(self.line.names.engine), now_us)
+            status |= engine_status(await self.link.redis.hgetall(self.link.names.engine), now_us)
         finally:  # a client that is told nothing takes the connection for lost
             status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
             self._tell("engine.status", status, slot=f"engine.status {space}")
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
-            self._tell("stream.status", stream_status(await self.line.redis.hgetall(HEALTH_KEY)))
+            self._tell("stream.status", stream_status(await self.link.redis.hgetall(HEALTH_KEY)))
         self._told += 1
 
     def _tell(self, kind, message, slot=None):

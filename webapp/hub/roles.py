@@ -15,8 +15,8 @@ from django.conf import settings
 
 from streaming.plans import Plan, parse_plan
 from webapp.hub.assembly import Batch
-from webapp.hub.line import Line
-from webapp.hub.servers import Place, Servers, places_in
+from webapp.hub.engine_link import EngineLink
+from webapp.hub.servers import FocusPlace, Servers, places_in
 from webapp.hub.subscriptions import Subscriber, Subscription
 
 ROLES = "query.roles"
@@ -27,17 +27,17 @@ class Roles:
 
     Parameters
     ----------
-    line : Line
+    link : EngineLink
     subscriptions : dict of int to list of Subscription
         Of the hub, by query.
     """
 
-    def __init__(self, line: Line, subscriptions: Mapping[int, Collection[Subscription]]) -> None:
-        self.line, self.subscriptions = line, subscriptions
-        self.servers = Servers(line.space, settings.PARTITIONS, settings.REGIONS)
+    def __init__(self, link: EngineLink, subscriptions: Mapping[int, Collection[Subscription]]) -> None:
+        self.link, self.subscriptions = link, subscriptions
+        self.servers = Servers(link.space, settings.PARTITIONS, settings.REGIONS)
         self._totals: dict[int, np.ndarray] = {}
         self._before: dict[int, np.ndarray] = {}  # the totals a second ago
-        self._places: dict[int, Place | None] = {}
+        self._places: dict[int, FocusPlace | None] = {}
         self._plans: dict[int, Plan] = {}
         self._told: dict[tuple[Subscriber, int], str] = {}
         self._batch: int | None = None
@@ -72,7 +72,7 @@ class Roles:
         """Tell a subscriber how a query is answered, now and whenever that changes, at most once a second."""
         self._plans[query] = plan
         if self.servers.home_of(plan) is not None and query not in self._places:
-            self.line.ask_snapshot(query)
+            self.link.ask_snapshot(query)
         self._told[subscriber, query] = ""
         self._tell(subscriber, query)
 
@@ -83,7 +83,7 @@ class Roles:
     def edited(self, query: int, document: dict) -> None:
         """Take over the new plan of a query that is followed."""
         if query in self._plans:
-            self._plans[query] = parse_plan(document, self.line.space)
+            self._plans[query] = parse_plan(document, self.link.space)
 
     async def publish(self) -> None:
         """Tell everybody who follows a query what has changed since the last time; to be called every second."""
@@ -117,7 +117,7 @@ class Roles:
             "home": self.servers.home_of(plan),
             "homes": self.servers.partitions,
             "tracking": self.servers.tracking(plan, place),
-            "assembler": self.line.id,
+            "assembler": self.link.id,
             "regions": [
                 self.servers.describe(region)
                 | {"participates": bool(participating[region]), "last_s": int(last[region]), "sent": int(since[region])}

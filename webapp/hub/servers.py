@@ -21,7 +21,7 @@ from streaming.spaces import Space
 
 
 @dataclass(frozen=True)
-class Place:
+class FocusPlace:
     """Where the focus of a query is.
 
     Parameters
@@ -36,13 +36,13 @@ class Place:
     reach: float
 
 
-def places_in(rows: pa.Table) -> dict[int, Place | None]:
+def places_in(rows: pa.Table) -> dict[int, FocusPlace | None]:
     """Return where result tuples say that queries are, by query; None of those whose focal object is lost."""
     placed = rows.filter(pc.equal(rows["sign"], PLACED))
     bounds, reach = bounds_of(placed["bounds"]), placed["distance"].to_numpy()
     lost = np.isin(placed["reason"].to_numpy(), (EXPIRED, DROPPED))
     queries = placed["query"].to_pylist()
-    return {query: None if lost[row] else Place(bounds[row], reach[row]) for row, query in enumerate(queries)}
+    return {query: None if lost[row] else FocusPlace(bounds[row], reach[row]) for row, query in enumerate(queries)}
 
 
 class Servers:
@@ -66,13 +66,13 @@ class Servers:
             return None
         return int(partition_of(key_hashes(focus.stream, [focus.key]), self.partitions)[0])
 
-    def tracking(self, plan: Plan, place: Place | None) -> int | None:
+    def tracking(self, plan: Plan, place: FocusPlace | None) -> int | None:
         """Return the region in which a query's focal object lies, None where it has none, or is not known."""
         if place is None or self.home_of(plan) is None:
             return None
         return int(self._grid.region_of(place.bounds[None])[0])
 
-    def participating(self, plan: Plan, place: Place | None) -> np.ndarray:
+    def participating(self, plan: Plan, place: FocusPlace | None) -> np.ndarray:
         """Tell which regions the range of a query meets now, bool of shape (regions,).
 
         A range query's transformations, which enlarge elements, are left out.

@@ -19,7 +19,7 @@ ENTRIES_PER_READ = 32
 
 
 @dataclass(frozen=True)
-class Held:
+class ResumePoint:
     """How far somebody holds answers: to the end of a batch.
 
     Parameters
@@ -33,7 +33,7 @@ class Held:
 
 
 async def fragments_back_to(
-    client: redis.asyncio.Redis, log: str, space: Space, held: Held | None
+    client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint | None
 ) -> tuple[str, list[Fragment]]:
     """Return the id of a result log's newest entry, and the fragments behind what is held, the oldest first.
 
@@ -44,31 +44,31 @@ async def fragments_back_to(
     while entries := await client.xrevrange(log, max=last, count=ENTRIES_PER_READ):
         newest = newest if fragments else entries[0][0]
         fragments += [read_fragment(fields, space) for _, fields in entries]
-        held = held or Held(fragments[0].epoch, fragments[0].batch - 2)
+        held = held or ResumePoint(fragments[0].epoch, fragments[0].batch - 2)
         if fragments[-1].epoch != held.epoch or fragments[-1].batch <= held.batch:
             break
         last = b"(" + entries[-1][0]
     return newest, fragments[::-1]
 
 
-async def assembly_of(client: redis.asyncio.Redis, log: str, space: Space) -> tuple[Assembly, str, Held | None]:
+async def assembly_of(client: redis.asyncio.Redis, log: str, space: Space) -> tuple[Assembly, str, ResumePoint | None]:
     """Return an assembly that knows of a result log what is in it now, up to which entry, and its last whole batch."""
     newest, fragments = await fragments_back_to(client, log, space, None)
     assembly, whole = Assembly(), None
     for fragment in fragments:
         batch = assembly.add(fragment)
-        whole = whole if batch is None else Held(batch.epoch, batch.number)
+        whole = whole if batch is None else ResumePoint(batch.epoch, batch.number)
     return assembly, newest, whole
 
 
 async def missed(
-    client: redis.asyncio.Redis, log: str, space: Space, held: Held, told: Held | None
+    client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint, told: ResumePoint | None
 ) -> list[Batch] | None:
     """Return the batches behind what a client holds, up to what was told, or None where they are not all there.
 
     Parameters
     ----------
-    held : Held
+    held : ResumePoint
         By the client.
     told : Held or None
         What the hub has told its subscribers already; batches behind it are still to come to all of them.

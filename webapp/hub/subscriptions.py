@@ -13,7 +13,7 @@ import pyarrow as pa
 from streaming.results import frame, json_rows
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch, rows_of
-from webapp.hub.shipping import Held
+from webapp.hub.shipping import ResumePoint
 
 logger = logging.getLogger(__name__)
 
@@ -150,12 +150,12 @@ def _changes(batch, queries):
     return lambda query: rows_of(changes, query)
 
 
-def resumed(query: int, held: Held) -> str:
+def resumed(query: int, held: ResumePoint) -> str:
     """Return the word that an answer goes on from what the client holds."""
     return orjson.dumps({"type": RESUMED, "query": query, "epoch": held.epoch, "batch": held.batch}).decode()
 
 
-def held_text(space: str, held: Held, behind: list[int]) -> str:
+def held_text(space: str, held: ResumePoint, behind: list[int]) -> str:
     """Return the word of how far a client holds the answers of its queries in a space, but those that are behind."""
     told = {"type": HELD, "space": space, "epoch": held.epoch, "batch": held.batch, "without": behind}
     return orjson.dumps(told).decode()

@@ -5,7 +5,7 @@ import secrets
 from django.conf import settings
 
 from streaming.results import VIEW_NUMBERS
-from webapp.hub.line import Command, Line
+from webapp.hub.engine_link import Command, EngineLink
 from webapp.liveness import WEBS_KEY, alive_key, views_key
 from webapp.models.queries import clock_revision
 
@@ -17,18 +17,18 @@ NUMBERS = 2**52
 class Views:
     """The views of one web process, in the engine and in the set from which they are retired if the process dies."""
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    def __init__(self, link: EngineLink) -> None:
+        self.link = link
         self._plans: dict[int, dict] = {}
         self._revisions: dict[int, int] = {}
 
     async def heartbeat(self) -> None:
         """Say that this process lives, and what it keeps; after a silence its views were retired and begin anew."""
-        async with self.line.redis.pipeline() as pipeline:
-            pipeline.sadd(WEBS_KEY, self.line.id)
-            pipeline.set(alive_key(self.line.id), "alive", ex=settings.WEB_PROCESS_TTL_S)
+        async with self.link.redis.pipeline() as pipeline:
+            pipeline.sadd(WEBS_KEY, self.link.id)
+            pipeline.set(alive_key(self.link.id), "alive", ex=settings.WEB_PROCESS_TTL_S)
             if self._plans:
-                pipeline.sadd(views_key(self.line.id), *self._plans)
+                pipeline.sadd(views_key(self.link.id), *self._plans)
             unknown, *_ = await pipeline.execute()
         if unknown:
             self.register_again()
@@ -40,13 +40,13 @@ class Views:
     def register(self, view: int, plan: dict) -> None:
         """Register a view, or its new plan."""
         self._plans[view] = plan
-        kept = views_key(self.line.id)
+        kept = views_key(self.link.id)
         self._send(view, lambda pipeline: pipeline.sadd(kept, view), self._entry("register", view, plan=plan))
 
     def cancel(self, view: int) -> None:
         """End a view."""
         if self._plans.pop(view, None) is not None:
-            kept = views_key(self.line.id)
+            kept = views_key(self.link.id)
             self._send(view, self._entry("cancel", view), lambda pipeline: pipeline.srem(kept, view))
             del self._revisions[view]
 
@@ -59,14 +59,14 @@ class Views:
         """End all views, and this process's registration."""
         for view in list(self._plans):
             self.cancel(view)
-        known, registration = (alive_key(self.line.id), views_key(self.line.id)), self.line.id
-        self.line.send(
+        known, registration = (alive_key(self.link.id), views_key(self.link.id)), self.link.id
+        self.link.send(
             "leave", lambda pipeline: pipeline.delete(*known), lambda pipeline: pipeline.srem(WEBS_KEY, registration)
         )
 
     def _send(self, view, *commands: Command):
-        self.line.send(("view", view), *commands)
+        self.link.send(("view", view), *commands)
 
     def _entry(self, op, view, **entry) -> Command:
         self._revisions[view] = max(self._revisions.get(view, 0) + 1, clock_revision())
-        return self.line.entry(op, query=view, revision=self._revisions[view], **entry)
+        return self.link.entry(op, query=view, revision=self._revisions[view], **entry)

@@ -36,7 +36,7 @@ class Box:
     north: float
 
 
-class Tables:
+class FeatureTables:
     """The features of versions read last, within a bound on memory; safe to share among threads.
 
     Parameters
@@ -63,7 +63,7 @@ class Tables:
             return self._tables[name]
 
 
-TABLES = Tables(settings.LAYER_CACHE_BYTES)
+TABLES = FeatureTables(settings.LAYER_CACHE_BYTES)
 
 
 def parse_box(text: str) -> Box:

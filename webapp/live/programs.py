@@ -43,7 +43,7 @@ WORKER_OPTIONS = ("--pool=threads", "--without-gossip", "--without-mingle", "--l
 
 
 @dataclass(frozen=True)
-class Place:
+class Installation:
     """Where one Lookout runs.
 
     Parameters
@@ -81,7 +81,7 @@ def wait_for_redis() -> Program:
     return Program("wait_for_redis", (PYTHON, MANAGE, "wait_for_redis"))
 
 
-def redis_program(place: Place) -> Program:
+def redis_program(place: Installation) -> Program:
     """Return the embedded Redis, which keeps its data in the state folder."""
     folder = place.home / "redis"
     url = urlsplit(place.redis_url)
@@ -96,7 +96,7 @@ def redis_program(place: Place) -> Program:
     return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
 
 
-def engine_programs(place: Place) -> list[Program]:
+def engine_programs(place: Installation) -> list[Program]:
     """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
     gateway = _tells(place.redis_url, LogNames(EARTH.name).gateway, b"at_us")
     return [
@@ -105,7 +105,7 @@ def engine_programs(place: Place) -> list[Program]:
     ]
 
 
-def engine_program(place: Place, space: Space) -> Program:
+def engine_program(place: Installation, space: Space) -> Program:
     """Return the engine of a space; that of the built-in one is called just `engine`."""
     ready = _tells(place.redis_url, LogNames(space.name).engine, b"batch")
     return _engine("engine", space, ready=ready, stop_s=8.0, end_turn=2)
@@ -135,7 +135,7 @@ def steps(demo: bool) -> list[Program]:
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 
-def web_programs(place: Place) -> list[Program]:
+def web_programs(place: Installation) -> list[Program]:
     """Return what needs Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
     celery = (PYTHON, "-m", "celery", "-A", "webapp")

@@ -8,7 +8,7 @@ from streaming.spaces import EARTH
 from webapp.live.programs import (
     MANAGE,
     PYTHON,
-    Place,
+    Installation,
     engine_programs,
     redis_program,
     standby_program,
@@ -62,7 +62,7 @@ async def _unwrapped(starting):
         raise error from None
 
 
-async def start_all(supervisor: Supervisor, place: Place, embedded: bool, say: Callable[[str], None]) -> None:
+async def start_all(supervisor: Supervisor, place: Installation, embedded: bool, say: Callable[[str], None]) -> None:
     """Start Redis, then engine and gateway, beside them the web; tell the login link once pages answer.
 
     Then start and end the engines of the other spaces, as they come and go.

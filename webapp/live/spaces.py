@@ -7,7 +7,7 @@ import redis
 
 from streaming.logs import SPACES_KEY, published_spaces
 from streaming.spaces import EARTH, Space
-from webapp.live.programs import Place, engine_program, standby_program
+from webapp.live.programs import Installation, engine_program, standby_program
 from webapp.live.supervisor import Program, Supervisor
 
 POLL_S = 1.0
@@ -21,12 +21,12 @@ class Engines:
     Parameters
     ----------
     supervisor : Supervisor
-    place : Place
+    place : Installation
     up : async function of a Program
         Starts one, and tells when it is ready.
     """
 
-    def __init__(self, supervisor: Supervisor, place: Place, up: Up) -> None:
+    def __init__(self, supervisor: Supervisor, place: Installation, up: Up) -> None:
         self.supervisor, self.place, self.up = supervisor, place, up
         self._running: dict[Space, tuple[Program, Program, asyncio.Task]] = {}
 

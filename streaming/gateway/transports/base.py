@@ -145,7 +145,7 @@ class Restricted:
             raise TransportError(str(error)) from None
 
 
-class Live:
+class LiveTransport:
     """Base of the transports whose feeds do not wait."""
 
     live: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
     Chunk,
-    Live,
+    LiveTransport,
     Mark,
     Restricted,
     TransportError,
@@ -46,7 +46,7 @@ class HttpPollOptions:
         check(texts, f"headers must be texts by name; got {self.headers!r}")
 
 
-class HttpPoll(Restricted, Live):
+class HttpPoll(Restricted, LiveTransport):
     """An address that is asked again and again; every answer is a document, an unchanged one is not read again."""
 
     declared = HttpPollOptions

@@ -8,7 +8,7 @@ from typing import Any
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.gateway.clock import SECOND_US
-from streaming.gateway.transports.base import Chunk, Live, check, parse_options
+from streaming.gateway.transports.base import Chunk, LiveTransport, check, parse_options
 from streaming.simulator import FLEETS, feature_lines, make_fleet
 
 _MOST_OBJECTS = 100_000
@@ -33,7 +33,7 @@ class SimulatorOptions:
         check(0 < self.pace <= _FASTEST, f"pace must lie in (0, {_FASTEST}]; got {self.pace!r}")
 
 
-class Simulator(Live):
+class Simulator(LiveTransport):
     """Simulated objects, each where its timetable has it at this hour, so that a restart does not move anything."""
 
     declared = SimulatorOptions

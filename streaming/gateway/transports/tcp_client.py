@@ -13,7 +13,7 @@ from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
     Chunk,
-    Live,
+    LiveTransport,
     Mark,
     Restricted,
     TransportError,
@@ -39,7 +39,7 @@ class TcpClientOptions:
         check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
 
 
-class TcpClient(Restricted, Live):
+class TcpClient(Restricted, LiveTransport):
     """A connection to a server that sends; when it ends, it is made again."""
 
     declared = TcpClientOptions

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from streaming.decoders.options import REQUIRED, option
-from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Live, Mark, check, check_port, parse_options
+from streaming.gateway.transports.base import (
+    OPEN,
+    READ_BYTES,
+    Chunk,
+    LiveTransport,
+    Mark,
+    check,
+    check_port,
+    parse_options,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +40,7 @@ class TcpListenerOptions:
         check(self.idle_s >= 0, f"idle_s must not be negative; got {self.idle_s!r}")
 
 
-class TcpListener(Live):
+class TcpListener(LiveTransport):
     """A port that clients connect to and send to; each is a source of its own."""
 
     declared = TcpListenerOptions
@@ -43,7 +52,7 @@ class TcpListener(Live):
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the clients send; see `base.Transport.chunks`."""
-        inbox = Inbox(self.options)
+        inbox = ReceivedBytes(self.options)
         loop = asyncio.get_running_loop()
         # Not serving yet: cancelled while it begins to, asyncio would leave the port bound.
         server = await loop.create_server(
@@ -62,7 +71,7 @@ class TcpListener(Live):
                 client.transport.close()
 
 
-class Inbox:
+class ReceivedBytes:
     """What the clients of one port have sent, in their order, until it is taken; bounded in bytes for all together.
 
     Parameters
@@ -124,7 +133,7 @@ class Inbox:
 class Client(asyncio.BufferedProtocol):
     """A connection; its bytes are received into the buffer that all share, so that it holds none itself."""
 
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: ReceivedBytes) -> None:
         self._inbox, self._idle_s = inbox, inbox.options.idle_s
         self._loop = asyncio.get_running_loop()
         self._heard_s = self._loop.time()

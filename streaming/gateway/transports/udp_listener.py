@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streaming.decoders.options import REQUIRED, option
-from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Live, Mark, check_port, parse_options
+from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, LiveTransport, Mark, check_port, parse_options
 
 _WAITING_BYTES = 8 << 20
 _KERNEL_BYTES = 4 << 20
@@ -33,7 +33,7 @@ class UdpListenerOptions:
         check_port(self.port, lowest=0)
 
 
-class UdpListener(Live):
+class UdpListener(LiveTransport):
     """A port that datagrams are sent to; what one leaves unfinished never meets the next."""
 
     declared = UdpListenerOptions

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from streaming.settings import declared_redis_url
 from webapp.live.home import CannotStart, check_address, embedded_redis_url, only_one
-from webapp.live.programs import Place
+from webapp.live.programs import Installation
 from webapp.live.run import run, start_all
 from webapp.live.supervisor import StepFailed, Supervisor
 
@@ -32,7 +32,7 @@ class Command(BaseCommand):
 
     def _run(self, lock):
         declared = declared_redis_url()
-        place = Place(
+        place = Installation(
             home=settings.HOME,
             redis_url=declared or embedded_redis_url(settings.HOME),
             host=settings.HOST,

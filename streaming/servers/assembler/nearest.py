@@ -15,7 +15,7 @@ import numpy as np
 from streaming.operators.runs import expand, find
 from streaming.plans import NearestPlan
 from streaming.results import ENTERED, LEFT, STAYED
-from streaming.servers.participant import Candidates, Partial
+from streaming.servers.participant.partial import Candidates, Partial
 
 # A search region is left alone while it is larger than the answer by a quarter of alpha, and no larger than this times
 # what it should be: adapting one costs every participating server a look at all that is in it.

@@ -37,24 +37,24 @@ from streaming.results import (
     STAYED,
     result_schema,
 )
-from streaming.servers import aggregation, nearest
-from streaming.servers.aggregation import Aggregation, Groups
-from streaming.servers.answers import Answers
-from streaming.servers.book import Book
-from streaming.servers.border import LeftOut
-from streaming.servers.causes import Ways
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.reasons import Ways
+from streaming.servers.answers.tuples import Results
+from streaming.servers.assembler import aggregation, nearest
+from streaming.servers.assembler.aggregation import Aggregation, Groups
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.assembler.nearest import Ranked, Searches
+from streaming.servers.assembler.rows import group_rows, place_rows, threshold_rows
+from streaming.servers.control.border import LeftOut
+from streaming.servers.control.step import ControlStep
 from streaming.servers.focals import Focals, carried, shifted
-from streaming.servers.nearest import Ranked, Searches
-from streaming.servers.objects import elements_of
-from streaming.servers.orders import Orders
-from streaming.servers.participant import Candidates, Partial, Tracks
-from streaming.servers.region import Results
-from streaming.servers.rows import group_rows, place_rows, threshold_rows
+from streaming.servers.participant.partial import Candidates, Partial, Tracks
+from streaming.servers.region.objects import elements_of
 from streaming.spaces import Space
 
 
 @dataclass(frozen=True)
-class Assembly:
+class AssemblerState:
     """State of the assembler.
 
     Parameters
@@ -77,11 +77,11 @@ class Assembly:
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     @classmethod
-    def none(cls, space: Space) -> "Assembly":
+    def none(cls, space: Space) -> "AssemblerState":
         """Return the state without distributed queries."""
         return cls(Focals.none(space), Focals.none(space))
 
-    def without(self, queries: np.ndarray) -> "Assembly":
+    def without(self, queries: np.ndarray) -> "AssemblerState":
         """Return the state without the answers of some queries."""
         if not len(queries):
             return self
@@ -89,79 +89,79 @@ class Assembly:
         return replace(self, ranked=ranked, aggregation=self.aggregation.without(queries))
 
 
-def lacking(partials: Iterable[Partial], orders: Orders) -> list[int]:
+def lacking(partials: Iterable[Partial], control: ControlStep) -> list[int]:
     """Return the queries whose answers cannot be assembled, since a region left out its part."""
     left_out = (query for partial in partials for query in partial.lacking.tolist())
-    return list(filter(orders.after.assembled, left_out))
+    return list(filter(control.after.assembled, left_out))
 
 
 def step(
-    state: Assembly, partials: Sequence[Partial], orders: Orders, tracks: Tracks, book: Book
-) -> tuple[Assembly, Results, dict[int, tuple[int, ...]]]:
+    state: AssemblerState, partials: Sequence[Partial], control: ControlStep, tracks: Tracks, all_regions: AllRegions
+) -> tuple[AssemblerState, Results, dict[int, tuple[int, ...]]]:
     """Merge what participating servers sent in a micro-batch, in the order of their regions.
 
     Returns
     -------
-    state : Assembly
+    state : AssemblerState
     results : Results
         The tuples of kNN queries and of aggregates, and where queries that move are.
     sent : dict of int to tuple of int
         As in `results.Fragment`.
     """
-    state = state.without(orders.applied.forgotten)
-    if orders.after.left_out:
-        partials = [partial.only(orders.after.distributed_ids) for partial in partials]
-    scene = _Scene(state, partials, orders, tracks, book, Failures())
-    ranked, neighbours, reach = scene.neighbours()
-    groups, changes, crossings = scene.groups()
-    failures = scene.failures
-    ids = orders.after.distributed_ids
+    state = state.without(control.applied.forgotten)
+    if control.after.left_out:
+        partials = [partial.only(control.after.distributed_ids) for partial in partials]
+    answers = _AnswerAssembly(state, partials, control, tracks, all_regions, Failures())
+    ranked, neighbours, reach = answers.neighbours()
+    groups, changes, crossings = answers.groups()
+    failures = answers.failures
+    ids = control.after.distributed_ids
     known = np.flatnonzero(~np.isnan(reach))
     following = Focals(tracks.after.elements, ids[known], reach[known])
-    state = Assembly(tracks.after, following, ranked, groups)
-    rows = [neighbours, scene.told(changes, crossings), scene.places(following)]
+    state = AssemblerState(tracks.after, following, ranked, groups)
+    rows = [neighbours, answers.told(changes, crossings), answers.places(following)]
     table = pa.concat_tables(rows)
-    snapshots = scene.snapshots(state)
+    snapshots = answers.snapshots(state)
     results = Results(table, snapshots, {"results": table.num_rows}, failures.errors, seconds=failures.seconds)
-    return state, replace(results, aggregates=tuple(scene.aggregates)), scene.sent()
+    return state, replace(results, aggregates=tuple(answers.aggregates)), answers.sent()
 
 
 @dataclass(frozen=True)
-class _Scene:
-    state: Assembly
+class _AnswerAssembly:
+    state: AssemblerState
     partials: Sequence[Partial]
-    orders: Orders
+    control: ControlStep
     tracks: Tracks
-    book: Book
+    all_regions: AllRegions
     failures: Failures
 
     @property
     def ids(self):
-        return self.orders.after.distributed_ids
+        return self.control.after.distributed_ids
 
     @property
     def queries(self):
-        return self.orders.after.distributed
+        return self.control.after.distributed
 
     @functools.cached_property
     def are(self):
         """The queries where the regions saw them."""
-        return self.tracks.after.placed(self.orders.after)
+        return self.tracks.after.placed(self.control.after)
 
     @functools.cached_property
     def were(self):
         """The queries where they were."""
-        return self.tracks.before.placed(self.orders.before)
+        return self.tracks.before.placed(self.control.before)
 
     @functools.cached_property
     def shifted(self):
-        return shifted(self.were, self.are, self.orders)
+        return shifted(self.were, self.are, self.control)
 
     @functools.cached_property
     def aggregates(self):
         """The aggregates, and those that were, by the numbers of their queries."""
         found = {}
-        for registry in (self.orders.before, self.orders.after):
+        for registry in (self.control.before, self.control.after):
             queries, ids = registry.distributed, registry.distributed_ids
             found |= {int(ids[q]): queries.plans[q] for q in queries.aggregates.tolist()}
         return found
@@ -180,21 +180,21 @@ class _Scene:
         def guess():
             k = np.array([plan.k for plan in plans], dtype=np.float64)
             with np.errstate(divide="ignore"):
-                return np.sqrt(k / (np.pi * np.float64(self.book.density)))
+                return np.sqrt(k / (np.pi * np.float64(self.all_regions.density)))
 
         searches = Searches(
             self.ids[chosen],
             plans,
             ~np.isnan(places[chosen, 0]),
             self.shifted[chosen],
-            carried(self.were, self.are, self.orders)[chosen],
+            carried(self.were, self.are, self.control)[chosen],
             self.are.radius[chosen],
             guess,
             self.queries.farthest[chosen],
-            sum(len(region.objects) for region in self.book.after),
+            sum(len(region.objects) for region in self.all_regions.after),
             lambda positions, radius: self._search(chosen[positions], radius),
             lambda positions, keys: distances(
-                self.book.column(keys, "bounds"), places[chosen[positions]], self.book.space
+                self.all_regions.column(keys, "bounds"), places[chosen[positions]], self.all_regions.space
             ),
             lambda queries, seconds: self.failures.share(queries, seconds, self.ids),
         )
@@ -208,9 +208,9 @@ class _Scene:
         reach = np.full(len(self.ids), np.nan)
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
-        placed, failed = focals.placed(self.orders.after), Failures()
+        placed, failed = focals.placed(self.control.after), Failures()
         found = []
-        for region in self.book.after:
+        for region in self.all_regions.after:
             keys = region.objects.key_hash
             pairs = placed.match(elements_of(region.objects, region.cold), keys, failed, np.sort(positions))
             found.append(Candidates(self.ids[pairs.query], keys[pairs.row], pairs.distance))
@@ -219,21 +219,21 @@ class _Scene:
 
     def _neighbour_rows(self, changes, ranked):
         query, key, sign = changes.members.query, changes.members.key, changes.sign
-        quiet = np.isin(query, self.orders.after.quiet) & (sign == 0)
+        quiet = np.isin(query, self.control.after.quiet) & (sign == 0)
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
-        away = left[self.book.gone(key[left])]
-        dropped = np.isin(self.book.column(key[away], "stream"), list(self.orders.applied.dropped))
+        away = left[self.all_regions.gone(key[left])]
+        dropped = np.isin(self.all_regions.column(key[away], "stream"), list(self.control.applied.dropped))
         reason[away] = np.where(dropped, DROPPED, EXPIRED)
         moved = np.flatnonzero(reason == MOVED)
         reason[moved] = self._explained(query[moved], key[moved], sign[moved], changes.moved[moved], ranked)
         none = np.zeros(len(key), dtype=np.int64)
         answers = Answers(key, query, none, changes.members.distance, sign, reason)
-        return self.book.rows(answers.take(~quiet), changes.members.rank[~quiet])
+        return self.all_regions.rows(answers.take(~quiet), changes.members.rank[~quiet])
 
     def _explained(self, query, key, sign, moved, ranked):
         """Return the reasons of changes that nothing but the objects and the focus explain."""
-        before, after = find(self.orders.before.distributed_ids, query)[0], find(self.ids, query)[0]
+        before, after = find(self.control.before.distributed_ids, query)[0], find(self.ids, query)[0]
         carried = (self.were.places[before] != self.are.places[after]).any(1)
         reason = np.where(moved, MOVED, np.where(carried, FOCUS_MOVED, OTHERS_MOVED)).astype(np.int8)
         crossed = np.flatnonzero(sign != STAYED)
@@ -243,13 +243,13 @@ class _Scene:
         return reason
 
     def _ways(self, key, entered, before, after, ranked):
-        bounds, choosy = self.book.column(key, "bounds"), self.queries.choosy[after]
+        bounds, choosy = self.all_regions.column(key, "bounds"), self.queries.choosy[after]
         old, asked = np.full(len(key), np.nan), np.flatnonzero(entered & choosy)
-        boxes, known = self.book.were(key[asked])
+        boxes, known = self.all_regions.were(key[asked])
         asked, boxes = asked[known], boxes[known]
         old[asked] = self.were.distances(boxes, key[asked], before[asked])
-        limit = self._limits(self.state.ranked, self.orders.before)[before]
-        new_limit = self._limits(ranked, self.orders.after)[after]
+        limit = self._limits(self.state.ranked, self.control.before)[before]
+        new_limit = self._limits(ranked, self.control.after)[after]
         between, new = self.were.distances(bounds, key, before), self.are.distances(bounds, key, after)
         return Ways(entered, old, between, new, limit, new_limit, choosy)
 
@@ -260,7 +260,7 @@ class _Scene:
 
     def _reasons(self, query):
         """Return why the answers of queries (P,) changed, as far as it is not a matter of their objects."""
-        applied, before = self.orders.applied, self.orders.before
+        applied, before = self.control.applied, self.control.before
         reason = np.full(len(query), MOVED, dtype=np.int8)
         focal = np.zeros(len(query), dtype=np.int64)
         position, known = find(self.ids, query)
@@ -277,10 +277,13 @@ class _Scene:
         """Return the state of aggregates, and what changed of groups and thresholds."""
         ids, chosen = self.ids, self.queries.aggregates
         running = {int(ids[q]): self.queries.plans[q].aggregate for q in chosen.tolist()}
-        changed = np.intersect1d(self.orders.applied.changed, ids[chosen])
-        new = np.setdiff1d(ids[chosen], self.orders.before.distributed_ids)
+        changed = np.intersect1d(self.control.applied.changed, ids[chosen])
+        new = np.setdiff1d(ids[chosen], self.control.before.distributed_ids)
         groups = Groups(
-            running, np.union1d(changed, new), lambda keys: self.book.column(keys, "time_us"), self.orders.now_us
+            running,
+            np.union1d(changed, new),
+            lambda keys: self.all_regions.column(keys, "time_us"),
+            self.control.now_us,
         )
         began = perf_counter()
         merged = aggregation.step(self.state.aggregation, self.partials, groups)
@@ -291,45 +294,45 @@ class _Scene:
     def told(self, changes: pl.DataFrame, crossings: pl.DataFrame) -> pa.Table:
         """Return what changed of aggregates as result tuples."""
         if changes.is_empty() and crossings.is_empty():
-            return result_schema(self.book.space).empty_table()
-        quiet = pl.col("query").is_in(self.orders.after.quiet.tolist()) & (pl.col("sign") == 0)
+            return result_schema(self.all_regions.space).empty_table()
+        quiet = pl.col("query").is_in(self.control.after.quiet.tolist()) & (pl.col("sign") == 0)
         changes = changes.filter(~quiet)
         reason = self._reasons(changes["query"].to_numpy())
-        groups = group_rows(changes, changes["sign"].to_numpy(), reason, self.book, self.extremes)
+        groups = group_rows(changes, changes["sign"].to_numpy(), reason, self.all_regions, self.extremes)
         reason = self._reasons(crossings["query"].to_numpy())
-        thresholds = threshold_rows(crossings, crossings["sign"].to_numpy(), reason, self.book.space)
+        thresholds = threshold_rows(crossings, crossings["sign"].to_numpy(), reason, self.all_regions.space)
         return pa.concat_tables([groups, thresholds])
 
     def places(self, following: Focals) -> pa.Table:
         """Return tuples that tell where queries are that moved, are new, or look farther or less far than before."""
         focused = self.queries.focused
         heard = np.isin(self.queries.focal[focused], self.tracks.heard)
-        near, far = self.are.radius, following.placed(self.orders.after).radius
+        near, far = self.are.radius, following.placed(self.control.after).radius
         steered = (near != far) & ~(np.isnan(near) & np.isnan(far))
         told = focused[heard | self.shifted[focused] | steered[focused]]
         lost = np.flatnonzero(np.isin(self.queries.focal, list(self.tracks.lost)) & (self.queries.focal != 0))
         why = [self.tracks.lost[key] for key in self.queries.focal[lost].tolist()]
-        still, after = np.setdiff1d(told, lost), self.orders.after
+        still, after = np.setdiff1d(told, lost), self.control.after
         placed = place_rows(still, following, after, self._reasons(self.ids[still]))
         return pa.concat_tables([placed, place_rows(lost, self.tracks.before, after, np.array(why, dtype=np.int8))])
 
-    def snapshots(self, state: Assembly) -> pa.Table:
+    def snapshots(self, state: AssemblerState) -> pa.Table:
         """Return the whole answers that are asked for, and where these queries are."""
-        asked = np.flatnonzero(np.isin(self.ids, self.orders.applied.snapshots))
+        asked = np.flatnonzero(np.isin(self.ids, self.control.applied.snapshots))
         if not len(asked):
-            return result_schema(self.book.space).empty_table()
+            return result_schema(self.all_regions.space).empty_table()
         wanted = pl.col("query").is_in(self.ids[asked].tolist())
         found = state.ranked.take(np.isin(state.ranked.query, self.ids[asked])).members
         none = np.zeros(len(found.key), dtype=np.int64)
         members = Answers(found.key, found.query, none, found.distance, reason=SNAPSHOT)
         groups = state.aggregation.told.filter(wanted)
         crossed = state.aggregation.crossed.filter(wanted & pl.col("raised"))
-        focused, after = np.intersect1d(asked, self.queries.focused), self.orders.after
+        focused, after = np.intersect1d(asked, self.queries.focused), self.control.after
         return pa.concat_tables(
             [
-                self.book.rows(members, found.rank),
-                group_rows(groups, *_held(len(groups)), self.book, self.extremes),
-                threshold_rows(crossed, *_held(len(crossed)), self.book.space),
+                self.all_regions.rows(members, found.rank),
+                group_rows(groups, *_held(len(groups)), self.all_regions, self.extremes),
+                threshold_rows(crossed, *_held(len(crossed)), self.all_regions.space),
                 place_rows(focused, state.following, after, _held(len(focused))[1]),
             ]
         )

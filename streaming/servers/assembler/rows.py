@@ -12,13 +12,15 @@ from streaming.elements import bounds_array, bounds_of, key_hashes
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.runs import find
 from streaming.results import EXPIRED, PLACED, result_schema
-from streaming.servers.book import Book
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.control.registry import Registry
 from streaming.servers.focals import Focals
-from streaming.servers.registry import Registry
 from streaming.spaces import Space
 
 
-def group_rows(groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, book: Book, extremes: Container) -> pa.Table:
+def group_rows(
+    groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, all_regions: AllRegions, extremes: Container
+) -> pa.Table:
     """Return the values of aggregates as result tuples.
 
     Parameters
@@ -26,13 +28,13 @@ def group_rows(groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, book:
     groups : polars.DataFrame, G rows
         With the columns of `aggregation.TOLD`.
     sign, reason : ndarray of int8, shape (G,)
-    book : Book
+    all_regions : AllRegions
     extremes : container of int
         The queries for the least or the greatest value, whose objects are named.
     """
     keys, named = groups["object"].fill_null(0).to_numpy(), groups["object"].is_not_null().to_numpy()
-    bounds, names = _anywhere(len(groups), book.space), np.full(len(groups), None, dtype=object)
-    bounds[named], names[named] = book.column(keys[named], "bounds"), book.names(keys[named])
+    bounds, names = _anywhere(len(groups), all_regions.space), np.full(len(groups), None, dtype=object)
+    bounds[named], names[named] = all_regions.column(keys[named], "bounds"), all_regions.names(keys[named])
     figures = zip(*(groups[name].to_list() for name in ("query", "value", "count")), names.tolist(), strict=True)
     properties = [
         {"value": value, "count": count} | ({"object": name} if query in extremes else {})
@@ -42,7 +44,7 @@ def group_rows(groups: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, book:
         "time_us": groups["time_us"].to_numpy(),
         "properties": _text(properties),
     }
-    return _table(columns | {"bounds": bounds_array(bounds)}, len(groups), book.space)
+    return _table(columns | {"bounds": bounds_array(bounds)}, len(groups), all_regions.space)
 
 
 def threshold_rows(crossings: pl.DataFrame, sign: np.ndarray, reason: np.ndarray, space: Space) -> pa.Table:

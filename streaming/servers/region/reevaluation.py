@@ -14,25 +14,21 @@ from streaming.operators.features import differing
 from streaming.operators.runs import distinct, expand, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import (
-    CANCELLED,
     EDITED,
     ENTERED,
-    FAILED,
     FILTERED,
-    HANDOFF,
     LEFT,
     MOVED,
-    QUIET_HANDOFF,
-    REGISTERED,
-    STAYED,
 )
-from streaming.servers.answers import Answers, Audience
-from streaming.servers.objects import Cold, Objects, elements_of
-from streaming.servers.registry import Applied, Registry
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.reasons import reasons
+from streaming.servers.answers.recipients import Recipients
+from streaming.servers.control.registry import Applied, Registry
+from streaming.servers.region.objects import Cold, Objects, elements_of
 
 
 @dataclass(frozen=True)
-class Scope:
+class Reevaluation:
     """The part of the answers that a micro-batch may change.
 
     Parameters
@@ -57,14 +53,14 @@ class Scope:
     failures: Failures
 
     @functools.cached_property
-    def audience_before(self) -> Audience:
+    def recipients_before(self) -> Recipients:
         """To whom the answers were told; queries that changed or ended are told apart from now on."""
-        return self.before.audience(self._apart)
+        return self.before.recipients(self._apart)
 
     @functools.cached_property
-    def audience(self) -> Audience:
+    def recipients(self) -> Recipients:
         """To whom the answers are told."""
-        return self.after.audience(self.applied.changed)
+        return self.after.recipients(self.applied.changed)
 
     def covers(self, key: np.ndarray, answer: np.ndarray) -> np.ndarray:
         """Tell which members of answers, ordered by key, the batch may change: bool of shape (P,)."""
@@ -78,7 +74,7 @@ class Scope:
         return covered
 
     def evaluated(self, cold: Cold) -> tuple[Answers, Answers]:
-        """Evaluate what is in scope.
+        """Evaluate what is in reevaluation.
 
         Parameters
         ----------
@@ -126,10 +122,10 @@ class Scope:
         """Return why answers changed, given members by the names under which they are told, and the objects' fates."""
         reason = reasons(members.query, fate, self.before, self.after, self.applied)
         if self.applied.edited:
-            edited = np.isin(members.query, self.audience.names_of(self._edited)) & np.isin(
+            edited = np.isin(members.query, self.recipients.names_of(self._edited)) & np.isin(
                 members.partner, self._partners
             )
-            edited |= np.isin(members.query, self.audience.names_of(self._renewed))
+            edited |= np.isin(members.query, self.recipients.names_of(self._renewed))
             reason[(reason == MOVED) & edited] = EDITED
         return reason
 
@@ -149,7 +145,7 @@ class Scope:
             Of these and of `objects`.
         """
         reason, queries = np.array(changes.reason), self.after.queries
-        number, ours = find(self.after.answers, self.audience.answers_of(changes.query))
+        number, ours = find(self.after.answers, self.recipients.answers_of(changes.query))
         ours &= reason == MOVED
         # What is in the answer lies there, so only the other of the two is looked at.
         for sign, objects in ((ENTERED, was), (LEFT, self.objects)):
@@ -231,38 +227,6 @@ class Scope:
         keeps = queries.keeps[pairs.query]
         members = Answers.of(pairs, chosen.key_hash, numbers)
         return members.take(keeps), members.take(~keeps)
-
-
-def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registry, applied: Applied) -> np.ndarray:
-    """Return why an answer changed, by its number (P,) and the object's fate (P,); the query's own change first."""
-    reason = fate.copy()
-    changed = np.isin(name, applied.changed)
-    here = fate == MOVED
-    reason[here & changed] = EDITED
-    reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
-    reason[(fate == HANDOFF) & find(after.quiet, name)[1]] = QUIET_HANDOFF
-    reason[np.isin(name, applied.cancelled)] = CANCELLED
-    reason[np.isin(name, applied.failed)] = FAILED
-    return reason
-
-
-def worth_telling(members: Answers, moved: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
-    """Tell which changes are told: what enters and leaves, and of what stays the news, unless an answer is quiet.
-
-    Parameters
-    ----------
-    members : Answers, P members
-        By the names under which they are told, with distances as measured.
-    moved : ndarray of bool, shape (P,)
-        Whose object, or partner, is another element than before.
-    before, after : Registry
-    """
-    news = moved | ~np.isnan(members.distance)
-    if before is not after:
-        # What lost its distance to an edit, and what was not told while the answer was quiet.
-        altered = [np.setdiff1d(getattr(before, name), getattr(after, name)) for name in ("measuring_ids", "quiet")]
-        news |= np.isin(members.query, np.concatenate(altered))
-    return (members.sign != STAYED) | (news & ~find(after.quiet, members.query)[1])
 
 
 def _members(key, chosen):

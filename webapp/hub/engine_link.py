@@ -1,4 +1,4 @@
-"""A hub's line to the engine of its space: its names, its connection to Redis, and the control log."""
+"""A hub's link to the engine of its space: its names, its connection to Redis, and the control log."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -14,7 +14,7 @@ from webapp.redis import async_client
 Command = Callable[[Pipeline], Any]
 
 
-class Line:
+class EngineLink:
     """Open between `open` and `close`. What it is given to send waits for Redis; nobody else does.
 
     Parameters

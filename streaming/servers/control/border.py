@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from streaming.isolation import faulty
-from streaming.servers.orders import Orders
+from streaming.servers.control.step import ControlStep
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Border:
 
     Parameters
     ----------
-    orders : Orders
+    control : ControlStep
     left_out_before : mapping of int to LeftOut
         The queries that the batch before left out.
 
@@ -66,14 +66,14 @@ class Border:
         Those of them of which not even the end could be told: who holds their answers needs them anew.
     """
 
-    orders: Orders
+    control: ControlStep
     left_out_before: Mapping[int, LeftOut]
     left_out: dict[int, LeftOut] = field(init=False)
     errors: dict[int, str] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        revision, now_us = self.orders.after.revision, self.orders.now_us
+        revision, now_us = self.control.after.revision, self.control.now_us
         known = {query: out for query, out in self.left_out_before.items() if revision(query) == out.revision}
         self.left_out = {query: out for query, out in known.items() if now_us < out.until_us}
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
@@ -81,11 +81,11 @@ class Border:
     def leave_out(self, queries: Iterable[int]) -> None:
         """Leave out queries that run but failed in another server, for as long as they are left out there."""
         for query in queries:
-            revision = self.orders.after.revision(query)
+            revision = self.control.after.revision(query)
             if revision is not None:
                 self.left_out[query] = LeftOut(revision)
 
-    def passed(self, step: Callable[[Orders], T]) -> T:
+    def passed(self, step: Callable[[ControlStep], T]) -> T:
         """Take a step for all queries but those that are left out, and those of which it raises."""
         found: dict[int, str] = {}
         while True:
@@ -103,11 +103,11 @@ class Border:
         """Take a step in which queries have ended; if that cannot be told of them, one that does not know them."""
         lost: set[int] = set()
         try:
-            result = step(self._orders(found))
+            result = step(self._control(found))
         except FAULTS as error:
             if not found or isinstance(error, OSError):
                 raise
-            result, lost = step(self._orders(found, found)), found.keys() & set(self._orders().before.ids.tolist())
+            result, lost = step(self._control(found, found)), found.keys() & set(self._control().before.ids.tolist())
         for query, why in found.items():
             logger.error("query %d is left out for a while: %s", query, why)
             self._leave(query, why)
@@ -129,7 +129,7 @@ class Border:
 
     def _suspects(self):
         """Return the queries, those with one answer together: first those that failed before, then the others."""
-        before, after = self._orders().before, self._orders().after
+        before, after = self._control().before, self._control().after
         answers = dict(zip(before.ids.tolist(), before.answer_of.tolist(), strict=True))
         answers |= zip(after.ids.tolist(), after.answer_of.tolist(), strict=True)
         together: dict[int, list[int]] = {}
@@ -142,13 +142,13 @@ class Border:
 
     def _error_of(self, step, queries):
         """Return why a step raises of some queries alone, None where it does not."""
-        orders = self._orders()
-        before, after = orders.before.only(queries), orders.after.only(queries)
+        control = self._control()
+        before, after = control.before.only(queries), control.after.only(queries)
         applied = replace(
-            orders.applied, forgotten=_numbers(orders.before, np.isin(orders.before.ids, list(queries), invert=True))
+            control.applied, forgotten=_numbers(control.before, np.isin(control.before.ids, list(queries), invert=True))
         )
         try:
-            step(replace(orders, before=before, after=after, applied=applied))
+            step(replace(control, before=before, after=after, applied=applied))
         except OSError:
             raise
         except FAULTS as error:
@@ -158,23 +158,23 @@ class Border:
 
     def _leave(self, query, why):
         self.errors[query] = why
-        revision = self.orders.after.revision(query)
+        revision = self.control.after.revision(query)
         if revision is not None:  # otherwise it has ended in this batch
             paused_us = self._again[query].pause_us if query in self._again else 0
             pause_us = min(max(2 * paused_us, FIRST_PAUSE_US), LONGEST_PAUSE_US)
-            self.left_out[query] = LeftOut(revision, self.orders.now_us + pause_us, pause_us)
+            self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 
-    def _orders(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> Orders:
-        """Return the orders as if the queries that are left out did not run, and those that `failed` had just ended."""
-        before = self.orders.before.without({*self.left_out_before, *unknown})
-        after = self.orders.after.without({*self.left_out, *failed})
-        if before is self.orders.before and after is self.orders.after:
-            return self.orders
-        applied = self.orders.applied
+    def _control(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> ControlStep:
+        """Return the control step as if those left out did not run, and those that `failed` had just ended."""
+        before = self.control.before.without({*self.left_out_before, *unknown})
+        after = self.control.after.without({*self.left_out, *failed})
+        if before is self.control.before and after is self.control.after:
+            return self.control
+        applied = self.control.applied
         begun = np.union1d(applied.changed, list(self._again))
         ended = np.setdiff1d(list({*self.left_out, *failed}), list({*self.left_out_before, *unknown})).astype(np.int64)
         return replace(
-            self.orders,
+            self.control,
             before=before,
             after=after,
             applied=replace(
@@ -182,7 +182,7 @@ class Border:
                 changed=begun[np.isin(begun, after.ids)].astype(np.int64),
                 cancelled=np.union1d(applied.cancelled, ended),
                 failed=ended,
-                forgotten=_numbers(self.orders.before, np.isin(self.orders.before.ids, list(unknown))),
+                forgotten=_numbers(self.control.before, np.isin(self.control.before.ids, list(unknown))),
             ),
         )
 

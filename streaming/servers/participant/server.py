@@ -12,7 +12,7 @@ theirs, to whoever assembles them.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 
 import numpy as np
@@ -25,120 +25,32 @@ from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import ENTERED, MOVED, STAYED
-from streaming.servers.answers import Answers
-from streaming.servers.border import QueriesFailed
-from streaming.servers.causes import OF_FOCUSES, decided
-from streaming.servers.changes import compared
-from streaming.servers.focals import Focals, lasting, shifted
-from streaming.servers.objects import elements_of
-from streaming.servers.orders import Orders
-from streaming.servers.region import Results, Turnover, Writer
-from streaming.servers.scope import reasons, worth_telling
+from streaming.servers.answers.changes import compared
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.reasons import OF_FOCUSES, decided, reasons, worth_telling
+from streaming.servers.answers.tuples import Results, TupleWriter
+from streaming.servers.control.border import QueriesFailed
+from streaming.servers.control.step import ControlStep
+from streaming.servers.focals import lasting, shifted
+from streaming.servers.participant.partial import Candidates, Partial, Tracks
+from streaming.servers.region.objects import elements_of
+from streaming.servers.region.state import ObjectChanges
 
 # An object that lies in so many ranges, as far as so many objects tell, is matched with their borders.
 CROWDED = 4
+
 SAMPLE = 64
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Objects in search regions: query, object (its `key_hash`) and distance, arrays of shape (P,)."""
-
-    query: np.ndarray
-    key: np.ndarray
-    distance: np.ndarray
-
-    @classmethod
-    def none(cls) -> "Candidates":
-        """Return no candidates."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-
-    @classmethod
-    def together(cls, parts: Sequence["Candidates"]) -> "Candidates":
-        """Return the candidates of all parts, one part after the other."""
-        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    def take(self, rows: np.ndarray) -> "Candidates":
-        """Return the candidates at positions or of a mask."""
-        return Candidates(*(getattr(self, column.name)[rows] for column in fields(self)))
-
-
-@dataclass(frozen=True)
-class Partial:
-    """What a participating server sends to the assembler in one micro-batch.
-
-    Parameters
-    ----------
-    removed, added : Candidates
-        Who moved and was in search regions, and who is now, besides all who are in regions that shifted.
-    moved : ndarray of bool
-        Which of those added moved.
-    altered : ndarray of int64
-        Aggregates whose members in this region may have changed, ascending.
-    parts : polars.DataFrame
-        All of theirs: `aggregates.PARTS`.
-    lacking : ndarray of int64
-        Queries whose answers lack what lies in this region, which leaves them out; ascending.
-    """
-
-    removed: Candidates
-    added: Candidates
-    moved: np.ndarray
-    altered: np.ndarray
-    parts: pl.DataFrame
-    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    def only(self, queries: np.ndarray) -> "Partial":
-        """Return what is sent for some queries alone."""
-        removed, added = (find(queries, part.query)[1] for part in (self.removed, self.added))
-        altered = find(queries, self.altered)[1]
-        if removed.all() and added.all() and altered.all():
-            return self
-        return Partial(
-            self.removed.take(removed),
-            self.added.take(added),
-            self.moved[added],
-            self.altered[altered],
-            self.parts.filter(pl.col("query").is_in(self.altered[altered].tolist())),
-            self.lacking,
-        )
-
-
-@dataclass(frozen=True)
-class Tracks:
-    """What the assembler lets all servers know.
-
-    Parameters
-    ----------
-    before, after : Focals
-        The focal objects without and with a micro-batch.
-    lost : dict of int to int
-        Why some are lost; see `Focals.followed`.
-    heard : ndarray of int64
-        Those that were heard.
-    wanting : frozenset of int
-        The queries that the assembler left out in the batch before: it needs all parts of their answers.
-    """
-
-    before: Focals
-    after: Focals
-    lost: dict[int, int]
-    heard: np.ndarray
-    wanting: frozenset[int] = frozenset()
-
-
 def step(
-    turnover: Turnover, orders: Orders, *, tracks: Tracks, members: pl.DataFrame
+    changed: ObjectChanges, control: ControlStep, *, tracks: Tracks, members: pl.DataFrame
 ) -> tuple[pl.DataFrame, Results, Partial]:
     """Evaluate the distributed queries for the objects of a region.
 
     Parameters
     ----------
-    turnover : Turnover
-    orders : Orders
+    changed : ObjectChanges
+    control : ControlStep
     tracks : Tracks
     members : polars.DataFrame
         The members of aggregates in this region: `aggregates.MEMBERS`.
@@ -150,17 +62,17 @@ def step(
         The tuples of moving ranges.
     partial : Partial
     """
-    scene = _Scene(turnover, orders, tracks, Failures())
-    old, new = scene.old(), scene.new()
-    members, altered, partial = scene.aggregates(new, members)
-    changes = scene.changes(old, new)
-    removed, added, moved = scene.candidates(old, new)
-    writer = Writer(turnover.known, turnover.cold, turnover.departures, orders.before, orders.after)
-    counters, failures, began = {"results": len(changes.key)}, scene.failures, perf_counter()
+    evaluation = _RangeEvaluation(changed, control, tracks, Failures())
+    old, new = evaluation.old(), evaluation.new()
+    members, altered, partial = evaluation.aggregates(new, members)
+    changes = evaluation.changes(old, new)
+    removed, added, moved = evaluation.candidates(old, new)
+    writer = TupleWriter(changed.known, changed.cold, changed.departures, control.before, control.after)
+    counters, failures, began = {"results": len(changes.key)}, evaluation.failures, perf_counter()
     rows = writer.rows(changes)
-    failures.share(changes.query, perf_counter() - began, orders.after.distributed_ids)
-    snapshots = scene.snapshots(writer)
-    scene.check_ranges()
+    failures.share(changes.query, perf_counter() - began, control.after.distributed_ids)
+    snapshots = evaluation.snapshots(writer)
+    evaluation.check_ranges()
     results = Results(rows, snapshots, counters, failures.errors, seconds=failures.seconds)
     return members, results, Partial(removed, added, moved, altered, partial)
 
@@ -188,31 +100,31 @@ class _Found:
 
 
 @dataclass(frozen=True)
-class _Scene:
-    turnover: Turnover
-    orders: Orders
+class _RangeEvaluation:
+    changed: ObjectChanges
+    control: ControlStep
     tracks: Tracks
     failures: Failures
 
     @functools.cached_property
     def were(self) -> PlacedQueries:
         """The queries where they were."""
-        return self.tracks.before.placed(self.orders.before)
+        return self.tracks.before.placed(self.control.before)
 
     @functools.cached_property
     def are(self) -> PlacedQueries:
         """The queries where they are."""
-        return self.tracks.after.placed(self.orders.after)
+        return self.tracks.after.placed(self.control.after)
 
     @functools.cached_property
     def shifted(self):
         """The positions of queries that look elsewhere, or are new."""
-        return np.flatnonzero(shifted(self.were, self.are, self.orders))
+        return np.flatnonzero(shifted(self.were, self.are, self.control))
 
     @functools.cached_property
     def _still(self):
         """The numbers of queries that look where they looked."""
-        ids = self.orders.after.distributed_ids
+        ids = self.control.after.distributed_ids
         return np.delete(ids, self.shifted)
 
     def check_ranges(self) -> None:
@@ -220,7 +132,7 @@ class _Scene:
 
         What was in it is computed again in the next batch: the filter may then judge otherwise of the same elements.
         """
-        before, after = self.orders.before.distributed_ids, self.orders.after.distributed_ids
+        before, after = self.control.before.distributed_ids, self.control.after.distributed_ids
         ranges = {*before[self.were.queries.ranges].tolist(), *after[self.are.queries.ranges].tolist()}
         if failed := {query: error for query, error in self.failures.errors.items() if query in ranges}:
             raise QueriesFailed(failed)
@@ -230,8 +142,8 @@ class _Scene:
 
         Without what both was and is in a range, as far as nothing has to be told of it.
         """
-        queries, was = self.were.queries, self.turnover.was
-        ids = self.orders.before.distributed_ids
+        queries, was = self.were.queries, self.changed.was
+        ids = self.control.before.distributed_ids
         left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
         asked = np.setdiff1d(np.arange(len(ids)), queries.aggregates)  # their members are kept
         found = self._found(self.were, ids, (was.objects, was.cold), (asked, left), self._lasting[0])
@@ -239,14 +151,14 @@ class _Scene:
 
     def new(self) -> _Found:
         """Return who is in which ranges, likewise."""
-        ids, region = self.orders.after.distributed_ids, (self.turnover.objects, self.turnover.cold)
+        ids, region = self.control.after.distributed_ids, (self.changed.objects, self.changed.cold)
         found = self._found(self.are, ids, region, (np.arange(len(ids)), self.shifted), self._lasting[1])
         return _Found.together([found, *(new for _, new in self._crossed)])
 
     def _found(self, placed, ids, region, asked, lasting):
         """Match what was touched with queries that are asked for, and everything with those that are elsewhere."""
         (objects, _), (asked, elsewhere) = region, asked
-        touched = _mask(objects, self.turnover.touched)
+        touched = _mask(objects, self.changed.touched)
         bordered = lasting[self._bordered]
         lingering = touched & _mask(objects, self._lingering) if len(bordered) else np.zeros_like(touched)
         others = np.setdiff1d(asked, bordered)
@@ -274,16 +186,16 @@ class _Scene:
     @functools.cached_property
     def _lasting(self):
         """The positions, before and now, of the ranges that are what they were, wherever they lie."""
-        before, now = lasting(self.orders)
+        before, now = lasting(self.control)
         ranges = np.isin(now, self.are.queries.ranges)
         return before[ranges], now[ranges]
 
     @functools.cached_property
     def _lingering(self):
         """The keys of objects that moved within the region, ascending."""
-        objects, was = self.turnover.objects.key_hash, self.turnover.was.objects.key_hash
-        both = [find(keys, self.turnover.touched)[1] for keys in (objects, was)]
-        return self.turnover.touched[both[0] & both[1]]
+        objects, was = self.changed.objects.key_hash, self.changed.was.objects.key_hash
+        both = [find(keys, self.changed.touched)[1] for keys in (objects, was)]
+        return self.changed.touched[both[0] & both[1]]
 
     @functools.cached_property
     def _bordered(self):
@@ -293,7 +205,7 @@ class _Scene:
         """
         now = self._lasting[1]
         bordered = self.are.queries.bordered[now]
-        some = self.turnover.objects.bounds[_mask(self.turnover.objects, self._lingering[:SAMPLE])]
+        some = self.changed.objects.bounds[_mask(self.changed.objects, self._lingering[:SAMPLE])]
         return bordered & (self.are.crowding(now[bordered], some) >= CROWDED)
 
     @functools.cached_property
@@ -304,12 +216,12 @@ class _Scene:
         ranges of which nothing else is told.
         """
         before, now = self._lasting
-        objects, cold, was = self.turnover.objects, self.turnover.cold, self.turnover.was
+        objects, cold, was = self.changed.objects, self.changed.cold, self.changed.was
         found = []
         moved, bordered = np.isin(now, self.shifted), self._bordered
         if moved.any():
             here = elements_of(objects, cold)
-            rest = ~_mask(objects, self.turnover.touched)
+            rest = ~_mask(objects, self.changed.touched)
             found.append(self._crossing((before[moved], now[moved]), (here, here), objects.key_hash, rest))
         if bordered.any() and len(self._lingering):
             old, new = (part.take(_mask(part, self._lingering)) for part in (was.objects, objects))
@@ -321,32 +233,32 @@ class _Scene:
     def _crossing(self, ranges, elements, keys, chosen):
         failed = Failures()
         pairs = self.are.crossed(self.were, ranges, elements, keys, chosen, failed)
-        self.failures.add(failed, self.orders.after.distributed_ids)
+        self.failures.add(failed, self.control.after.distributed_ids)
         return tuple(_Found.of(part, keys) for part in pairs)
 
     def changes(self, old: _Found, new: _Found) -> Answers:
         """Compare who was and is in moving ranges; return the tuples to tell."""
-        before, after = self.orders.before, self.orders.after
+        before, after = self.control.before, self.control.after
         was = _answers(old.of_queries(self.were.queries.ranges), before.distributed_ids)
         now = _answers(new.of_queries(self.are.queries.ranges), after.distributed_ids)
         both = compared(was, now)
-        known = self.turnover.known
-        fate = self.turnover.fate[np.searchsorted(known.key_hash, both.key)]
-        reason = reasons(both.query, self._lost(both.query, fate), before, after, self.orders.applied)
+        known = self.changed.known
+        fate = self.changed.fate[np.searchsorted(known.key_hash, both.key)]
+        reason = reasons(both.query, self._lost(both.query, fate), before, after, self.control.applied)
         reason = self._explained(both, reason)
         changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
-        return changes.take(worth_telling(changes, find(self.turnover.touched, both.key)[1], before, after))
+        return changes.take(worth_telling(changes, find(self.changed.touched, both.key)[1], before, after))
 
     def _explained(self, both, reason):
         """Return the reasons of changes, of those that nothing but object and range explain who of the two decided."""
-        was, objects, ids = self.turnover.was.objects, self.turnover.objects, self.orders.after.distributed_ids
+        was, objects, ids = self.changed.was.objects, self.changed.objects, self.control.after.distributed_ids
         mine = np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
         (old, known), (new, _) = (find(part.key_hash, both.key[mine]) for part in (was, objects))
         # What was not known before has come.
         mine, old, new = mine[known], old[known], new[known]
         if not len(mine):
             return reason
-        before = find(self.orders.before.distributed_ids, both.query[mine])[0]
+        before = find(self.control.before.distributed_ids, both.query[mine])[0]
         query, entered = find(ids, both.query[mine])[0], both.sign[mine] == ENTERED
         placed = (
             self.were.lies(was.bounds, old, before, was.key_hash),
@@ -355,7 +267,7 @@ class _Scene:
         )
         between = placed[1].copy()
         asked = np.flatnonzero(between & ~entered)
-        elements = elements_of(objects, self.turnover.cold)
+        elements = elements_of(objects, self.changed.cold)
         between[asked] = self.are.passing(elements, new[asked], query[asked])
         reason = reason.copy()
         reason[mine] = decided(entered, between, placed, OF_FOCUSES)
@@ -363,7 +275,7 @@ class _Scene:
 
     def _lost(self, query, fate):
         """Return the fates of members, those whose query lost its focal object with that object's."""
-        ids, focal = self.orders.after.distributed_ids, self.orders.after.distributed.focal
+        ids, focal = self.control.after.distributed_ids, self.control.after.distributed.focal
         for key, why in self.tracks.lost.items():
             lost = np.isin(query, ids[focal == key]) & (fate == MOVED)
             fate = np.where(lost, np.int8(why), fate)
@@ -371,26 +283,26 @@ class _Scene:
 
     def candidates(self, old: _Found, new: _Found) -> tuple[Candidates, Candidates, np.ndarray]:
         """Return who was and is in search regions, of what moved and of regions that shifted, and which moved."""
-        before, after = self.orders.before, self.orders.after
+        before, after = self.control.before, self.control.after
         left = _candidates(old.of_queries(self.were.queries.nearest), before.distributed_ids)
         came = _candidates(new.of_queries(self.are.queries.nearest), after.distributed_ids)
-        moved = find(self.turnover.touched, came.key)[1]
+        moved = find(self.changed.touched, came.key)[1]
         return left.take(np.isin(left.query, self._still)), came, moved
 
     def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
         """Return the members of aggregates, which of these they altered, and their parts."""
-        queries, ids = self.are.queries, self.orders.after.distributed_ids
+        queries, ids = self.are.queries, self.control.after.distributed_ids
         if not len(queries.aggregates) and not len(members):
             return members, np.empty(0, dtype=np.int64), pl.DataFrame(schema=PARTS)
         mine = new.of_queries(queries.aggregates)
         pairs = Pairs.without_partners(mine.row, ids[mine.query])
         plans = {int(ids[query]): queries.plans[query].aggregate for query in queries.aggregates.tolist()}
-        objects, cold, began = self.turnover.objects, self.turnover.cold, perf_counter()
-        arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.orders.after.space)
+        objects, cold, began = self.changed.objects, self.changed.cold, perf_counter()
+        arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.control.after.space)
         self.failures.share(pairs.query, perf_counter() - began, ids)
         running = np.intersect1d(self._still, ids[queries.aggregates])
         here = members.filter(pl.col("query").is_in(running.tolist()))
-        touched = pl.col("key").is_in(self.turnover.touched.tolist())
+        touched = pl.col("key").is_in(self.changed.touched.tolist())
         moved = here.filter(touched)
         wanted = np.union1d(self.shifted, np.flatnonzero(np.isin(ids, list(self.tracks.wanting))))
         wanted_here = ids[np.intersect1d(wanted, queries.aggregates)]
@@ -401,11 +313,11 @@ class _Scene:
         self.failures.share(merged["query"].to_numpy(), perf_counter() - began, ids)
         return members, altered, partial
 
-    def snapshots(self, writer: Writer) -> pa.Table:
+    def snapshots(self, writer: TupleWriter) -> pa.Table:
         """Return the whole answers of moving ranges that are asked for."""
-        ids, queries = self.orders.after.distributed_ids, self.are.queries
-        asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.orders.applied.snapshots)), queries.ranges)
-        objects, cold = self.turnover.objects, self.turnover.cold
+        ids, queries = self.control.after.distributed_ids, self.are.queries
+        asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.control.applied.snapshots)), queries.ranges)
+        objects, cold = self.changed.objects, self.changed.cold
         rows = np.arange(len(objects)) if len(asked) else np.empty(0, dtype=np.int64)
         pairs = self._matched(self.are, ids, (objects, cold), rows, asked)
         return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)

@@ -15,8 +15,8 @@ import polars as pl
 from streaming.operators.aggregates import PARTS, merged, valued
 from streaming.plans import Aggregate
 from streaming.results import ENTERED, LEFT, STAYED
-from streaming.servers.participant import Partial
-from streaming.servers.registry import MICROSECONDS
+from streaming.servers.control.registry import MICROSECONDS
+from streaming.servers.participant.partial import Partial
 
 REGIONAL: dict[str, Any] = {**PARTS, "region": pl.Int64}
 TOLD: dict[str, Any] = {

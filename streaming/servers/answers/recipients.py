@@ -1,52 +1,19 @@
-"""Members of answers, and to whom they are told: queries with equal plans share one answer.
+"""To whom answers are told: queries with equal plans share one answer.
 
 A tuple of an answer that several queries share is evaluated, kept and written once, under the number of the answer; who
 assembles the fragments fans it out to those queries of which somebody wants to hear.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streaming.operators.runs import expand, find
-from streaming.operators.spatial_join import Pairs
-from streaming.results import ENTERED, MOVED
+from streaming.servers.answers.members import Answers
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
-
-    `query` is the number of an answer, or under which number it is told. `sign`, `reason` and `distance` are arrays
-    of the same length, or one value for all.
-    """
-
-    key: np.ndarray
-    query: np.ndarray
-    partner: np.ndarray
-    distance: np.ndarray | float = np.nan
-    sign: np.ndarray | int = ENTERED
-    reason: np.ndarray | int = MOVED
-
-    @classmethod
-    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
-        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
-        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
-
-    def take(self, rows: np.ndarray) -> "Answers":
-        """Return the members at positions or of a mask."""
-        columns = (getattr(self, field.name) for field in fields(self))
-        return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
-
-    def joined(self, others: "Answers") -> "Answers":
-        """Return these members and others, whose distances are arrays, ordered by key."""
-        columns = ("key", "query", "partner", "distance")
-        both = Answers(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in columns))
-        return both.take(np.argsort(both.key, kind="stable"))
-
-
-@dataclass(frozen=True)
-class Audience:
+class Recipients:
     """To whom answers are told.
 
     Parameters
@@ -62,8 +29,8 @@ class Audience:
     shared: dict[int, tuple[int, ...]]
 
     @classmethod
-    def of(cls, ids: np.ndarray, answer_of: np.ndarray, apart: np.ndarray) -> "Audience":
-        """Return the audience of queries.
+    def of(cls, ids: np.ndarray, answer_of: np.ndarray, apart: np.ndarray) -> "Recipients":
+        """Return the recipients of queries.
 
         Parameters
         ----------

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from streaming.servers.registry import Applied, Registry
+from streaming.servers.control.registry import Applied, Registry
 
 
 @dataclass(frozen=True)
-class Orders:
+class ControlStep:
     """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
 
     before: Registry

@@ -1,4 +1,6 @@
-"""Whose change decided that an answer changed, and whether a place or a filter did.
+"""Why answers change, and which changes are told.
+
+Whose change decided that an answer changed, and whether a place or a filter did.
 
 Two may change in one micro-batch: the object, and its partner in a join or the focus of a range. The change is then
 taken apart into two steps: first the object is as it is now, then the other one is, too. The step at which the pair
@@ -16,22 +18,64 @@ import numpy as np
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Meetings, StreamJoins
 from streaming.results import (
+    CANCELLED,
+    EDITED,
     ENTERED,
+    FAILED,
     FILTERED,
     FOCUS_MOVED,
+    HANDOFF,
     MOVED,
     OTHERS_MOVED,
     PARTNER_FILTERED,
     PARTNER_MOVED,
+    QUIET_HANDOFF,
+    REGISTERED,
     STAYED,
 )
-from streaming.servers.answers import Answers
-from streaming.servers.objects import Cold, Objects, elements_of
+from streaming.servers.answers.members import Answers
+from streaming.servers.control.registry import Applied, Registry
+from streaming.servers.region.objects import Cold, Objects, elements_of
+
+
+def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registry, applied: Applied) -> np.ndarray:
+    """Return why an answer changed, by its number (P,) and the object's fate (P,); the query's own change first."""
+    reason = fate.copy()
+    changed = np.isin(name, applied.changed)
+    here = fate == MOVED
+    reason[here & changed] = EDITED
+    reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
+    reason[(fate == HANDOFF) & find(after.quiet, name)[1]] = QUIET_HANDOFF
+    reason[np.isin(name, applied.cancelled)] = CANCELLED
+    reason[np.isin(name, applied.failed)] = FAILED
+    return reason
+
+
+def worth_telling(members: Answers, moved: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
+    """Tell which changes are told: what enters and leaves, and of what stays the news, unless an answer is quiet.
+
+    Parameters
+    ----------
+    members : Answers, P members
+        By the names under which they are told, with distances as measured.
+    moved : ndarray of bool, shape (P,)
+        Whose object, or partner, is another element than before.
+    before, after : Registry
+    """
+    news = moved | ~np.isnan(members.distance)
+    if before is not after:
+        # What lost its distance to an edit, and what was not told while the answer was quiet.
+        altered = [np.setdiff1d(getattr(before, name), getattr(after, name)) for name in ("measuring_ids", "quiet")]
+        news |= np.isin(members.query, np.concatenate(altered))
+    return (members.sign != STAYED) | (news & ~find(after.quiet, members.query)[1])
+
 
 # A reason by (the other one decided, a filter decided).
 OF_PARTNERS = np.array([[MOVED, FILTERED], [PARTNER_MOVED, PARTNER_FILTERED]], dtype=np.int8)
+
 # Less is no distance.
 LEAST_M = 1e-6
+
 OF_FOCUSES = np.array([[MOVED, FILTERED], [FOCUS_MOVED, FOCUS_MOVED]], dtype=np.int8)
 
 

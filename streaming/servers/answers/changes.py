@@ -4,7 +4,7 @@ import numpy as np
 
 from streaming.operators.runs import distinct, find
 from streaming.results import ENTERED, LEFT, STAYED
-from streaming.servers.answers import Answers
+from streaming.servers.answers.members import Answers
 
 # A tuple's sign by (was in the answer, is in the answer).
 SIGN = np.array([[STAYED, ENTERED], [LEFT, STAYED]], dtype=np.int8)

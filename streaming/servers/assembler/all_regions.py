@@ -10,13 +10,14 @@ import pyarrow as pa
 from streaming.operators.geodesics import local_metres
 from streaming.operators.runs import find
 from streaming.results import result_schema
-from streaming.servers.answers import Answers
-from streaming.servers.region import Region, result_rows
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.tuples import result_rows
+from streaming.servers.region.state import Region
 from streaming.spaces import Space
 
 
 @dataclass(frozen=True)
-class Book:
+class AllRegions:
     """The objects of all regions, without and with a micro-batch.
 
     Parameters

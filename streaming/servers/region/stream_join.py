@@ -23,14 +23,14 @@ from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
-from streaming.servers.answers import Answers
-from streaming.servers.causes import Versions
-from streaming.servers.changes import SIGN, among, compared
-from streaming.servers.home import tracked_schema
-from streaming.servers.objects import Cold, Objects, elements_of
-from streaming.servers.orders import Orders
-from streaming.servers.region import Region, Results, fates, result_rows
-from streaming.servers.scope import reasons, worth_telling
+from streaming.servers.answers.changes import SIGN, among, compared
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.reasons import Versions, reasons, worth_telling
+from streaming.servers.answers.tuples import Results, result_rows
+from streaming.servers.control.step import ControlStep
+from streaming.servers.elements import tracked_schema
+from streaming.servers.region.objects import Cold, Objects, elements_of
+from streaming.servers.region.state import Region, fates
 from streaming.spaces import Space
 
 # Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
@@ -40,7 +40,7 @@ RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Place:
+class RegionPlace:
     """A region among the others."""
 
     number: int
@@ -59,8 +59,8 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Inbox:
-    """What a region learns of joined streams in one micro-batch: tables with `home.tracked_schema`.
+class JoinInput:
+    """What a region learns of joined streams in one micro-batch: tables with `elements.tracked_schema`.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Inbox:
     passing : pyarrow.Table
         Elements that newer ones superseded, of streams of which a query wants every element.
     found : pyarrow.Table or None
-        Elements of the batch before that the region must know since a join was registered; see `Place.found`.
+        Elements of the batch before that the region must know since a join was registered; see `RegionPlace.found`.
     """
 
     present: pa.Table
@@ -80,25 +80,25 @@ class Inbox:
     found: pa.Table | None = None
 
     @classmethod
-    def of(cls, tables: Mapping[str, pa.Table], reach: Reach) -> "Inbox":
-        """Return the inbox, given the tables of `home.Outbox` for this region."""
+    def of(cls, tables: Mapping[str, pa.Table], reach: Reach) -> "JoinInput":
+        """Return what is joined, given the tables of `home.HomeOutput` for this region."""
         joined = [_of_streams(tables[name], reach.streams) for name in ("arrivals", "passing")]
         present = pa.concat_tables([joined[0], tables["copies"]])
-        left = pa.concat_tables([tables["departures"], tables["farewells"]])
+        left = pa.concat_tables([tables["departures"], tables["removed_copies"]])
         stays = np.isin(left["key_hash"].to_numpy(), present["key_hash"].to_numpy())
-        return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["echoes"]]))
+        return cls(present, left.filter(pa.array(~stays)), pa.concat_tables([joined[1], tables["superseded_copies"]]))
 
 
-def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Region, Results]:
+def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPlace) -> tuple[Region, Results]:
     """Apply the control entries, then the updates, of one micro-batch.
 
     Parameters
     ----------
     state : Region
         The objects that the region knows, and the pairs that it tells: `pair_partner` is the object of the other side.
-    inbox : Inbox
-    orders : Orders
-    place : Place
+    joined : JoinInput
+    control : ControlStep
+    place : RegionPlace
 
     Returns
     -------
@@ -107,34 +107,34 @@ def step(state: Region, inbox: Inbox, orders: Orders, place: Place) -> tuple[Reg
         One tuple per (query, object, partner) at the most, apart from queries that emit all. A pair that another region
         may tell from now on leaves with the reason ``handoff``, to be netted with what that region says.
     """
-    state = state.without(orders.applied.forgotten)
+    state = state.without(control.applied.forgotten)
     known, cold = state.objects, state.cold
-    if inbox.found is not None:
-        known, cold = _with(known, cold, inbox.found)
-    gone = inbox.gone.filter(pa.array(find(known.key_hash, inbox.gone["key_hash"].to_numpy())[1]))
-    known, cold = _with(known, cold, inbox.present)
+    if joined.found is not None:
+        known, cold = _with(known, cold, joined.found)
+    gone = joined.gone.filter(pa.array(find(known.key_hash, joined.gone["key_hash"].to_numpy())[1]))
+    known, cold = _with(known, cold, joined.present)
     known, cold = _with(known, cold, gone)
-    fate = fates(known, gone["key_hash"].to_numpy(), orders.after, orders.applied, orders.now_us)
+    fate = fates(known, gone["key_hash"].to_numpy(), control.after, control.applied, control.now_us)
     touched = fate != MOVED
-    touched[find(known.key_hash, inbox.present["key_hash"].to_numpy())[0]] = True
-    scene = _Scene(state.objects, known, cold, fate, touched, orders, place, Failures())
+    touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
+    evaluation = _JoinEvaluation(state.objects, known, cold, fate, touched, control, place, Failures())
 
-    old, rest = scene.old_answers(state)
-    new, held, told = scene.evaluate()
-    writer = _Writer(known, cold, orders.after.space)
-    changes, began = scene.changes(old, new, held), perf_counter()
+    old, rest = evaluation.old_answers(state)
+    new, held, told = evaluation.evaluate()
+    writer = _Writer(known, cold, control.after.space)
+    changes, began = evaluation.changes(old, new, held), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
-    scene.failures.share(changes.query, perf_counter() - began, orders.after.stream_ids)
-    rows.append(_passing(inbox.passing, scene))
+    evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
+    rows.append(_passing(joined.passing, evaluation))
     position = np.searchsorted(rest.key, new.key)
     key, query, partner = (
         np.insert(getattr(rest, name), position, getattr(new, name)) for name in ("key", "query", "partner")
     )
-    state = Region(scene.objects, cold, key, query, partner, orders.now_us)
-    snapshots = writer.rows(scene.snapshots(state))
-    cold, objects = cold.compacted(scene.objects)
+    state = Region(evaluation.objects, cold, key, query, partner, control.now_us)
+    snapshots = writer.rows(evaluation.snapshots(state))
+    cold, objects = cold.compacted(evaluation.objects)
     counters = {"results": sum(table.num_rows for table in rows)}
-    told = scene.failures
+    told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
     return replace(state, objects=objects, cold=cold), results
 
@@ -152,7 +152,7 @@ def _with(known, cold, elements):
 
 
 @dataclass(frozen=True)
-class _Scene:
+class _JoinEvaluation:
     """The objects of a region in a micro-batch: `known` were there or came, with what becomes of each.
 
     `touched` moved, or leave; `objects` stay; `were` is how they were.
@@ -163,13 +163,13 @@ class _Scene:
     cold: Cold
     fate: np.ndarray
     touched: np.ndarray
-    orders: Orders
-    place: Place
+    control: ControlStep
+    place: RegionPlace
     failures: Failures
 
     @functools.cached_property
     def stays(self):
-        return (self.fate == MOVED) & find(self.orders.after.reach.streams, self.known.stream)[1]
+        return (self.fate == MOVED) & find(self.control.after.reach.streams, self.known.stream)[1]
 
     @functools.cached_property
     def objects(self):
@@ -177,13 +177,13 @@ class _Scene:
 
     def old_answers(self, state):
         """Return the pairs told so far that the micro-batch may change, and the others."""
-        applied, touched = self.orders.applied, self.known.key_hash[self.touched]
-        scope = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
+        applied, touched = self.control.applied, self.known.key_hash[self.touched]
+        reevaluation = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
         if len(altered):
-            scope |= np.isin(state.pair_answer, altered)
+            reevaluation |= np.isin(state.pair_answer, altered)
         answers = Answers(state.pair_key, state.pair_answer, state.pair_partner)
-        return answers.take(scope), answers.take(~scope)
+        return answers.take(reevaluation), answers.take(~reevaluation)
 
     def evaluate(self):
         """Match touched objects with all, and all with all for the joins that changed.
@@ -193,14 +193,14 @@ class _Scene:
         new, held, told : Answers
             The pairs to keep, ordered by key; those of them and of other regions; what joins that keep nothing report.
         """
-        after = self.orders.after
+        after = self.control.after
         touched = self.touched[self.stays]
         moved, others, all_ = np.flatnonzero(touched), np.flatnonzero(~touched), np.arange(len(touched))
         joins, ids = after.stream_joins, after.stream_ids
         arrived = self._answers(joins, ids, moved, all_)
         told = arrived.take(~joins.keeps[np.searchsorted(ids, arrived.query)])
         parts = [arrived, self._answers(joins, ids, others, moved)]
-        changed = np.intersect1d(self.orders.applied.changed, ids)
+        changed = np.intersect1d(self.control.applied.changed, ids)
         if len(changed):
             parts.append(self._answers(after.compiled_joins(changed), changed, others, others))
         held = _together(parts)
@@ -218,7 +218,7 @@ class _Scene:
 
     def snapshots(self, state):
         """Return the whole answers that are asked for; distances are not kept but measured again."""
-        after, asked = self.orders.after, self.orders.applied.snapshots
+        after, asked = self.control.after, self.control.applied.snapshots
         chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
         key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         members = Answers(key, query, partner, np.full(len(chosen), np.nan))
@@ -237,14 +237,14 @@ class _Scene:
         fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
         # What is held but not told is another region's to tell.
         fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
-        before, after = self.orders.before, self.orders.after
-        changes = replace(both, reason=reasons(both.query, fate, before, after, self.orders.applied))
+        before, after = self.control.before, self.control.after
+        changes = replace(both, reason=reasons(both.query, fate, before, after, self.control.applied))
         changes = self.explained(changes, row, partner)
         return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
 
     def explained(self, changes, row, partner):
         """Return changes with the reasons of those that nothing but the two objects of a pair explain."""
-        reason, after = np.array(changes.reason), self.orders.after
+        reason, after = np.array(changes.reason), self.control.after
         mine = np.flatnonzero(reason == MOVED)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
@@ -267,21 +267,21 @@ def _together(parts):
     return Answers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _passing(passing, scene):
+def _passing(passing, evaluation):
     """Report the pairs of elements that a newer one superseded to the joins that want every element."""
-    after, known = scene.orders.after, scene.objects
+    after, known = evaluation.control.after, evaluation.objects
     space = after.space
     if not passing.num_rows:
         return result_schema(space).empty_table()
-    objects, cold = Objects.arrived(passing, scene.cold.following), scene.cold.append(passing)
+    objects, cold = Objects.arrived(passing, evaluation.cold.following), evaluation.cold.append(passing)
     both = known.followed(objects)
     elements = elements_of(both, cold)
     left, right = np.arange(len(known), len(both)), np.arange(len(known))
     failed = Failures()
     meetings = after.stream_joins.pairs(elements, both.key_hash, left, right, failed)
-    scene.failures.add(failed, after.stream_ids)
+    evaluation.failures.add(failed, after.stream_ids)
     meetings = meetings.take(~after.stream_joins.keeps[meetings.query])
-    answers = _members(meetings, both, after.stream_ids, scene.place)
+    answers = _members(meetings, both, after.stream_ids, evaluation.place)
     mine = answers.sign != STAYED
     rows, answers = meetings.row[mine], answers.take(mine)
     return _Writer(both, cold, space).table(answers, rows, meetings.partner[mine])

@@ -55,7 +55,7 @@ class Objects:
 
     @classmethod
     def arrived(cls, elements: pa.Table, segment: int) -> "Objects":
-        """Return the objects of elements with `home.tracked_schema`, ordered by key, as rows of a new segment."""
+        """Return the objects of elements with `elements.tracked_schema`, ordered by key, as rows of a new segment."""
         column = {name: elements[name].to_numpy() for name in ("key_hash", "stream", "time_us", "heard_us")}
         rows = np.arange(elements.num_rows)
         return cls(**column, bounds=bounds_of(elements["bounds"]), segment=np.full(len(rows), segment), row=rows)

@@ -21,7 +21,7 @@ from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
-from streaming.servers.answers import Audience
+from streaming.servers.answers.recipients import Recipients
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -194,13 +194,13 @@ class Registry:
         apart = np.r_[self.stream_ids, self.distributed_ids]
         return np.unique(self.answer_of[np.isin(self.ids, apart, invert=True)])
 
-    def audience(self, apart: np.ndarray) -> Audience:
+    def recipients(self, apart: np.ndarray) -> Recipients:
         """Return to whom answers are told; each of the queries `apart` is told by itself."""
-        return Audience.of(self.ids, self.answer_of, apart) if len(apart) else self._everyone
+        return Recipients.of(self.ids, self.answer_of, apart) if len(apart) else self._everyone
 
     @functools.cached_property
     def _everyone(self):
-        return Audience.of(self.ids, self.answer_of, np.empty(0, dtype=np.int64))
+        return Recipients.of(self.ids, self.answer_of, np.empty(0, dtype=np.int64))
 
     @functools.cached_property
     def queries(self) -> ContinuousQueries:

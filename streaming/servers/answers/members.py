@@ -1,0 +1,40 @@
+"""Members of answers."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from streaming.operators.spatial_join import Pairs
+from streaming.results import ENTERED, MOVED
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
+
+    `query` is the number of an answer, or under which number it is told. `sign`, `reason` and `distance` are arrays
+    of the same length, or one value for all.
+    """
+
+    key: np.ndarray
+    query: np.ndarray
+    partner: np.ndarray
+    distance: np.ndarray | float = np.nan
+    sign: np.ndarray | int = ENTERED
+    reason: np.ndarray | int = MOVED
+
+    @classmethod
+    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
+        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
+        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
+
+    def take(self, rows: np.ndarray) -> "Answers":
+        """Return the members at positions or of a mask."""
+        columns = (getattr(self, field.name) for field in fields(self))
+        return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
+
+    def joined(self, others: "Answers") -> "Answers":
+        """Return these members and others, whose distances are arrays, ordered by key."""
+        columns = ("key", "query", "partner", "distance")
+        both = Answers(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in columns))
+        return both.take(np.argsort(both.key, kind="stable"))

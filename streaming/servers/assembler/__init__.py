@@ -1,0 +1,1 @@
+"""The assembler: it makes one answer of what all participating servers sent."""

@@ -1,0 +1,100 @@
+"""What a participating server sends to the assembler, and what it is told by it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import polars as pl
+
+from streaming.operators.runs import find
+from streaming.servers.focals import Focals
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Objects in search regions: query, object (its `key_hash`) and distance, arrays of shape (P,)."""
+
+    query: np.ndarray
+    key: np.ndarray
+    distance: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Candidates":
+        """Return no candidates."""
+        return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+    @classmethod
+    def together(cls, parts: Sequence["Candidates"]) -> "Candidates":
+        """Return the candidates of all parts, one part after the other."""
+        return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+    def take(self, rows: np.ndarray) -> "Candidates":
+        """Return the candidates at positions or of a mask."""
+        return Candidates(*(getattr(self, column.name)[rows] for column in fields(self)))
+
+
+@dataclass(frozen=True)
+class Partial:
+    """What a participating server sends to the assembler in one micro-batch.
+
+    Parameters
+    ----------
+    removed, added : Candidates
+        Who moved and was in search regions, and who is now, besides all who are in regions that shifted.
+    moved : ndarray of bool
+        Which of those added moved.
+    altered : ndarray of int64
+        Aggregates whose members in this region may have changed, ascending.
+    parts : polars.DataFrame
+        All of theirs: `aggregates.PARTS`.
+    lacking : ndarray of int64
+        Queries whose answers lack what lies in this region, which leaves them out; ascending.
+    """
+
+    removed: Candidates
+    added: Candidates
+    moved: np.ndarray
+    altered: np.ndarray
+    parts: pl.DataFrame
+    lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def only(self, queries: np.ndarray) -> "Partial":
+        """Return what is sent for some queries alone."""
+        removed, added = (find(queries, part.query)[1] for part in (self.removed, self.added))
+        altered = find(queries, self.altered)[1]
+        if removed.all() and added.all() and altered.all():
+            return self
+        return Partial(
+            self.removed.take(removed),
+            self.added.take(added),
+            self.moved[added],
+            self.altered[altered],
+            self.parts.filter(pl.col("query").is_in(self.altered[altered].tolist())),
+            self.lacking,
+        )
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """What the assembler lets all servers know.
+
+    Parameters
+    ----------
+    before, after : Focals
+        The focal objects without and with a micro-batch.
+    lost : dict of int to int
+        Why some are lost; see `Focals.followed`.
+    heard : ndarray of int64
+        Those that were heard.
+    wanting : frozenset of int
+        The queries that the assembler left out in the batch before: it needs all parts of their answers.
+    """
+
+    before: Focals
+    after: Focals
+    lost: dict[int, int]
+    heard: np.ndarray
+    wanting: frozenset[int] = frozenset()

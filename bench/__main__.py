@@ -15,7 +15,7 @@ from bench.scenarios import FRAMES, JOINS, OTHERS, QUICK, SCENARIOS, Joins
 from bench.stack import Stack, running
 
 SECONDS, QUICK_SECONDS = 15.0, 5.0
-# The demonstration runs for so long before its memory is taken.
+# The demonstration runs for this many seconds before its memory is measured.
 DEMO_S = 30.0
 
 
@@ -54,7 +54,7 @@ def _film(stack: Stack, names: list[str], seconds: float, report: Report, say: C
 
 
 def _join(group: list[Joins], seconds: float, report: Report, say: Callable[[str], None]) -> None:
-    """Measure scenarios that share a stack, and the naive way beside them."""
+    """Measure the scenarios that share a stack, and GeoPandas for comparison."""
     first = group[0]
     say(f"GeoPandas, as {first.name} ...")
     report.naive.append(joins.naive(first, min(seconds, 4.0)))
@@ -66,7 +66,7 @@ def _join(group: list[Joins], seconds: float, report: Report, say: Callable[[str
 
 
 def _demo(seconds: float, say: Callable[[str], None]) -> dict[str, float]:
-    """Return the memory of each program with the demonstration's streams, after a while."""
+    """Run the demonstration's streams for `seconds`; return the memory of each program, in MiB."""
     say("demo ...")
     with running(None) as stack:
         time.sleep(seconds)
@@ -88,7 +88,7 @@ def main() -> int:
     names = arguments.scenario or list(QUICK if arguments.quick else everything)
     seconds = arguments.seconds or (QUICK_SECONDS if arguments.quick else SECONDS)
     began_s = time.monotonic()
-    # Ended by a signal, it ends what it has started, as after Ctrl-C.
+    # After SIGTERM, too, end everything that was started, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     def say(text: str) -> None:

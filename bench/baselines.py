@@ -1,7 +1,7 @@
-"""The same work without an engine: continuous range queries evaluated row by row, and by numpy without an index.
+"""Evaluate continuous range queries without an engine: row by row, and by numpy without an index.
 
 Both start from elements in memory and throw their results away; the engine reads its elements from a log, keeps its
-state on disk and publishes its results. So they are flattered, and their figures are upper bounds.
+state on disk and publishes its results. So the comparison favours the baselines, and their figures are upper bounds.
 """
 
 import time
@@ -13,10 +13,10 @@ import numpy as np
 from bench.load import STEP_DEG
 from bench.scenarios import SEED, query_boxes
 
-# A tuple's sign by (was in the answer, is in the answer); 2: none.
+# The sign of a result tuple, indexed by (was in the answer, is in the answer); 2 stands for no tuple.
 SIGN = np.array([[2, 1], [-1, 0]], dtype=np.int8)
 OBJECTS = 10_000
-# So that the intermediate arrays of numpy stay in the cache.
+# Pairs of an element and a query that numpy compares at once: its intermediate arrays must stay in the cache.
 PAIRS_AT_ONCE = 500_000
 
 Update = tuple[np.ndarray, np.ndarray]
@@ -28,12 +28,14 @@ def row_by_row(updates: Iterable[Update], boxes: np.ndarray) -> Iterator[list[tu
     Parameters
     ----------
     updates : iterable of (objects, places)
-        Numbers of objects, int of shape (N,), and their longitudes and latitudes, float of shape (N, 2).
+        Numbers of objects, int of shape (N,), and their longitudes and latitudes in degrees, float of shape (N, 2).
     boxes : ndarray of float64, shape (M, 4)
+        ``[lon_lo, lat_lo, lon_hi, lat_hi]`` of each query, in degrees.
 
     Yields
     ------
     list of (object, query, sign)
+        The sign is 1 if the object entered the answer, 0 if it stays in it, -1 if it left.
     """
     queries: list[tuple[list[float], set[int]]] = [(box, set()) for box in boxes.tolist()]
     for objects, places in updates:
@@ -58,9 +60,9 @@ def by_numpy(
     Parameters
     ----------
     updates, boxes
-        As for `row_by_row`; an object stands in a block of updates once.
+        As for `row_by_row`; an object is in a block of updates at most once.
     objects_count : int
-        All objects have lower numbers.
+        How many objects there are; their numbers are lower.
 
     Yields
     ------
@@ -79,7 +81,7 @@ def by_numpy(
 
 
 def walk(rows: int, objects_count: int = OBJECTS) -> Iterator[Update]:
-    """Yield blocks of updates of objects that walk, each in its turn, for ever."""
+    """Yield blocks of updates for ever: the objects walk, and report in turn, `rows` of them in each block."""
     rng = np.random.default_rng(SEED)
     places = rng.random((objects_count, 2)) * [360, 180] - [180, 90]
     cursor = 0
@@ -101,7 +103,7 @@ class Baseline:
 
 
 def measure(seconds: float) -> list[Baseline]:
-    """Measure both ways with 100 and 10,000 queries, so many seconds each."""
+    """Measure both ways with 100 and 10,000 queries, for `seconds` each."""
     measured = []
     for queries in (100, 10_000):
         boxes = query_boxes(queries)
@@ -116,7 +118,7 @@ def measure(seconds: float) -> list[Baseline]:
 
 
 def _timed(way, queries, blocks, rows, seconds):
-    """Take blocks for a while, and see how many."""
+    """Take blocks for `seconds`; return how many elements and results there were in a second."""
     elements = results = 0
     began_s = time.perf_counter()
     while (spent_s := time.perf_counter() - began_s) < seconds:

@@ -4,8 +4,8 @@ import shutil
 
 from playwright.sync_api import Browser, Playwright
 
-# Chromium heeds only the last list that it is given. The first two features would start two more processes for each
-# window; Playwright switches the others off.
+# Chromium uses only the last list that it is given. The first two features would start two more processes for each
+# window; the others are those that Playwright switches off.
 FEATURES_OFF = ",".join(
     (
         "WebUIOmniboxPopup",
@@ -37,7 +37,13 @@ def found() -> str | None:
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Start the browser."""
+    """Start the browser.
+
+    Raises
+    ------
+    FileNotFoundError
+        When none of `NAMES` is on the PATH.
+    """
     if (path := found()) is None:
         raise FileNotFoundError(f"one of {', '.join(NAMES)} must be on the PATH")
     return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)

@@ -1,4 +1,4 @@
-"""A websocket client, as a process of its own: it subscribes, in Arrow, and measures how old each row is on receipt."""
+"""A websocket client that runs as its own process: it subscribes in Arrow, and measures the age of rows on receipt."""
 
 import argparse
 import asyncio
@@ -15,18 +15,22 @@ SNAPSHOTS_S = 60.0
 
 
 async def measure(url: str, token: str, queries: list[int], seconds: float) -> dict:
-    """Return figures of the rows that come in a span of time, which begins once every query has sent its snapshot.
+    """Subscribe to queries, and return figures of the rows that arrive in a span of time.
+
+    The span begins once each query has sent its snapshot.
 
     Parameters
     ----------
     url, token : str
+        Of the websocket, and of the user who subscribes.
     queries : list of int
     seconds : float
+        The length of the span.
 
     Returns
     -------
     dict
-        See `figures`.
+        What `figures` returns, and ``resyncs``: how many snapshots replaced changes that were merged or lost.
     """
     headers = {"Authorization": f"Token {token}"}
     async with connect(url, additional_headers=headers, max_size=None, compression=None) as socket:
@@ -40,7 +44,7 @@ async def measure(url: str, token: str, queries: list[int], seconds: float) -> d
 
 
 async def _snapshots(socket: ClientConnection, waiting: set[int]) -> None:
-    """Read until each query has sent its whole answer."""
+    """Read frames until each query has sent its snapshot."""
     while waiting:
         frame = await socket.recv()
         if isinstance(frame, bytes):
@@ -52,7 +56,7 @@ async def _snapshots(socket: ClientConnection, waiting: set[int]) -> None:
 
 
 async def _ages(socket: ClientConnection, seconds: float) -> tuple[np.ndarray, int]:
-    """Return the age in microseconds, on receipt, of each row that comes in a span of time, and the resyncs."""
+    """Return the ages on receipt, in microseconds, of the rows whose reason is `MOVED`, and the number of resyncs."""
     ages, resyncs = [np.empty(0, dtype=np.int64)], 0
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -68,7 +72,7 @@ async def _ages(socket: ClientConnection, seconds: float) -> tuple[np.ndarray, i
 
 
 def figures(ages_us: np.ndarray) -> dict[str, float | int | None]:
-    """Return the number of rows, and median, 99th percentile and maximum of their ages in ms; null without rows.
+    """Return the number of rows, and the median, 99th percentile and maximum of their ages in ms; None without rows.
 
     Examples
     --------
@@ -82,7 +86,7 @@ def figures(ages_us: np.ndarray) -> dict[str, float | int | None]:
 
 
 def main() -> None:
-    """Say ``measuring`` when the span begins, and print the figures as JSON after it."""
+    """Print ``measuring`` when the span begins, and the figures as JSON when it ends."""
     parser = argparse.ArgumentParser(prog="python -m bench.client", description=main.__doc__)
     parser.add_argument("url")
     parser.add_argument("token")

@@ -1,4 +1,4 @@
-"""What property filters cost: ``python -m bench.filters`` matches many with many elements, and prints the seconds."""
+"""The cost of property filters: ``python -m bench.filters`` evaluates many on many elements, and prints the seconds."""
 
 import time
 
@@ -30,7 +30,7 @@ def ships(count: int) -> Elements:
 
 
 def seconds(texts: list[str], elements: Elements) -> float:
-    """Return how long it takes to evaluate filters, all of all elements."""
+    """Return how many seconds it takes to evaluate every filter on every element."""
     plans = [parse_plan({"stream": "s", "compare": {"lo": [0, 0], "hi": [1, 1]}, "where": text}) for text in texts]
     conditions = Conditions(plans, EARTH)
     row, query = (part.ravel() for part in np.mgrid[: len(elements), : len(plans)])
@@ -40,7 +40,7 @@ def seconds(texts: list[str], elements: Elements) -> float:
 
 
 def main() -> None:
-    """Print what three loads cost."""
+    """Print the cost of three loads."""
     members = ",".join(str(number) for number in range(450))
     kinds = [f"speed_mps > {n / 50} AND ship_type = 'cargo' AND course_deg < {n % 360}" for n in range(FILTERS)]
     wide = [f"mmsi IN ({members}, {n})" for n in range(5)]

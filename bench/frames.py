@@ -1,4 +1,4 @@
-"""Frame rates of the map, told by the page itself (``/?meter=1``), in headless Chromium while it is panned by mouse."""
+"""Frame rates of the map, measured by the page itself (``/?meter=1``) in headless Chromium while the mouse pans it."""
 
 import json
 import math
@@ -13,10 +13,10 @@ from bench.scenarios import FRAMES_STREAM
 from bench.stack import Stack, child, said
 
 VIEWPORT = {"width": 1280, "height": 800}
-# The objects lie in the middle of the view, so that none leaves it by panning.
+# The objects lie in the middle of the view, so that panning moves none out of it.
 VIEW, AREA = "6/55/0", (-7.0, 51.0, 7.0, 58.5)
 PAN_PX, PAN_PERIOD_S, MOVE_S = 90, 2.0, 1 / 60
-# Each object reports this often.
+# Seconds between two reports of an object.
 REPORT_S = 2
 APPEAR_S = 60
 KEEP = "window.frames_told = []; window.addEventListener('lookout:frames', e => window.frames_told.push(e.detail));"
@@ -24,16 +24,16 @@ KEEP = "window.frames_told = []; window.addEventListener('lookout:frames', e => 
 
 @dataclass(frozen=True)
 class Frames:
-    """What the page told.
+    """What the page measured.
 
     Parameters
     ----------
     objects : int
-        Of the load.
+        Moving objects of the load.
     fps, p99_ms, longest_ms : float
-        Frames a second; the 99th percentile of the frame times, as the median second had it; the longest frame.
+        Frames a second; the 99th percentile of the frame times, the median over all seconds; the longest frame time.
     visible : int
-        Fewest objects in view.
+        The fewest objects in view in any second.
     """
 
     objects: int
@@ -44,7 +44,7 @@ class Frames:
 
 
 def measure(stack: Stack, objects: int, seconds: float) -> Frames:
-    """Show moving objects of a stack for a while, panning, and return what the page tells."""
+    """Show the moving objects of a stack, pan the map for `seconds`, and return what the page measured."""
     load = ("bench.load", stack.redis_url, "--stream", FRAMES_STREAM, "--objects", str(objects))
     area = ("--area", *map(str, AREA))
     with child(*load, "--rate", str(objects // REPORT_S), *area) as generator, sync_playwright() as playwright:
@@ -66,7 +66,12 @@ def measure(stack: Stack, objects: int, seconds: float) -> Frames:
 
 
 def figures(objects: int, told: list[dict]) -> Frames:
-    """Return the figures of all that a page told, one second each.
+    """Return the figures of a page, given its measurements of one second each.
+
+    Raises
+    ------
+    StackFailed
+        When there are no measurements.
 
     Examples
     --------
@@ -89,12 +94,12 @@ def figures(objects: int, told: list[dict]) -> Frames:
 
 def _wait_until_shown(page: Page, objects: int) -> None:
     """Wait until the page says that it shows the objects."""
-    # Asked from outside: the page's content security policy lets no text be evaluated inside.
+    # The question comes from outside: the page's content security policy lets no text be evaluated inside.
     wait_for(lambda: _told(page).get("visible", 0) >= objects, lambda: f"all in view; {_told(page)}", APPEAR_S)
 
 
 def _told(page: Page) -> dict:
-    """Return what the page says of the last second."""
+    """Return what the page measured in the last second; empty before the first."""
     return json.loads(page.evaluate("document.body.dataset.frames") or "{}")
 
 

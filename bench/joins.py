@@ -1,9 +1,10 @@
-"""Joins with layers: their layers, queries and loads, and the same join as one would write it with GeoPandas.
+"""Joins with layers: their layers, queries and loads, and the same joins written with GeoPandas.
 
-The naive way is `geopandas.sjoin` for each batch of elements, as in a ``foreachBatch``: the layer is in memory, with
-its spatial index, in metres where a distance counts; a batch is 10,000 points in memory, for a distance projected
-first. It gives pairs and throws them away: it keeps no answers, so it cannot tell what enters and leaves, reads no log
-and publishes nothing. 100 joins are 100 such calls, each with the points in its area, or the features that it wants.
+The naive way calls `geopandas.sjoin` for each batch of elements, as in a ``foreachBatch``. The layer is in memory, with
+its spatial index; a batch is 10,000 points in memory. For a join by distance, the layer is in metres, and each batch is
+projected first. The naive way computes pairs and throws them away: it keeps no answers, so it cannot tell what enters
+and leaves; it reads no log and publishes nothing. 100 joins are 100 such calls, each with the points in its area, or
+with the features that pass its filter.
 """
 
 import time
@@ -28,12 +29,12 @@ DISTANCE_M = 5.0
 KINDS = ("residential", "service", "track", "primary", "footway")
 WGS84, UTM = "EPSG:4326", "EPSG:32631"
 BATCH = 10_000
-# Of one join among many with areas of their own: so many across and down.
+# The country is cut into this many areas across and down, for joins that differ in their areas.
 TILES = 10
 
 
 def shapes_of(scenario: Joins) -> np.ndarray:
-    """Return the features of a scenario's layer: areas with rough coasts, or road lines."""
+    """Return the geometries of a scenario's layer, shape (N,): areas with rough coasts, or road lines."""
     return areas() if scenario.layer == "areas" else shapely.linestrings(road_coordinates(scenario.features))
 
 
@@ -50,7 +51,7 @@ def areas() -> np.ndarray:
 
 
 def layer_table(scenario: Joins) -> pa.Table:
-    """Return the layer of a scenario."""
+    """Return the layer of a scenario as a table of features."""
     shapes = shapes_of(scenario)
     properties = [{"highway": KINDS[n % len(KINDS)], "name": f"Street {n % 100}"} for n in range(len(shapes))]
     return feature_table(LAYER, [str(number) for number in range(len(shapes))], shapes, properties)
@@ -72,7 +73,7 @@ def _predicate(scenario):
 
 
 def _tile(number):
-    """Return one of the areas that cover the country once."""
+    """Return one of the areas that together cover the country once, as a plan's box."""
     low, high = np.array(COUNTRY[:2]), np.array(COUNTRY[2:])
     side = (high - low) / TILES
     corner = low + np.array(divmod(number % TILES**2, TILES)) * side
@@ -81,7 +82,7 @@ def _tile(number):
 
 @dataclass(frozen=True)
 class Joined:
-    """What a scenario measured; see `measure.Row`."""
+    """What was measured in a scenario; see `measure.Row`."""
 
     scenario: Joins
     work: Work
@@ -95,7 +96,7 @@ class Joined:
 
 
 def measure(stack: Stack, scenario: Joins, seconds: float) -> Joined:
-    """Put a stack under the load of a scenario and measure for so many seconds; nobody subscribes."""
+    """Put a stack under the load of a scenario and measure for `seconds`; no client subscribes."""
     with child("bench.load", stack.redis_url, *_load(scenario)) as generator:
         said(generator, "filled")
         time.sleep(JOIN_SETTLE_S)
@@ -117,7 +118,7 @@ def _load(scenario):
 
 @dataclass(frozen=True)
 class Naive:
-    """Speed of `geopandas.sjoin` in one process, and how many pairs an element was in."""
+    """Speed of `geopandas.sjoin` in one process, and the number of pairs for each element."""
 
     scenario: Joins
     elements_per_s: float
@@ -125,7 +126,7 @@ class Naive:
 
 
 def naive(scenario: Joins, seconds: float) -> Naive:
-    """Join batches of a scenario's elements as one would with GeoPandas, for so many seconds."""
+    """Join batches of a scenario's elements with GeoPandas for `seconds`, and return the speed."""
     geometry = shapes_of(scenario)
     metres = scenario.layer == "roads"
     layer = geopandas.GeoDataFrame({"name": np.arange(len(geometry)) % 100}, geometry=geometry, crs=WGS84)
@@ -146,7 +147,7 @@ def naive(scenario: Joins, seconds: float) -> Naive:
 
 
 def _layers(scenario, layer):
-    """Return the features of each join, made once."""
+    """Return the features of each join, selected once; one layer for all joins, unless they filter features."""
     if scenario.differ != "filters":
         return [layer]
     return [layer[layer["name"] == number] for number in range(scenario.joins)]
@@ -163,5 +164,5 @@ def _places(scenario, rng):
 
 
 def rate_text(scenario: Joins) -> str:
-    """Return the rate that a scenario asks for."""
+    """Return the rate of a scenario as text."""
     return "as fast as possible" if scenario.rate == FULL_SPEED else f"{scenario.rate:,}"

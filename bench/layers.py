@@ -1,4 +1,4 @@
-"""What it costs to import a layer: ``python -m bench.layers``, beside geopandas reading the same file."""
+"""The cost of importing a layer, and of geopandas reading the same file: ``python -m bench.layers``."""
 
 import argparse
 import json
@@ -56,7 +56,7 @@ def write_roads(path: Path, count: int) -> None:
 
 
 def measured(code: str, *arguments: str) -> dict[str, float]:
-    """Run Python code in a process of its own; return its seconds, its largest resident memory and what it printed."""
+    """Run Python code in its own process; return its seconds, its peak memory in MiB and the number that it printed."""
     started_s = time.monotonic()
     with subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, cwd=PAGE.parents[1]) as run:
         process, peak = psutil.Process(run.pid), 0

@@ -1,4 +1,4 @@
-"""The whole of Lookout, ``manage.py live``, in a state folder of its own: for the benchmark, and for the tests."""
+"""Run the whole of Lookout, ``manage.py live``, in its own state folder, for the benchmark and for the tests."""
 
 import contextlib
 import json
@@ -21,15 +21,15 @@ from webapp.live import sessions
 
 ROOT = Path(__file__).parents[1]
 UP_S, END_S = 600, 150
-# A busy machine reaches no wait for a condition; how fast a thing must be is asserted apart from that.
+# Long enough that no wait for a condition fails on a busy machine. How fast something must be is asserted separately.
 PATIENCE_S = 150
-# An engine that stands by says so every second.
+# An engine that stands by says so every second; after this silence, none stands by.
 SILENT_US = 5_000_000
 FOREIGN = ("LOOKOUT_REDIS_URL", "REDIS_URL", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
 
 
 class StackFailed(Exception):
-    """A process, or the whole of them, ended or took too long; the message ends with what it said."""
+    """A process, or the whole stack, ended or took too long; the message ends with its output."""
 
 
 def wait_for(condition: Callable[[], Any], what: str | Callable[[], str], timeout_s: float = PATIENCE_S) -> Any:
@@ -38,7 +38,7 @@ def wait_for(condition: Callable[[], Any], what: str | Callable[[], str], timeou
     Raises
     ------
     StackFailed
-        With what was waited for.
+        After `timeout_s`; the message says what was waited for.
     """
     deadline_s = time.monotonic() + timeout_s
     while not (found := condition()):
@@ -54,15 +54,16 @@ class Live:
     Parameters
     ----------
     folder : Path
-        Empty; everything that it keeps is in there.
+        An empty folder, in which it keeps everything.
     demo : bool
-        With the demonstration's streams.
+        Whether it has the demonstration's streams.
     standby : bool
-        With a second engine, which takes processor time when it starts.
+        Whether it has a second engine, which takes processor time when it starts.
 
     Attributes
     ----------
     home : Path
+        The state folder.
     port : int
         Of the web server.
     base_url : str
@@ -95,7 +96,7 @@ class Live:
                 stderr=words,
                 start_new_session=True,
             )
-        # Ends it should this process die without doing so.
+        # The guardian ends it if this process dies without doing so.
         self._guardian = subprocess.Popen(
             [sys.executable, "-P", sessions.__file__], stdin=subprocess.PIPE, start_new_session=True
         )
@@ -113,7 +114,7 @@ class Live:
         return self._live.wait(END_S)
 
     def leave_nothing(self) -> None:
-        """Kill what is left, whatever state it is in."""
+        """Kill every process that is left, whatever its state."""
         for process in [self._live, *self.processes()]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
@@ -122,18 +123,18 @@ class Live:
         wait_for(lambda: not self.processes(), "the end of all processes")
 
     def end(self) -> None:
-        """End everything."""
+        """End everything as Ctrl-C does, then kill what is left."""
         try:
             self.interrupt()
         finally:
             self.leave_nothing()
 
     def words(self) -> str:
-        """Return what the supervisor has said so far."""
+        """Return what the supervisor has printed so far."""
         return self.output.read_text(errors="replace")
 
     def said(self, words: str) -> bool:
-        """Tell whether the supervisor has said something."""
+        """Tell whether the supervisor has printed something."""
         return words in self.words()
 
     @property

@@ -1,7 +1,7 @@
-"""The load: a process that writes ready-made Arrow blocks into the ingest log, as the gateway does.
+"""The load generator: a process that writes ready-made Arrow blocks into the ingest log, as the gateway does.
 
-Every object stands in a block that is made once; before a block is written, its objects move and their times become
-now, in the bytes of the block itself. So the generator takes as little as can be from the cores that it shares with
+Every object is in one block, which is made once. Before a block is written, its objects move and their times are set
+to now, in the bytes of the block itself. So the generator takes as little as possible of the cores that it shares with
 the engine.
 """
 
@@ -22,14 +22,15 @@ from streaming.operators.geodesics import local_metres
 from streaming.spaces import EARTH, Space
 
 CONFIG = GatewayConfig()
-# A step of the walk: an aircraft in five seconds, a bus in a minute.
+# The standard deviation of a step of the walk: as far as an aircraft goes in five seconds, or a bus in a minute.
 STEP_DEG = 0.01
 FULL_WAIT_S = 0.002
-# A street of 60 m is 0.0005 degrees; the towns are those of a country.
+# A street of 60 m is 0.0005 degrees. The towns lie in `COUNTRY`.
 TOWNS, TOWN_DEG, STREET_DEG, ROAD_VERTICES = 400, 0.2, 0.0005, 6
-# How far a satellite receiver errs in each direction: 90 % of its positions lie within five metres of a line.
+# The standard deviation of a satellite receiver's error in each direction: 90 % of its positions lie within five metres
+# of a line.
 ERROR_M = 3.0
-# Where the objects start, and between which bounds they stay: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
+# The area in which the objects start and stay: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 
 
@@ -40,7 +41,7 @@ class LoadBlock(ABC):
     ----------
     partition : int
     fields : dict
-        Of the entry, as `logs.block_entries` makes them.
+        The fields of the entry, as `logs.block_entries` makes them.
     space : Space
     """
 
@@ -61,11 +62,11 @@ class LoadBlock(ABC):
 
     @property
     def place(self) -> np.ndarray:
-        """Where the objects are in the first two dimensions, float64 of (N, 2)."""
+        """The places of the objects in the first two dimensions, float64 of shape (N, 2)."""
         return self._bounds[:, :2]
 
     def move(self, place: np.ndarray, now_us: int) -> None:
-        """Let the objects be at places, and their times be now."""
+        """Set the places of the objects, float64 of shape (N, 2), and set their times to `now_us`."""
         self._bounds[:, :2] = self._bounds[:, self.space.n : self.space.n + 2] = place
         for column in self._times:
             column[:] = now_us
@@ -73,7 +74,7 @@ class LoadBlock(ABC):
 
     @abstractmethod
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
-        """Let the objects report again."""
+        """Write the next report of each object into the block."""
 
 
 class Walkers(LoadBlock):
@@ -84,9 +85,9 @@ class Walkers(LoadBlock):
     partition, fields :
         As for `LoadBlock`.
     area : tuple of float
-        Where they stay.
+        The area in which they stay.
     roads : ndarray, optional
-        Of `road_coordinates`, for those that move ``along`` them.
+        As `road_coordinates` returns them, for objects that move ``along`` them.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Walkers(LoadBlock):
     ) -> None:
         super().__init__(partition, fields)
         self.area, self.roads = area, roads
-        # An object stays on its road; neighbours in a block are not neighbours on the map.
+        # An object stays on its road, which the hash of its key gives: neighbours in a block are not so on the map.
         key_hash = from_ipc(pa.py_buffer(self.payload))["key_hash"].to_numpy()
         self._road = key_hash % len(roads) if roads is not None else None
 
@@ -107,13 +108,13 @@ class Walkers(LoadBlock):
             place = low + rng.random((self.rows, 2)) * extent
         else:
             place = self.place + rng.normal(0.0, STEP_DEG, (self.rows, 2))
-            place[:, 0] = low[0] + (place[:, 0] - low[0]) % extent[0]  # east of the area is its west, as on the globe
+            place[:, 0] = low[0] + (place[:, 0] - low[0]) % extent[0]  # the area wraps around, as the globe does
             place[:, 1] = np.clip(place[:, 1], low[1], low[1] + extent[1])
         self.move(place, now_us)
 
 
 def road_coordinates(count: int) -> np.ndarray:
-    """Return short road lines in towns, float64 of shape (count, 6, 2) in degrees; the same whenever asked."""
+    """Return short road lines in towns, float64 of shape (count, 6, 2) in degrees; they are always the same."""
     rng = np.random.default_rng(7)
     towns = rng.uniform(COUNTRY[:2], COUNTRY[2:], (TOWNS, 2))
     steps = rng.normal(0, STREET_DEG, (count, ROAD_VERTICES, 2))
@@ -122,7 +123,7 @@ def road_coordinates(count: int) -> np.ndarray:
 
 
 def along(roads: np.ndarray, road: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return places somewhere on each object's road, as far beside it as positioning errs, float64 of (N, 2)."""
+    """Return random places on each object's road with an error of positioning, float64 of shape (N, 2) in degrees."""
     at, share = rng.integers(ROAD_VERTICES - 1, size=len(road)), rng.random((len(road), 1))
     place = (1 - share) * roads[road, at] + share * roads[road, at + 1]
     return place + rng.normal(0.0, ERROR_M, place.shape) / np.stack(local_metres(place[:, 1]), axis=1)
@@ -142,13 +143,13 @@ def make_blocks(
     ----------
     stream : str
     objects, rows : int
-        How many there are, and how many the blocks of all partitions together hold that are written in turn.
+        The number of objects, and the number of rows that the blocks of all partitions hold together in one turn.
     partitions : int
         Of the ingest log.
-    area : tuple of float
-        Where the objects are.
-    roads : ndarray, optional
-        On which they are instead.
+        area : tuple of float
+            In which the objects are.
+        roads : ndarray, optional
+            On which they are instead.
     """
     rng = np.random.default_rng(SEED)
     blocks = []
@@ -160,7 +161,7 @@ def make_blocks(
 
 
 def _elements(stream, numbers, area, rng):
-    """Return objects, by their numbers, at random places."""
+    """Return the elements of objects, given their numbers, at random places."""
     count, now = len(numbers), np.zeros(len(numbers), dtype=np.int64)
     keys = np.array([f"object {number}" for number in numbers.tolist()], dtype=object)
     low, high = np.array(area[:2]), np.array(area[2:])
@@ -186,7 +187,7 @@ class Generator:
     log : Log
     blocks : sequence of LoadBlock
     motion : {"walk", "jump", "along"}
-        Small steps, anywhere, or anywhere on a road of their own.
+        Objects take small steps, jump anywhere, or jump anywhere on their own road.
     """
 
     def __init__(self, log: Log, blocks: Sequence[LoadBlock], motion: str) -> None:
@@ -204,7 +205,7 @@ class Generator:
             time.sleep(FULL_WAIT_S)
 
     def run(self, rate: int) -> Iterator[None]:
-        """Write for ever; yields after each write."""
+        """Write for ever, at a rate in elements a second; yield after each write."""
         due_s = time.monotonic()
         while True:
             if rate == FULL_SPEED:
@@ -212,13 +213,13 @@ class Generator:
                 self.write(self.log.partitions)
             else:
                 written = self.write(self.log.partitions)
-                # What a stall delayed by up to a second is made up for; a longer one would end as a flood.
+                # Make up for a stall of up to a second. To make up for a longer one would flood the engine.
                 due_s = max(due_s + written / rate, time.monotonic() - 1)
                 time.sleep(max(0.0, due_s - time.monotonic()))
             yield
 
     def write(self, count: int) -> int:
-        """Write the next blocks in one go and return the number of their elements."""
+        """Write the next blocks in one pipeline, and return the number of their elements."""
         blocks = [next(self._turn) for _ in range(count)]
         with self.log.client.pipeline(transaction=False) as pipeline:
             for block in blocks:
@@ -239,7 +240,7 @@ class Generator:
 
 
 def main() -> None:
-    """Fill the engine with the objects, say so, and go on until ended."""
+    """Fill the engine with the objects, print ``filled``, and go on until ended."""
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=main.__doc__)
     parser.add_argument("redis_url")
     parser.add_argument("--stream", default=STREAM)

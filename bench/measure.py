@@ -1,4 +1,4 @@
-"""One row: the load, the client and the meter, together, for a span of time."""
+"""Measure one row: run the load, the client and the meter together for a span of time."""
 
 import json
 import time
@@ -11,14 +11,14 @@ from bench.processes import cpu_s, pss_mib
 from bench.scenarios import WIRE_STREAM, Scenario
 from bench.stack import Stack, child, said
 
-# The load runs for so long before anything is measured.
+# The load runs for this many seconds before anything is measured.
 SETTLE_S = 4.0
 STREAM_S = 30.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a scenario measured.
+    """What was measured in a scenario.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Row:
     latency : mapping
         See `client.figures`.
     cores, memory_mib : mapping
-        Processor time a second, and proportional set size, of each program.
+        Processor time a second, and proportional set size in MiB, of each program.
     merged : int
         Elements that the gateway conflated.
     """
@@ -46,7 +46,7 @@ class Row:
 
 
 def measure(stack: Stack, scenario: Scenario, seconds: float) -> Row:
-    """Put a stack under the load of a scenario and measure for so many seconds."""
+    """Put a stack under the load of a scenario and measure for `seconds`."""
     with child(*_load(stack, scenario)) as generator:
         said(generator, "filled")
         time.sleep(SETTLE_S)

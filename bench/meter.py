@@ -1,4 +1,4 @@
-"""What the engine did in a span of time, counted from the heads of its result log."""
+"""Count what the engine did in a span of time, from the heads of the fragments in its result log."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ import redis
 from streaming.logs import FIRST, LogNames
 
 POLL_S = 0.2
-# Redis picks the heads out itself, so that counting moves no results.
+# Redis itself picks out the heads, so that counting transfers no results.
 HEADS = """
 local told = {}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
@@ -25,7 +25,7 @@ return told
 
 @dataclass(frozen=True)
 class Work:
-    """Elements taken and results published between the first and the last batch of a span, a second."""
+    """Elements taken, results published and batches a second, between the first and the last batch of a span."""
 
     elements_per_s: float
     results_per_s: float
@@ -33,7 +33,7 @@ class Work:
 
 
 class Follower(ABC):
-    """Follows a result log in a thread of its own, as a context.
+    """Follows a result log in its own thread, as a context manager.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class Follower(ABC):
 
 
 class Meter(Follower):
-    """Counts what is published while it follows.
+    """Counts what is published while it follows the log.
 
     Attributes
     ----------
     told : list of (time_ms, batch, counters)
-        Of each fragment since the start, in the order of the log.
+        One for each fragment since the start, in the order of the log.
     """
 
     def __init__(self, redis_url: str, space: str = "earth") -> None:
@@ -89,7 +89,7 @@ class Meter(Follower):
 
     @property
     def work(self) -> Work:
-        """What has been counted."""
+        """The work that has been counted so far."""
         return work_of(self.told)
 
 
@@ -99,7 +99,7 @@ def work_of(told: list[tuple[int, int, dict]]) -> Work:
     Parameters
     ----------
     told : list of (time_ms, batch, counters)
-        Of each fragment, in the order of the log.
+        One for each fragment, in the order of the log.
 
     Examples
     --------

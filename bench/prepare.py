@@ -1,6 +1,6 @@
-"""What a stack under load has in its database: users, streams and queries.
+"""Fill the database of a stack under load: users, streams and queries.
 
-Runs as a process of its own, in the environment of the stack: ``python -m bench.prepare {make,register,login} ...``.
+It runs as its own process, in the environment of the stack: ``python -m bench.prepare {make,register,login} ...``.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def make(queries: int, wire_port: int, joined: str = "") -> dict:
 
     from webapp.models import ApiToken
 
-    # Whatever writes blocks into the log itself leaves the stream's own listener, on any free port, unused.
+    # A load that writes blocks into the log does not use its stream's listener, which may have any free port.
     for name, port in ((STREAM, 0), (FRAMES_STREAM, 0), (WIRE_STREAM, wire_port)):
         _stream(name, port)
     get_user_model().objects.create_superuser("admin")
@@ -71,7 +71,7 @@ def _joins(scenario):
 
 
 def _queries(watcher, plans):
-    """Save the queries: those to be watched for the watcher, the others for as many users as they need."""
+    """Save the queries, the watched ones for the watcher, the rest for other users; return the watcher's numbers."""
     from django.contrib.auth import get_user_model
 
     from webapp.models import Query
@@ -90,7 +90,7 @@ def _queries(watcher, plans):
 
 
 def register() -> dict:
-    """Tell the engine of layers and all queries, and wait for its answers; return how many run."""
+    """Tell the engine of the layers and all queries, and wait for its answers; return how many queries run."""
     from webapp.layers.versions import tell_engine
     from webapp.models import Query
     from webapp.tasks import reconcile

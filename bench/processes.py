@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-# By a word of the command line of the process that leads its session.
+# The program of a process, by a word in the command line of the process that leads its session.
 PROGRAMS = {
     "redis-server": "redis",
     "streaming.engine": "engine",
@@ -30,7 +30,7 @@ def processes(home: Path) -> Iterator[psutil.Process]:
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process lives; one that has ended, and for which its parent has not waited yet, does not."""
+    """Tell whether a process lives; one that has ended, but for which its parent has not waited yet, does not."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -38,7 +38,7 @@ def alive(pid: int) -> bool:
 
 
 def program_of(process: psutil.Process) -> str:
-    """Return the program, a name of `PROGRAMS`, to which a process belongs; ``other`` for none."""
+    """Return the program to which a process belongs, a value of `PROGRAMS`; ``other`` for none."""
     leader = psutil.Process(os.getsid(process.pid))
     words = {Path(word).name for word in leader.cmdline()}
     return next((name for word, name in PROGRAMS.items() if word in words), "other")
@@ -50,7 +50,7 @@ def pss_mib(home: Path) -> dict[str, float]:
 
 
 def cpu_s(home: Path) -> dict[str, float]:
-    """Return the processor time that each program's living processes, and those that they waited for, have taken."""
+    """Return the processor seconds of each program: of its living processes, and of those for which they waited."""
     return _summed(home, lambda process: sum(process.cpu_times()[:4]))
 
 

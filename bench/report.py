@@ -22,7 +22,7 @@ GIB = 1024.0
 
 @dataclass
 class Report:
-    """All that a run has measured so far; memory in MiB by program."""
+    """Everything that a run has measured so far; memory in MiB by program."""
 
     machine: str
     rows: list[Row] = field(default_factory=list)
@@ -33,11 +33,11 @@ class Report:
     naive: list[Naive] = field(default_factory=list)
 
     def row(self, name: str) -> Row | None:
-        """Return the row of a scenario, None where it was not measured."""
+        """Return the row of a scenario; None if it was not measured."""
         return next((row for row in self.rows if row.scenario.name == name), None)
 
     def joined(self, name: str) -> Joined | None:
-        """Return the row of a scenario of joins, None where it was not measured."""
+        """Return the row of a scenario of joins; None if it was not measured."""
         return next((row for row in self.joins if row.scenario.name == name), None)
 
     def markdown(self) -> str:
@@ -66,7 +66,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def machine() -> str:
-    """Describe the machine and what else keeps it busy; to be asked before anything is started."""
+    """Describe the machine, and how busy other programs keep it; call this before anything is started."""
     busy = psutil.cpu_percent(interval=2.0) / 100 * psutil.cpu_count()
     memory_gib = psutil.virtual_memory().total / 2**30
     versions = f"Python {platform.python_version()}, PySpark {version('pyspark')}, pyarrow {version('pyarrow')}"
@@ -145,7 +145,7 @@ def _cost(report):
 
 
 def _extra(report, name):
-    """Return how many times as much processor time an element costs with 10,000 queries; 0 where that is not known."""
+    """Return the processor time of an element with 10,000 queries, divided by that with 100; 0 if it is not known."""
     few, many = report.row(name), report.row(name.replace("-100q-", "-10000q-"))
     return many.engine_cpu_us / few.engine_cpu_us if few and many and few.engine_cpu_us else 0.0
 
@@ -179,7 +179,7 @@ def _frames(frames):
 
 
 def _joins(report):
-    """Put the joins beside GeoPandas, which was measured once for the scenarios of a stack."""
+    """Compare the joins with GeoPandas, which was measured once for all scenarios of a stack."""
     naive = {row.scenario.stack: row for row in report.naive}
     head = ["joined with", "joins", "that differ in", "objects", "asked/s", "elements/s", "results/s", "pairs/element"]
     head += ["engine cores", "engine us/element", "GeoPandas elements/s", "faster by", "engine MiB", "together MiB"]
@@ -235,7 +235,7 @@ def _at(report, rate):
 
 
 def _goals(report):
-    """Put what was asked for beside what was measured."""
+    """Compare the goals with what was measured."""
     goals = []
 
     def add(goal, measured, met):
@@ -290,7 +290,7 @@ def _goals(report):
 
 
 def keep(text: str, page: Path = PAGE, begin: str = BEGIN, end: str = END) -> None:
-    """Put the figures between two markers of a page.
+    """Write the figures between the two markers of a page.
 
     Raises
     ------

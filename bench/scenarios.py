@@ -1,11 +1,12 @@
-"""What is measured: the scenarios, grouped by the stack that they share, and the queries they all know."""
+"""The scenarios that are measured, grouped by the stack that they share, and the queries that all of them use."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 STREAM, WIRE_STREAM, FRAMES_STREAM = "bench", "wire", "frames"
-# All queries together cover this many times the plane, so each element lies in so many answers, however many they are.
+# The areas of all queries add up to this many times the plane. So an element is in this many answers on average,
+# however many queries there are.
 MATCHES_PER_ELEMENT = 1.0
 SEED, QUERY_SEED = 1, 2
 FULL_SPEED = 0
@@ -36,7 +37,7 @@ class Scenario:
 
 
 def _grid():
-    """Return every rate with every number of queries and objects."""
+    """Yield every rate with every number of queries and objects, and jumps at full speed."""
     sizes = {100_000: "100k", 1_000_000: "1M"}
     rates = {20_000: "20k", 100_000: "100k", FULL_SPEED: "max"}
     for queries in (100, 10_000):
@@ -48,10 +49,10 @@ def _grid():
 
 WIRE = Scenario("gateway-20k-100q-100k", 20_000, wire=True)
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (WIRE, *_grid())}
-# Where the features of joins lie, and what moves among them; the regions meet in its middle, so both cores have work:
-# ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
+# The area of the features of joins, and of what moves among them: ``[lon_lo, lat_lo, lon_hi, lat_hi]``. The regions
+# meet in its middle, so both cores have work.
 COUNTRY = (-5.0, -5.0, 5.0, 5.0)
-# A load runs for so long before joins are measured.
+# A load runs for this many seconds before joins are measured.
 JOIN_SETTLE_S = 4.0
 
 
@@ -67,7 +68,7 @@ class Joins:
     features : int
     joins : int
     differ : {"names", "areas", "filters"}
-        In what several joins do: in nothing that the engine knows; each in a hundredth of the country; each with
+        How several joins differ: in nothing that the engine knows; each looks at a hundredth of the country; each joins
         a hundredth of the features.
     objects, rate : int
         As in `Scenario`.
@@ -83,7 +84,7 @@ class Joins:
 
     @property
     def stack(self) -> tuple:
-        """What scenarios that share a stack have in common."""
+        """What identifies the stack of a scenario: scenarios with equal values share a stack."""
         return self.layer, self.features, self.joins, self.differ
 
 
@@ -100,7 +101,7 @@ JOINS: dict[str, Joins] = {
         Joins("join-1M-roads", "roads", 1_000_000, rate=20_000),
     )
 }
-# Beside the rows of the table.
+# Measured beside the rows of the table.
 FRAMES = {"frames-5000": 5_000, "frames-10000": 10_000}
 OTHERS = ("baselines", *FRAMES, "demo", *JOINS)
 QUICK = (
@@ -115,7 +116,7 @@ QUICK = (
 
 
 def query_boxes(count: int) -> np.ndarray:
-    """Return query boxes that share `MATCHES_PER_ELEMENT` of the plane among them.
+    """Return query boxes of one size, whose areas add up to `MATCHES_PER_ELEMENT` times the plane.
 
     Parameters
     ----------
@@ -124,7 +125,8 @@ def query_boxes(count: int) -> np.ndarray:
     Returns
     -------
     ndarray of float64, shape (count, 4)
-        ``[lon_lo, lat_lo, lon_hi, lat_hi]`` in degrees: as wide and as high a part of the plane each, at random places.
+        ``[lon_lo, lat_lo, lon_hi, lat_hi]`` in degrees, at random places. A box is as large a part of the plane's width
+        as of its height.
     """
     side = (MATCHES_PER_ELEMENT / count) ** 0.5
     low = np.random.default_rng(QUERY_SEED).random((count, 2)) * (1 - side)

@@ -1,4 +1,4 @@
-"""A real stack to put under load, and the processes that do so."""
+"""A whole Lookout to put under load, and the processes that do so."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from bench.live import ROOT, Live, StackFailed
 from bench.ports import free_port
 
-# No Redis is up while the database is made, and one that happens to run on this machine is not ours.
+# While the database is made, the stack's Redis is not up, and one that happens to run on this machine is not ours.
 NOWHERE = "redis://127.0.0.1:1/0"
 
 
@@ -22,7 +22,7 @@ class Stack(Live):
     Attributes
     ----------
     wire_port : int
-        For the gateway's TCP listener.
+        The port of the gateway's TCP listener.
     made : dict
         What `bench.prepare` made: `token` and `queries`.
     """
@@ -34,7 +34,7 @@ class Stack(Live):
         self._queries = 0
 
     def prepare(self, queries: int, wire: bool = False, joins: str = "") -> None:
-        """Make the database, before the start; with the layer and the queries of joins, if they are named."""
+        """Make the database, before the start; if `joins` names a scenario, with its layer and its queries."""
         self._queries, port = queries, self.wire_port if wire else 0
         environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE}
         options = ("--queries", str(queries), "--wire-port", str(port), *(("--joins", joins) if joins else ()))
@@ -54,7 +54,13 @@ class Stack(Live):
 
 
 def run(environment: Mapping[str, str], module: str, *arguments: str) -> dict[str, Any]:
-    """Run a module in an environment and return the JSON that it prints."""
+    """Run a module in an environment and return the JSON that it prints on its last line.
+
+    Raises
+    ------
+    StackFailed
+        When the module fails.
+    """
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -64,9 +70,9 @@ def run(environment: Mapping[str, str], module: str, *arguments: str) -> dict[st
 
 @contextlib.contextmanager
 def running(queries: int | None, wire: bool = False, joins: str = "") -> Iterator[Stack]:
-    """Give a stack with so many queries, or with the demonstration's streams where that is None; end it afterwards.
+    """Start a stack with `queries` queries, or with the demonstration's streams if that is None; end it afterwards.
 
-    The queries are those of the named scenario of joins, if there is one.
+    If `joins` names a scenario of joins, the queries are those of that scenario.
     """
     with tempfile.TemporaryDirectory(prefix="lookout-bench-", ignore_cleanup_errors=True) as folder:
         stack = Stack(Path(folder), demo=queries is None)
@@ -81,7 +87,7 @@ def running(queries: int | None, wire: bool = False, joins: str = "") -> Iterato
 
 @contextlib.contextmanager
 def child(*arguments: str) -> Iterator[subprocess.Popen]:
-    """Give a module's process, with its output to read, and end it afterwards."""
+    """Run a module as a process whose output can be read, and end it afterwards."""
     process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -96,7 +102,7 @@ def said(process: subprocess.Popen, word: str) -> None:
     Raises
     ------
     StackFailed
-        When it ends, or prints another one.
+        When it ends, or prints another line.
     """
     assert process.stdout is not None
     if (line := process.stdout.readline().strip()) != word:

@@ -1,4 +1,4 @@
-"""The load through the gateway: CSV lines over TCP, each with the time at which it is about to be written."""
+"""The load through the gateway: CSV lines over TCP, each with the time just before it is written."""
 
 import argparse
 import socket
@@ -13,13 +13,13 @@ TURN_S = 0.02
 
 
 def lines(numbers: np.ndarray, places: np.ndarray, now_us: int) -> bytes:
-    """Return the lines of some objects.
+    """Return the lines of some objects: key, time, longitude, latitude and speed.
 
     Parameters
     ----------
     numbers : ndarray of int, shape (N,)
     places : ndarray of float, shape (N, 2)
-        Longitudes and latitudes.
+        Longitudes and latitudes in degrees.
     now_us : int
     """
     pairs = zip(numbers.tolist(), places.tolist(), strict=True)
@@ -27,7 +27,7 @@ def lines(numbers: np.ndarray, places: np.ndarray, now_us: int) -> bytes:
 
 
 def send(port: int, objects: int, rate: int) -> None:
-    """Send all objects in turn, at a rate, for ever; say ``filled`` once each has been sent."""
+    """Send all objects in turn for ever, `rate` lines a second; print ``filled`` once each has been sent."""
     rng = np.random.default_rng(SEED)
     places = rng.random((objects, 2)) * [360, 180] - [180, 90]
     size, cursor, sent, due_s = round(rate * TURN_S), 0, 0, time.monotonic()

@@ -1,6 +1,6 @@
-"""CQL2 text as a tree, or one sentence on what is wrong with it and where.
+"""Parse CQL2 text into a tree, or say in one sentence what is wrong with it and where.
 
-The parser is LALR: its time grows with the length of the text, whatever the text is, and it does not recurse.
+The parser is LALR: it does not recurse, and its time grows with the length of the text, whatever the text is.
 
 References
 ----------
@@ -70,7 +70,7 @@ NAME: /[^\W\d][\w.:]*/
 """
 _VALUE = "a number, a text in single quotes, or the name of a property"
 _OPERATOR = "an operator such as =, < or AND"
-# What people write from the habit of other languages.
+# Operators of other languages that people write by habit, each with the operator of CQL2.
 _HABITS = {"==": "=", "&&": "AND", "||": "OR", "!": "NOT"}
 
 
@@ -80,7 +80,7 @@ def _negated(node):
 
 @v_args(inline=True)
 class _Tree(Transformer):
-    """Makes the nodes of the JSON encoding."""
+    """Builds the nodes of the JSON encoding of CQL2."""
 
     def start(self, node):
         return node
@@ -154,12 +154,18 @@ def _parser() -> Lark:
 
 
 def parse_text(text: str) -> Any:
-    """Return the tree of CQL2 text: dicts with `op` and `args`, or with `property`; texts, floats, booleans, None.
+    """Return the tree of CQL2 text.
+
+    Returns
+    -------
+    dict, str, float, bool or None
+        A dict has `op` and `args`, whose entries are trees or lists of trees, or it has `property`.
 
     Raises
     ------
     InvalidPlan
-        Saying in one sentence what is wrong at which character, counted from 1.
+        If the text is too long or does not parse. The message says in one sentence what is wrong and, unless the text
+        is empty or too long, at which character, counted from 1.
 
     Examples
     --------
@@ -182,7 +188,7 @@ def parse_text(text: str) -> Any:
 
 
 def _explained(text, token, values):
-    """Return what is wrong with a text of which the parser cannot take a token; `values` where it looked for one."""
+    """Return why the parser rejects a token of a text; `values` tells whether it expected a value there."""
     if token.type == "$END":
         return _unfinished(text, values)
     start, character = token.start_pos, token.start_pos + 1
@@ -211,7 +217,7 @@ def _unfinished(text, values):
 
 
 def _open_bracket(text):
-    """Return the place of the last bracket that is not closed, None where all are."""
+    """Return the offset of the last opening bracket that is not closed; None if all are closed."""
     places = []
     for token in _parser().lex(text, dont_ignore=False):
         if token == "(":
@@ -222,7 +228,7 @@ def _open_bracket(text):
 
 
 def _misplaced(text, token):
-    """Return that an operator should stand where a token does."""
+    """Return the message that an operator is expected in the place of a token."""
     start = token.start_pos
     words = f"{_OPERATOR} is expected at character {start + 1}; got {_word(text, start)}"
     after_name = token.type == "NAME" and text[:start].rstrip()[-1:].isalnum()
@@ -234,5 +240,5 @@ def _is_near_keyword(token):
 
 
 def _word(text, start):
-    """Return what stands at a place, up to the next space."""
+    """Return the text from an offset up to the next space, at most 30 characters of it."""
     return text[start:].split(None, 1)[0][:30]

@@ -1,7 +1,7 @@
 """Elements and blocks: the one table that moves from decoder to region.
 
-An element is one statement about one object: where it is (a box; a point has lo = hi), when, and what else is known. A
-*block* is a table of elements of one stream, the only unit that the logs carry.
+An element is one report about one object: its place (a box; a point has lo = hi), the time, and its other properties. A
+*block* is a table of elements of one stream. The ingest log carries elements in blocks only.
 """
 
 import zlib
@@ -14,14 +14,14 @@ import pyarrow as pa
 
 from streaming.spaces import EARTH, Space
 
-# Mixes the stream's number into the key's hash; any odd constant of 64 bits with well spread bits serves.
+# Mixes the stream's number into the key's hash. Any odd 64-bit constant with well spread bits would do.
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 _ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific)
 
 
 def element_schema(space: Space) -> pa.Schema:
-    """Return the columns of an element.
+    """Return the columns of the elements of a space.
 
     Returns
     -------
@@ -29,10 +29,10 @@ def element_schema(space: Space) -> pa.Schema:
         key : string, the object's name within its stream;
         key_hash : int64, `key_hashes` of it;
         time_us : int64, event time in microseconds since 1970 UTC;
-        version : int64, a later version supersedes an earlier one (the event time, where the feed has no better);
+        version : int64, a later version supersedes an earlier one (the event time if the feed has nothing better);
         bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, never NaN, infinite in dimensions the element lacks;
         geometry : binary, WKB or null;
-        properties : string, a JSON object in SI units under names that say so.
+        properties : string, a JSON object; values are in SI units, which the names of the properties tell.
     """
     return pa.schema(
         [
@@ -59,7 +59,9 @@ def stream_number(stream: str) -> int:
 
 
 def key_hashes(stream: str, keys: Sequence[str]) -> np.ndarray:
-    """Return the 64-bit hashes of keys, different for the same key in different streams and the same in every process.
+    """Return the 64-bit hashes of keys.
+
+    A hash is the same in every process. The same key has different hashes in different streams.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def point_elements(
     stream : str
     keys : sequence of str, length N
     time_us : array_like of int, shape (N,)
-        Event times; they serve as versions too.
+        Event times, in microseconds since 1970 UTC; they are the versions, too.
     coordinates : array_like of float, shape (N, m), m <= n
         In the order of the space's dimensions. NaN, or a missing column, means that the element lacks the dimension.
     properties : sequence of mapping or None, length N
@@ -103,7 +105,7 @@ def point_elements(
     Returns
     -------
     pyarrow.Table
-        With `element_schema(space)`. On a dimension that wraps, coordinates are brought into ``[lo, hi)``.
+        With `element_schema(space)`. On a dimension that wraps, coordinates are shifted into ``[lo, hi)``.
     """
     points = np.full((len(keys), space.n), np.nan)
     if len(keys):
@@ -128,7 +130,7 @@ def box_elements(
     Parameters
     ----------
     bounds : ndarray of float64, shape (N, 2n)
-        ``[lo.., hi..]`` with lo <= hi; -inf and inf where the element lacks a dimension.
+        ``[lo.., hi..]`` with lo <= hi; -inf and inf in a dimension that the element lacks.
     geometry : sequence of bytes or None, length N, optional
         WKB.
 
@@ -157,6 +159,7 @@ def wrapped(bounds: np.ndarray, space: Space) -> np.ndarray:
     ----------
     bounds : ndarray of float64, shape (N, 2n)
         Changed in place and returned.
+    space : Space
     """
     for axis, dimension in enumerate(space.dimensions):
         if dimension.wraps:
@@ -171,7 +174,7 @@ def wrapped(bounds: np.ndarray, space: Space) -> np.ndarray:
 
 
 def bounds_array(bounds: np.ndarray) -> pa.FixedSizeListArray:
-    """Return boxes of shape (N, 2n) as an Arrow column, without a copy where they lie in order."""
+    """Return boxes, float64 of shape (N, 2n), as an Arrow column; copy them only if they are not C-contiguous."""
     flat = pa.array(np.ascontiguousarray(bounds).reshape(-1))
     return pa.FixedSizeListArray.from_arrays(flat, bounds.shape[1])
 
@@ -193,5 +196,5 @@ def to_ipc(table: pa.Table) -> bytes:
 
 
 def from_ipc(payload) -> pa.Table:
-    """Return the table of an Arrow IPC stream, copying no more than is needed to align its columns."""
+    """Return the table of an Arrow IPC stream; copy only the columns that are not aligned."""
     return pa.ipc.open_stream(payload, options=_ALIGNED).read_all()

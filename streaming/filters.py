@@ -1,4 +1,6 @@
-"""Property filters: CQL2 text evaluated over columns of JSON properties, with three-valued logic for absent ones.
+"""Property filters: CQL2 text, evaluated over columns of JSON properties.
+
+The logic is three-valued: a comparison with an absent property is unknown.
 
 References
 ----------
@@ -44,12 +46,13 @@ _LIKE = {"%": ".*", "_": "."}
 def parse_filter(text: str) -> pl.Expr:
     """Compile CQL2 text into an expression over the columns of `PropertyColumns`.
 
-    Comparisons (= <> < <= > >=), AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASEI and arithmetic are understood.
+    It supports comparisons (= <> < <= > >=), AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASEI and arithmetic.
 
     Raises
     ------
     InvalidPlan
-        Where the text does not parse, uses something else, or is too large.
+        If the text does not parse, uses anything else, cannot be evaluated, or is too large: too long, more than
+        `MAX_DEPTH` levels deep, or with more than `MAX_PROPERTIES` properties.
     """
     tree = parse_text(text)
     if _depth(tree) > MAX_DEPTH:
@@ -63,7 +66,7 @@ def parse_filter(text: str) -> pl.Expr:
 
 
 def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
-    """Evaluate a filter.
+    """Tell which elements pass a filter.
 
     Parameters
     ----------
@@ -75,13 +78,13 @@ def passes(expression: pl.Expr, properties: pa.Array | pa.ChunkedArray):
     Returns
     -------
     ndarray of bool, shape (N,)
-        True where the filter holds; unknown (an absent property, another type) counts as False.
+        True where the filter holds. Unknown, because a property is absent or of another type, counts as False.
     """
     return PropertyColumns(properties).passing(expression)
 
 
 def _check(expression):
-    """Raise InvalidPlan where an expression cannot be evaluated: the pattern of a LIKE may be too large to compile."""
+    """Raise InvalidPlan if an expression cannot be evaluated: the pattern of a LIKE may be too large to compile."""
     try:
         passes(expression, pa.array(['{"": ""}']))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -128,7 +131,7 @@ def _comparison(op, args):
 
 
 def _in(_, args):
-    """Compile IN; the choices that are numbers, or texts, are looked up in one set each."""
+    """Compile IN, such that it looks up the value in one set of all numbers, and in one of all texts."""
     value, choices = args
     textual = _is_textual(value)
     numbers = [choice for choice in choices if _is_literal_number(choice)]
@@ -238,7 +241,7 @@ def _as_boolean(node) -> pl.Expr:
 
 
 def _shown(node):
-    """Return how people write a node, in short."""
+    """Return a node as people write it, in short, for error messages."""
     if isinstance(node, dict):
         return node.get("property") or f"{node['op'].upper()}(...)"
     return "NULL" if node is None else str(node).upper() if isinstance(node, bool) else f"{node!r:.40}"

@@ -1,4 +1,4 @@
-"""Finding out which of many things, that are worked on together, a failure is of."""
+"""Find out which of many parts make a common piece of work fail."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -7,15 +7,20 @@ T = TypeVar("T")
 
 
 def faulty(parts: Sequence[T], error_of: Callable[[Sequence[T]], str | None]) -> list[tuple[T, str]]:
-    """Return those parts of which work fails even by themselves, each with its error.
+    """Return the parts on which the work fails even when it is done on them alone, each with its error.
 
-    They are halved again and again, so n failures among m parts take no more than 2 n log(m) attempts or so.
+    The search halves the parts again and again, so n failures among m parts take about 2 n log(m) attempts at most.
 
     Parameters
     ----------
     parts : sequence
     error_of : callable
-        Works on some of the parts, in their order; returns what fails, None where nothing does.
+        Does the work on some of the parts, in their order. Returns the error, or None if the work succeeds.
+
+    Returns
+    -------
+    list of (part, error)
+        In the order of the parts.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kinds of things that Lookout brings, and that other packages offer beside them by an entry point."""
+"""Kinds, for instance of decoders: those built into Lookout, and those that other packages offer as entry points."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -6,14 +6,15 @@ from importlib.metadata import EntryPoint, entry_points
 
 
 def known_kinds(group: str, built_in: Mapping[str, str]) -> dict[str, EntryPoint]:
-    """Return where to load each kind from, by its name: the built-in ones first, which no package can replace.
+    """Return where to load each kind from, by its name: first the built-in ones, which no package can replace.
 
     Parameters
     ----------
     group : str
-        Of entry points, whose names are kinds.
+        The group of the entry points. The name of an entry point is the name of its kind.
     built_in : mapping of str to str
-        What the built-in kinds load, as ``module:object``. They are there even where Lookout is not installed.
+        Where to load each built-in kind from, as ``module:object``, by its name. The built-in kinds do not need
+        Lookout to be installed as a package.
     """
     own = {kind: EntryPoint(kind, place, group) for kind, place in built_in.items()}
     return own | {kind: point for kind, point in _offered(group).items() if kind not in own}
@@ -21,5 +22,5 @@ def known_kinds(group: str, built_in: Mapping[str, str]) -> dict[str, EntryPoint
 
 @cache
 def _offered(group: str) -> dict[str, EntryPoint]:
-    """Return what the installed packages offer, by its name."""
+    """Return the entry points of a group that the installed packages offer, by name."""
     return {point.name: point for point in entry_points(group=group)}

@@ -1,19 +1,19 @@
-"""The logs between Lookout's processes, on Redis Streams, and the names of all that is kept in Redis.
+"""The logs between Lookout's processes, on Redis Streams, and the names of all keys in Redis.
 
 =====================================  ========  ====================================================================
 key                                    kind      what
 =====================================  ========  ====================================================================
-``lookout:{space}:ingest:{partition}`` stream    blocks of elements, trimmed behind the engine's commit
-``lookout:{space}:control``            stream    control entries, trimmed behind the engine's commit
+``lookout:{space}:ingest:{partition}`` stream    blocks of elements, removed once the engine has committed them
+``lookout:{space}:control``            stream    control entries, removed once the engine has committed them
 ``lookout:{space}:results``            stream    fragments of the last seconds
-``lookout:{space}:written``            number    bytes of results and events since those two logs were weighed
-``lookout:{space}:events``             stream    of the same fragments what enters and leaves saved queries' answers,
-                                                 trimmed behind the recording of events
+``lookout:{space}:written``            number    bytes written to results and events since their sizes were measured
+``lookout:{space}:events``             stream    the same fragments, with only the tuples that enter or leave the
+                                                 answers of saved queries; removed once they are recorded
 ``lookout:{space}:acks``               stream    acknowledgements of control entries, with the epoch of the state
                                                  that has them; bounded in length
-``lookout:{space}:engine``             hash      what the engine says of itself: epoch, batch, heartbeat
-``lookout:{space}:gateway``            hash      what the gateway says of itself: heartbeat
-``lookout:{space}:stale``              hash      stale elements since the gateway's start, by number of stream
+``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat
+``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat
+``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
@@ -44,25 +44,25 @@ HEALTH_KEY = "lookout:health"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-# Results are kept for readers that lag so long; one that lags more asks for snapshots. Events are kept for a recorder
-# that is away. Both logs are bounded in bytes as well: an entry is 240 bytes without rows, 2 kB with a few, a megabyte
-# with thousands, so no number of entries leaves room for minutes of the small ones and is safe with the large. Results
-# of 20,000 elements/s in 100 queries are 2.8 MB/s: the last 17 s are held. Of events at 20 entries a second, ten
-# minutes of few are 3 to 24 MB, and of 500 events/s some 70 MB; of 70,000 events/s, which are 14 MB/s, the last 5 s
-# are held, and a recorder at work reads every two.
+# Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
+# for a recorder that is away. Both logs are bounded in bytes as well. A bound on the number of entries would not do: an
+# entry has 240 bytes without rows, 2 kB with a few and a megabyte with thousands, so no number leaves room for minutes
+# of small entries and is safe with large ones. Results of 20,000 elements/s in 100 queries are 2.8 MB/s: the log holds
+# the last 17 s. At 20 entries a second, ten minutes of events are 3 to 24 MB if the events are few, and some 70 MB if
+# they are 500/s. 70,000 events/s are 14 MB/s: the log holds the last 5 s, and a recorder at work reads every 2 s.
 RESULTS_KEPT_MS, RESULTS_KEPT_BYTES = 300_000, 64_000_000
 EVENTS_KEPT_MS, EVENTS_KEPT_BYTES = 600_000, 100_000_000
-# The newest results, of some seconds, are kept however large they are: a reader to whom a large snapshot was lost would
-# ask for it again, and lose it again.
+# At least this many of the newest entries are kept, however large they are; of results, those of some seconds. A reader
+# that lost a large snapshot would otherwise ask for it again, and lose it again.
 RESULTS_KEPT_LEAST, EVENTS_KEPT_LEAST = 64, 1
-# The logs are weighed whenever this part of the smaller bound has been written, and trimmed to three quarters where
-# less room than this part is left.
+# The sizes of the logs are measured each time 1/16 of the smaller bound has been written. A log that has less than 1/16
+# of its bound left is then trimmed to three quarters of the bound.
 WEIGHED_EVERY = 16
 ACKS_KEPT = 10_000
 FIRST = "0-0"
 
-# By log, the id of the last entry after a position, or of the n-th one where there are more. It runs within Redis, so
-# that no entry is sent: a block may be a megabyte.
+# Returns for each log the id of the last entry after a position, or of the n-th if the log has more than n entries. The
+# script runs within Redis, so that no entry is sent: a block may be a megabyte.
 _POSITIONS = """
 local positions = {}
 for i, log in ipairs(KEYS) do
@@ -79,12 +79,12 @@ return positions
 
 @dataclass(frozen=True)
 class LogNames:
-    """Names of one space's logs."""
+    """Names of one space's logs, and of its other keys in Redis."""
 
     space: str
 
     def ingest(self, partition: int) -> str:
-        """Return the ingest log of one partition."""
+        """Return the name of one partition's ingest log."""
         return f"lookout:{self.space}:ingest:{partition}"
 
     @property
@@ -99,12 +99,12 @@ class LogNames:
 
     @property
     def events(self) -> str:
-        """The log of what enters and leaves the answers of saved queries."""
+        """The log of the tuples that enter or leave the answers of saved queries."""
         return f"lookout:{self.space}:events"
 
     @property
     def written(self) -> str:
-        """How many bytes were written to the logs of results and events since they were weighed."""
+        """The number of bytes written to the logs of results and events since their sizes were measured."""
         return f"lookout:{self.space}:written"
 
     @property
@@ -114,17 +114,17 @@ class LogNames:
 
     @property
     def engine(self) -> str:
-        """The engine's own report."""
+        """The engine's report on itself."""
         return f"lookout:{self.space}:engine"
 
     @property
     def gateway(self) -> str:
-        """The gateway's own report."""
+        """The gateway's report on itself."""
         return f"lookout:{self.space}:gateway"
 
     @property
     def stale(self) -> str:
-        """How many elements of each stream were stale."""
+        """The count of stale elements of each stream."""
         return f"lookout:{self.space}:stale"
 
 
@@ -134,36 +134,39 @@ def published_spaces(client: redis.Redis) -> dict[str, Space]:
     for name, text in client.hgetall(SPACES_KEY).items():
         try:
             spaces.setdefault(name.decode(), parse_space(text))
-        except InvalidSpace as error:  # of a later release: it must not end what the others need
+        except InvalidSpace as error:  # from a later release: the other spaces must go on
             logger.warning("space %s is left out: %s", name.decode(), error)
     return spaces
 
 
 def control_entry(op: str, **entry: Any) -> dict[str, str]:
-    """Return the fields of a control entry, to be appended with XADD.
+    """Return the fields of a control entry, for XADD.
 
-    The entries are ``register`` (query, revision, plan; also an edit: a revision not above the known one changes
-    nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us), ``stream`` (stream, ttl_s,
-    stored: whether its elements are), ``drop_stream`` (stream), ``layer`` (layer, version; its files are there) and
-    ``drop_layer`` (layer).
+    The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
+    above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
+    ``stream`` (stream, ttl_s, stored: whether its elements are stored), ``drop_stream`` (stream), ``layer`` (layer,
+    version; the files of this version must exist) and ``drop_layer`` (layer).
     """
     return {"entry": json.dumps({"op": op, **entry})}
 
 
 def block_entries(elements: pa.Table, stream: str, heard_us: int, partitions: int) -> list[tuple[int, dict]]:
-    """Cut elements of one stream into the entries of the ingest log.
+    """Return the entries of the ingest log for elements of one stream: a block for each partition.
 
     Parameters
     ----------
     elements : pyarrow.Table
         With `elements.element_schema`, in the order of arrival.
+    stream : str
     heard_us : int
-        Wall-clock time at which they arrived.
+        Wall-clock time at which they arrived, in microseconds.
+    partitions : int
+        Number of partitions of the ingest log.
 
     Returns
     -------
     list of (partition, fields)
-        One for each partition that gets elements.
+        One for each partition that gets elements, by ascending partition.
     """
     partition = partition_of(elements["key_hash"].to_numpy(), partitions)
     entries = []
@@ -175,7 +178,7 @@ def block_entries(elements: pa.Table, stream: str, heard_us: int, partitions: in
 
 
 def fragment_fields(fragment: Fragment) -> dict[str, Any]:
-    """Return a fragment as the fields of an entry of the result log, or of the log of events."""
+    """Return the fields of the entry that holds a fragment, in the result log or in the log of events."""
     head = {
         "snapshot_queries": fragment.snapshot_queries,
         "acks": fragment.acks,
@@ -205,7 +208,7 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
 
 
 def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
-    """Return the fragment of an entry of a space's result log or log of events; the inverse of `fragment_fields`."""
+    """Return the fragment in an entry of a space's result log or log of events; the inverse of `fragment_fields`."""
     head = json.loads(fields[b"head"])
     changes, snapshots = (
         from_ipc(rows) if rows else result_schema(space).empty_table()
@@ -234,7 +237,7 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
 def next_positions(
     client: redis.Redis, after: Mapping[str, str], most: Mapping[str, int], wait_s: float
 ) -> dict[str, str]:
-    """Return up to where the logs are to be read next.
+    """Return the position up to which each log is to be read next.
 
     Parameters
     ----------
@@ -244,12 +247,12 @@ def next_positions(
     most : dict of str to int
         How many entries may be read at once, by log.
     wait_s : float
-        Of this time [s], up to a millisecond at least, an entry is waited for where no log has a new one.
+        How long to wait for an entry if no log has a new one, in seconds; rounded to milliseconds, at least 1 ms.
 
     Returns
     -------
     dict of str to str
-        The id of the last entry to read, by log; as in `after` where there is nothing new.
+        The id of the last entry to read, by log; that of `after` if the log has nothing new.
     """
     arguments = [word for log, position in after.items() for word in (position, most[log])]
     for waited in (False, True):
@@ -270,7 +273,7 @@ class Log:
         With ``decode_responses=False``.
     space : str
     partitions : int
-        Of the ingest log; fixed for the life of an engine's state.
+        Number of partitions of the ingest log; fixed for the life of an engine's state.
     """
 
     def __init__(self, client: redis.Redis, space: str, partitions: int) -> None:
@@ -281,22 +284,22 @@ class Log:
         return self.client.xadd(self.names.control, control_entry(op, **entry)).decode()
 
     def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
-        """Append elements of one stream to the ingest log."""
+        """Append elements of one stream, which arrived at `heard_us`, to the ingest log."""
         with self.client.pipeline(transaction=False) as pipeline:
             for partition, fields in block_entries(elements, stream, heard_us, self.partitions):
                 pipeline.xadd(self.names.ingest(partition), fields)
             pipeline.execute()
 
     def backlog(self) -> int:
-        """Return the number of blocks that the engine has not committed, in the longest partition."""
+        """Return how many blocks the engine has not committed, in the partition that has the most of them."""
         return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
 
     def stale(self) -> dict[int, int]:
-        """Return how many elements of each stream, by its number, were stale since `forget_stale`."""
+        """Return the counts of stale elements since `forget_stale`, by stream number."""
         return {int(stream): int(count) for stream, count in self.client.hgetall(self.names.stale).items()}
 
     def forget_stale(self, stream: int | None = None) -> None:
-        """Begin anew to count the stale elements of a stream, or of all."""
+        """Reset the count of stale elements of the stream with a number, or of all streams."""
         if stream is None:
             self.client.delete(self.names.stale)
         else:
@@ -311,7 +314,8 @@ class Log:
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.
 
-        Their stale elements are added to the counts: again, where a batch is published again after a kill.
+        Add the fragments' stale elements to the counts. If a batch is published again after a kill, they are counted
+        twice.
         """
         now_ms, size = int(time.time() * 1000), 0
         with self.client.pipeline(transaction=False) as pipeline:
@@ -333,7 +337,7 @@ class Log:
             self._bound(self.names.events, EVENTS_KEPT_BYTES, EVENTS_KEPT_LEAST)
 
     def _bound(self, name, most_bytes, least_entries):
-        """Weigh a log, and remove its oldest entries where it nearly fills its room."""
+        """Measure the size of a log, and remove its oldest entries if it comes near its bound."""
         size = self.client.memory_usage(name, samples=0) or 0
         if size > most_bytes - most_bytes // WEIGHED_EVERY:
             kept = int(self.client.xlen(name) * 0.75 * most_bytes / size)

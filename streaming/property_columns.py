@@ -1,4 +1,4 @@
-"""Properties, which are JSON text, as columns: each is read once, however many filters ask for it."""
+"""Columns of properties, read from JSON text: each property is read once, however many filters use it."""
 
 import re
 from collections import OrderedDict
@@ -12,45 +12,46 @@ from streaming.errors import InvalidPlan
 
 _NAME = re.compile(r"[^'\"\[\]\\]{1,200}")
 _TEXT, _NUMBER = "text ", "number "
-# So many values of columns are kept at once, about 120 MB.
+# The most values that are kept in columns at once, about 120 MB.
 MAX_CELLS = 5_000_000
 
 
 def property_text(name: str) -> pl.Expr:
-    """Return the text of a property, null where it is absent; of a column ``properties`` of JSON objects.
+    """Return the expression of a property's text, null where absent, over a column ``properties`` of JSON objects.
 
     Raises
     ------
     InvalidPlan
-        Where the name cannot be looked up. The other functions of this module raise it likewise.
+        If the name cannot be looked up. The functions `text_column` and `number_column` raise it, too.
     """
     return pl.col("properties").str.json_path_match(f"$['{_checked(name)}']")
 
 
 def text_column(name: str) -> pl.Expr:
-    """Return a property as a column of text of `PropertyColumns`."""
+    """Return the expression of a property as text, a column of `PropertyColumns`."""
     return pl.col(_TEXT + _checked(name))
 
 
 def number_column(name: str) -> pl.Expr:
-    """Return a property as a column of numbers of `PropertyColumns`, null where it is none."""
+    """Return the expression of a property as a number, null where it is none, a column of `PropertyColumns`."""
     return pl.col(_NUMBER + _checked(name))
 
 
 def property_names(expression: pl.Expr) -> list[str]:
-    """Return the properties that an expression over such columns asks for, each once."""
+    """Return the names of the properties that an expression over such columns uses, sorted, each once."""
     return sorted({root.split(" ", 1)[1] for root in expression.meta.root_names()})
 
 
 class PropertyColumns:
-    """Columns of the properties of some elements; each is read when it is first asked for.
+    """Columns of the properties of some elements; a column is read when an expression first uses it.
 
     Parameters
     ----------
     properties : Arrow array of string, length N
         JSON objects.
     wanted : callable, optional
-        Returns the rows, ascending, at which a property may be asked for, by its name; at all where it is left out.
+        Takes the name of a property, and returns the rows, ascending, at which expressions may use it. Without it, they
+        may use every property at all rows.
 
     Examples
     --------
@@ -69,7 +70,14 @@ class PropertyColumns:
         self._read: OrderedDict[str, tuple[pl.Series, pl.Series]] = OrderedDict()
 
     def passing(self, expression: pl.Expr, rows: np.ndarray | None = None) -> np.ndarray:
-        """Evaluate a condition at rows (K,), at all where they are left out.
+        """Tell at which rows a condition holds.
+
+        Parameters
+        ----------
+        expression : polars.Expr
+            Over `text_column` and `number_column`.
+        rows : ndarray of int, shape (K,), optional
+            All rows if it is left out.
 
         Returns
         -------
@@ -80,11 +88,11 @@ class PropertyColumns:
         if rows is not None and len(rows) < len(self._source) and frame.width:
             frame = frame[rows]
         holds = frame.select(expression.fill_null(False).alias("holds"))["holds"].to_numpy()
-        # A condition on no property is one value.
+        # A condition that uses no property gives a single value.
         return np.broadcast_to(holds, len(self._source) if rows is None else len(rows))
 
     def _columns(self, name):
-        """Return a property as text and as number; columns that were not used for long are let go."""
+        """Return a property as text and as number; drop the least recently used columns beyond `MAX_CELLS`."""
         columns = self._read.pop(name, None) or self._made(name)
         self._read[name] = columns
         while len(self._read) > max(1, MAX_CELLS // max(1, len(self._source))):

@@ -1,4 +1,4 @@
-"""The settings of the engine and the gateway; beside `webapp.settings`, the only reader of the environment."""
+"""The settings of the engine and the gateway. Only this module and `webapp.settings` read the environment."""
 
 import ipaddress
 import os
@@ -14,7 +14,9 @@ DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """What the gateway and the engine must know, each with a default that works.
+    """Settings of the gateway and the engine. Each has a default that works.
+
+    Brackets give the environment variable, then the default.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class EngineSettings:
     master : str
         Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2,4]``).
     max_blocks : int
-        Most blocks that one micro-batch reads from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
+        How many blocks one micro-batch reads at most from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
     driver_memory : str
         Largest heap of the Java machine (``LOOKOUT_DRIVER_MEMORY``, ``1g``).
     shuffle_partitions : int
@@ -47,7 +49,7 @@ class EngineSettings:
         Folders below which feeds may read files and pipes (``LOOKOUT_FEED_DIRS``, with colons between; ``feeds`` in
         `home`).
     feed_hosts : tuple of str
-        Hosts that feeds may connect to though they are not public (``LOOKOUT_FEED_HOSTS``: names, addresses and
+        Hosts that feeds may connect to although they are not public (``LOOKOUT_FEED_HOSTS``: names, addresses and
         networks, with commas between; none).
     java_home : str
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
@@ -76,12 +78,13 @@ class EngineSettings:
         Parameters
         ----------
         environ : mapping of str to str, optional
-            The process's own where it is left out.
+            The environment of the process if it is left out.
 
         Raises
         ------
         LookoutError
-            When a number is not a positive whole number, or the space is none.
+            If a number is not a positive whole number, or the space or a network of ``LOOKOUT_FEED_HOSTS`` is not
+            valid.
 
         Examples
         --------
@@ -111,15 +114,15 @@ class EngineSettings:
 
 
 def home_of(environ: Mapping[str, str] | None = None) -> Path:
-    """Return the state folder that an environment names, the process's own by default."""
+    """Return the state folder that an environment, by default that of the process, names; ``var`` if it names none."""
     given = os.environ if environ is None else environ
     return Path(given.get("LOOKOUT_HOME") or "var").expanduser().absolute()
 
 
 def feed_dirs(environ: Mapping[str, str] | None, home: Path) -> tuple[Path, ...]:
-    """Return the folders below which feeds may read: what the environment says, else ``feeds`` in the state folder.
+    """Return the folders below which feeds may read: those of the environment, else ``feeds`` in the state folder.
 
-    Relative folders are meant from the state folder, as the paths of feeds are.
+    Relative folders start at the state folder, as the paths of feeds do.
     """
     given = os.environ if environ is None else environ
     folders = given.get("LOOKOUT_FEED_DIRS") or "feeds"
@@ -127,12 +130,12 @@ def feed_dirs(environ: Mapping[str, str] | None, home: Path) -> tuple[Path, ...]
 
 
 def feed_hosts(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the hosts that feeds may connect to though they are not public.
+    """Return the hosts that feeds may connect to although they are not public, in lower case.
 
     Raises
     ------
     LookoutError
-        When one that looks like a network is none.
+        If one that has a slash is not a network.
     """
     given = os.environ if environ is None else environ
     hosts = tuple(filter(None, (host.strip().lower() for host in given.get("LOOKOUT_FEED_HOSTS", "").split(","))))
@@ -150,35 +153,35 @@ def _check_network(text):
 
 
 def layers_dir(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of the stored layers: what the environment says, else ``layers`` in the state folder."""
+    """Return the folder of the stored layers: that of the environment, else ``layers`` in the state folder."""
     return Path(environ.get("LOOKOUT_LAYERS_DIR") or home / "layers").expanduser().absolute()
 
 
 def history_dir(environ: Mapping[str, str], home: Path) -> Path:
-    """Return the folder of the stored elements: what the environment says, else ``history`` in the state folder."""
+    """Return the folder of the stored elements: that of the environment, else ``history`` in the state folder."""
     return Path(environ.get("LOOKOUT_HISTORY_DIR") or home / "history").expanduser().absolute()
 
 
 def redis_url(environ: Mapping[str, str], home: Path) -> str:
-    """Return the address of Redis: what the environment says, else the embedded one of a state folder, else 6379."""
+    """Return the URL of Redis: of the environment, else of the embedded Redis of `home`, else `DEFAULT_REDIS_URL`."""
     embedded = embedded_redis_file(home)
     kept = embedded.read_text().strip() if embedded.is_file() else DEFAULT_REDIS_URL
     return declared_redis_url(environ) or kept
 
 
 def declared_redis_url(environ: Mapping[str, str] | None = None) -> str:
-    """Return the address of Redis that an environment names, the process's own by default; empty for none."""
+    """Return the URL of Redis that an environment, by default that of the process, names; empty if it names none."""
     given = os.environ if environ is None else environ
     return given.get("LOOKOUT_REDIS_URL") or given.get("REDIS_URL") or ""
 
 
 def embedded_redis_file(home: Path) -> Path:
-    """Return the file that holds the address of the Redis that ``manage.py live`` starts for a state folder."""
+    """Return the file that holds the URL of the Redis that ``manage.py live`` starts for a state folder."""
     return home / "redis" / "url"
 
 
 def _space(text):
-    """Return the space that a text names or describes."""
+    """Return the space of a text: ``earth``, or the JSON document of a space."""
     try:
         return EARTH if text == EARTH.name else parse_space(text)
     except InvalidSpace as error:
@@ -186,7 +189,7 @@ def _space(text):
 
 
 def _count(given, name, default):
-    """Return a positive whole number of the environment."""
+    """Return a positive whole number from the environment, or the default."""
     text = given.get(name, str(default))
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise LookoutError(f"{name} must be a positive whole number; got {text!r}")

@@ -15,7 +15,7 @@ from streaming.errors import InvalidSpace
 FULL_TURN_DEG = 360.0
 MAX_DIMENSIONS = 8
 MAX_NAME_CHARACTERS = 40
-# A space names logs and folders.
+# The names of logs and folders contain the name of their space.
 SPACE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 SPACE_KEYS = ("name", "dimensions", "geographic")
 DIMENSION_KEYS = ("name", "unit", "lo", "hi", "wraps")
@@ -32,8 +32,8 @@ class Dimension:
     lo, hi : float
         Bounds of the axis.
     wraps : bool
-        The axis is a circle: `hi` is the same place as `lo`, and a box may cross it by an upper bound beyond `hi`
-        (longitude 170 to 190 crosses the antimeridian; RFC 7946 5.2 has the case).
+        The axis is a circle: `hi` is the same place as `lo`. A box that crosses this place has an upper bound beyond
+        `hi`: longitude 170 to 190 crosses the antimeridian (the case of RFC 7946, section 5.2).
     """
 
     name: str
@@ -79,7 +79,7 @@ class Space:
         Parameters
         ----------
         lo, hi : sequence of float or None
-            One to n numbers each, equally many; None where the box has no bound on that side.
+            One to n numbers each, as many in `lo` as in `hi`; None if the box has no bound on that side.
 
         Returns
         -------
@@ -88,7 +88,8 @@ class Space:
         Raises
         ------
         InvalidSpace
-            When a corner has too many numbers, one is not finite, lo exceeds hi, or the box lies outside the space.
+            If a corner has too few or too many numbers, a number is not finite, lo exceeds hi, the box reaches out of
+            the space, or it has only one bound in a dimension that wraps.
 
         Examples
         --------
@@ -107,7 +108,7 @@ class Space:
 
 
 def _interval(dimension, low, high):
-    """Return the bounds of an interval within a dimension, infinite where there are none; raise InvalidSpace else."""
+    """Return the bounds of an interval in a dimension, infinite for None; raise InvalidSpace if it breaks a rule."""
     known = [value for value in (low, high) if value is not None]
     for value in known:
         if not _is_finite(value):
@@ -159,7 +160,7 @@ def parse_space(document: Any) -> Space:
     Raises
     ------
     InvalidSpace
-        With the rule that the document breaks, and the value.
+        If the document breaks a rule. The message says the rule and the value.
 
     Examples
     --------
@@ -194,7 +195,7 @@ def space_document(space: Space) -> dict[str, Any]:
 
 
 def space_text(space: Space) -> str:
-    """Return the JSON text of a space: one text for equal spaces."""
+    """Return the JSON text of a space; equal spaces have equal texts."""
     return json.dumps(space_document(space))
 
 
@@ -244,7 +245,7 @@ def _flag(document, name):
 
 
 def _check_geographic(dimensions):
-    """Raise InvalidSpace unless dimensions begin as those of the earth do: what is computed in metres relies on it."""
+    """Raise InvalidSpace unless dimensions begin as those of the earth do: computations in metres rely on it."""
     for number, dimension in enumerate(EARTH.dimensions[:2]):
         if number >= len(dimensions) or dimensions[number] != dimension:
             raise InvalidSpace(

@@ -1,4 +1,4 @@
-"""Make static/land/ of Natural Earth's land at 1:10 million: a small file for each cell of the world that has a coast.
+"""Make static/land/ from Natural Earth's land at 1:10 million: a small file for each cell of the world that has land.
 
     python tools/make_land.py ne_10m_land.json.gz
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "static" / "land"
 CELL_DEG = 15
 # Cells overlap by this much, so that no gap is seen between them.
 OVERLAP_DEG = 0.02
-# A pixel at zoom 10; the data is no finer. Coordinates are whole numbers of steps, of which the overlap is one, too.
+# The tolerance is a pixel at zoom 10; the data is no finer. Coordinates, and the overlap, are whole numbers of steps.
 TOLERANCE_DEG = 0.0015
 STEP_DEG = 0.0005
 
@@ -47,9 +47,9 @@ def read_land(path: Path) -> shapely.Geometry:
 
 
 def rings_of(land: shapely.Geometry, west: int, south: int) -> list[list[int]]:
-    """Return the rings of the land in a cell and around its edges, each as flat whole numbers.
+    """Return the rings of the land in a cell and in the overlap around it, each as flat whole numbers.
 
-    The first two of a ring are a place in steps from the cell's south-west corner, the others differences.
+    The first two numbers of a ring are a place, in steps from the cell's south-west corner; the others are differences.
     """
     wide = shapely.buffer(shapely.box(west, south, west + CELL_DEG, south + CELL_DEG), OVERLAP_DEG, join_style="mitre")
     parts = shapely.get_parts(shapely.intersection(land, wide))
@@ -58,7 +58,7 @@ def rings_of(land: shapely.Geometry, west: int, south: int) -> list[list[int]]:
 
 
 def flat(lines, origin):
-    """Return lines as differences of whole numbers; those that shrink to a point are left out."""
+    """Return lines as flat whole numbers, a place and then differences; leave out lines that shrink to a point."""
     out = []
     for line in lines:
         steps = np.rint((shapely.get_coordinates(line) - origin) / STEP_DEG).astype(int)

@@ -1,4 +1,4 @@
-"""The web side of Lookout: pages, admin, websocket, tasks."""
+"""The web application of Lookout: pages, admin, websocket, tasks."""
 
 from webapp.celery import app as celery_app
 

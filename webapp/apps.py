@@ -1,17 +1,17 @@
-"""Django's entry to the app."""
+"""The configuration of the Django app."""
 
 from django.apps import AppConfig
 
 
 class WebappConfig(AppConfig):
-    """The one app of the project."""
+    """The only app of the project."""
 
     name = "webapp"
     verbose_name = "Lookout"
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Hide secrets in logs; register the admin and the signals that tell gateway and engine what it changes."""
+        """Hide secrets in logs; register the admin, and the signals that tell gateway and engine of changes."""
         from webapp import admin, definitions, deletion, layers  # noqa: F401
         from webapp.logs import hide_secrets
 

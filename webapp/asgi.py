@@ -8,12 +8,12 @@ from django.core.asgi import get_asgi_application
 from django.urls import path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
-# WhiteNoise serves files by a synchronous iterator; Django says so at each one.
+# WhiteNoise serves files by a synchronous iterator, about which Django warns for every file.
 warnings.filterwarnings("ignore", message="StreamingHttpResponse must consume synchronous iterators")
 
 pages = get_asgi_application()
 
-# What follows needs the apps, which the line above has loaded.
+# The imports below need the Django apps, which the line above has loaded.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 
 from webapp.consumers import Access, Monitor  # noqa: E402

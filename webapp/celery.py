@@ -1,4 +1,4 @@
-"""The Celery application: tasks that register queries, and the beat that keeps them registered."""
+"""The Celery application, which runs the tasks of `webapp.tasks` and `webapp.layers` and their schedule."""
 
 import os
 
@@ -14,5 +14,5 @@ app.autodiscover_tasks(["webapp"])
 
 @worker_ready.connect
 def reconcile_at_start(sender, **_):
-    """Ask for what should run as soon as a worker can see to it."""
+    """Start a reconciliation as soon as a worker is ready, so that all queries run that should."""
     sender.app.send_task("webapp.tasks.reconcile")

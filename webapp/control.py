@@ -1,4 +1,4 @@
-"""The way of a saved query into the engine: an entry of the control log, then its acknowledgement."""
+"""Bring saved queries into the engine: append an entry to the control log, then wait for its acknowledgement."""
 
 import json
 import time
@@ -11,13 +11,13 @@ from streaming.logs import FIRST, LogNames, control_entry
 from streaming.results import VIEW_NUMBERS
 from webapp.models import DeletedQuery, Query
 
-# An answer that came later than anybody waited for it is looked for so far back.
+# How far back to look for acknowledgements that came after everybody had stopped waiting for them.
 RECENT_S = 30
 
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """The engine's answer to one control entry, in the state that `epoch` names; no `error` where it was applied."""
+    """The engine's answer to one control entry, in the state named `epoch`; `error` is empty if it was applied."""
 
     query: int
     revision: int
@@ -26,7 +26,7 @@ class Acknowledgement:
 
 
 def entry_of(query: Query | DeletedQuery) -> dict[str, str]:
-    """Return the control entry that brings the engine to what a query should be."""
+    """Return the control entry for a query: register with its plan if it should run, otherwise cancel."""
     if query.should_run:
         return control_entry("register", query=query.pk, revision=query.revision, plan=query.plan)
     return control_entry("cancel", query=query.pk, revision=query.revision)
@@ -35,9 +35,9 @@ def entry_of(query: Query | DeletedQuery) -> dict[str, str]:
 def tell_engine(
     client: redis.Redis, names: LogNames, queries: Iterable[Query | DeletedQuery], timeout_s: float
 ) -> dict[int, Acknowledgement]:
-    """Send the state of queries to the engine and wait for its answers.
+    """Send the newest revisions of queries to the engine, and wait for its acknowledgements.
 
-    The engine ignores a revision that it has and acknowledges it all the same, so telling it again does no harm.
+    Repeating a revision does no harm: the engine ignores one that it has already, but acknowledges it again.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def tell_engine(
     names : LogNames
     queries : iterable of Query or DeletedQuery
     timeout_s : float
-        How long to wait for the last answer.
+        How many seconds to wait in total.
 
     Returns
     -------
-    dict
-        The acknowledgement by query; a query without one is missing.
+    dict of int to Acknowledgement
+        By query; a query without an acknowledgement is missing.
     """
     wanted = {query.pk: query.revision for query in queries}
     position = last_id(client, names.acks)
@@ -70,14 +70,14 @@ def tell_engine(
 
 
 def acknowledgements(fields: dict[bytes, bytes]) -> list[Acknowledgement]:
-    """Return what an entry of the log of acknowledgements says."""
+    """Return the acknowledgements in one entry of their log."""
     epoch = fields[b"epoch"].decode()
     return [Acknowledgement(a["query"], a["revision"], a["error"] or "", epoch) for a in json.loads(fields[b"acks"])]
 
 
 def recent_answers(client: redis.Redis, names: LogNames) -> dict[int, Acknowledgement]:
-    """Return what the engine said last of each saved query that it spoke of within `RECENT_S`."""
-    now_s, _ = client.time()  # the ids of the log are of the same clock
+    """Return the engine's newest acknowledgement of each saved query within the last `RECENT_S`, by query."""
+    now_s, _ = client.time()  # Redis makes the log's entry ids from the same clock
     entries = client.xrange(names.acks, min=(now_s - RECENT_S) * 1000)
     return {a.query: a for _, fields in entries for a in acknowledgements(fields) if a.query < VIEW_NUMBERS}
 
@@ -88,6 +88,6 @@ def engine_epoch(client: redis.Redis, names: LogNames) -> str:
 
 
 def last_id(client: redis.Redis, log: str) -> bytes | str:
-    """Return the id of a log's newest entry, to read on from there."""
+    """Return the id of a log's newest entry, after which a reader continues; `FIRST` if the log is empty."""
     newest = client.xrevrange(log, count=1)
     return newest[0][0] if newest else FIRST

@@ -1,4 +1,4 @@
-"""Definitions: what gateway, supervisor, engines and connections are told of the spaces and streams in the database."""
+"""Publish the spaces and streams of the database to the gateway, the supervisor, the engines and connections."""
 
 import json
 
@@ -15,7 +15,7 @@ from webapp.telling import tell
 
 
 def publish_space(space: Space) -> None:
-    """Tell gateway and supervisor of a space, if they do not know it as it is."""
+    """Publish a space to gateway and supervisor, if its published definition differs."""
     text = space_text(space.parsed)
     if client().hget(SPACES_KEY, space.name) != text.encode():
         client().hset(SPACES_KEY, space.name, text)
@@ -29,7 +29,7 @@ def withdraw_space(name: str) -> None:
 
 
 def publish(stream: Stream) -> None:
-    """Tell the gateway how to run a stream, if it does not know, and the engine what becomes of its objects."""
+    """Publish a stream to the gateway if its definition differs, and tell the engine its time-to-live and storage."""
     document = json.dumps(stream.definition())
     if client().hget(STREAMS_KEY, stream.name) != document.encode():
         client().hset(STREAMS_KEY, stream.name, document)
@@ -38,14 +38,14 @@ def publish(stream: Stream) -> None:
 
 
 def withdraw(name: str, space: str) -> None:
-    """Tell the gateway to stop a stream and to forget it, and the engine of its space to drop its objects."""
+    """Tell the gateway to stop and forget a stream, and the engine of its space to drop the stream's objects."""
     client().hdel(STREAMS_KEY, name)
     client().publish(STREAMS_CHANNEL, name)
     log(space).send("drop_stream", stream=name)
 
 
 def republish() -> int:
-    """Make Redis say what the database says of spaces and streams; return the number of streams."""
+    """Bring the spaces and streams published in Redis up to date with the database; return the number of streams."""
     before = streams_before, spaces_before = _published()
     spaces, streams = list(Space.objects.all()), list(Stream.objects.all())
     for space in spaces:

@@ -1,7 +1,8 @@
-"""Queries whose rows are deleted end in the engine and for all clients, whichever way the rows go.
+"""End deleted queries in the engine and for all clients, however their rows are deleted.
 
-They may go by the admin, with their owner, or many at once: Django sends its signals for each. What is left of a query,
-until the engine has acknowledged its end, is a `DeletedQuery`; so it ends although Redis or the engine is away.
+The admin may delete them, their owner may be deleted, or many may be deleted at once: Django sends its signals for each
+row. A `DeletedQuery` replaces the row until the engine has acknowledged the end, so the query ends even if Redis or the
+engine is away now.
 """
 
 from copy import copy
@@ -17,12 +18,12 @@ from webapp.notify import announce
 from webapp.redis import client
 from webapp.telling import tell
 
-# An engine is told of so many at a time.
+# An engine is sent this many at a time.
 CHUNK = 500
 
 
 def end_deleted(space: str, timeout_s: float) -> int:
-    """Tell the engine of a space of the ends that it has not acknowledged; return how many it acknowledges."""
+    """Send the engine of a space the deletions that it has not acknowledged; return how many it acknowledges."""
     deleted = list(DeletedQuery.objects.filter(space=space).order_by("pk")[:CHUNK])
     if not deleted:
         return 0
@@ -33,13 +34,13 @@ def end_deleted(space: str, timeout_s: float) -> int:
 
 @receiver(pre_delete, sender=Query)
 def _leaving(instance, **_):
-    """Keep the owner with a query, whose row may go before the query's does."""
+    """Load the owner now: the owner's row may be deleted before the query's row."""
     _ = instance.owner
 
 
 @receiver(post_delete, sender=Query)
 def _deleted(instance, **_):
-    ended = copy(instance)  # Django clears the key of the other one
+    ended = copy(instance)  # a copy, since Django clears the primary key of the instance
     ended.status, ended.error, ended.warning = Query.CANCELLED, "", ""
     deleted = DeletedQuery(number=ended.pk, space=ended.space_id)
     deleted.save()

@@ -1,4 +1,4 @@
-"""What a filter that is being written would do: what is wrong with it, and how many known objects it matches."""
+"""Check a filter while a user writes it: what is wrong with it, and how many known objects it matches."""
 
 import difflib
 from typing import Any
@@ -10,19 +10,19 @@ from streaming.errors import InvalidPlan
 from streaming.filters import parse_filter, passes
 from streaming.property_columns import property_names
 
-# A name is offered in place of one that is at least so much like it.
+# Least similarity, from 0 to 1 as `difflib` measures it, at which a known name is suggested for an unknown one.
 LIKENESS = 0.6
 
 
 def check_filter_text(where: str, names: list[str], objects: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a client is told of a filter.
+    """Return the check of a filter, as the message ``filter.checked`` reports it.
 
     Parameters
     ----------
     where : str
         CQL2 text.
     names : list of str
-        Of the properties that objects have.
+        Names of the properties that objects have; if empty, no name counts as unknown.
     objects : list of dict
         The properties of objects, at least those that the text names.
 
@@ -30,8 +30,8 @@ def check_filter_text(where: str, names: list[str], objects: list[dict[str, Any]
     -------
     dict
         `error`, None or a sentence; `matches`, how many of the objects pass, None with an error; `of`, how many objects
-        there are; `unknown`, a list of ``{"name", "nearest"}``: properties that no object has, each with the most
-        similar one, or None.
+        there are; `unknown`, a list of ``{"name", "nearest"}``: properties in the filter that are not in `names`, each
+        with the most similar name, or None.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The channel layer: what one process says to a group reaches the group's connections in all web processes.
+"""The channel layer: a message to a group reaches the group's connections in all web processes.
 
-Everything goes through one channel of Redis, which each web process hears as a whole and passes on to its own
-connections. So nobody waits for Redis who joins or leaves a group. What is said while Redis does not answer, or while
-a process cannot keep up, is not heard; the connections are told of that by `MISSED`, and look at everything anew.
+All messages go through one Redis channel. Each web process subscribes to it once, and passes messages on to its own
+connections. So joining or leaving a group needs no Redis. Messages are lost while Redis does not answer or a process is
+too slow; the connections then get `MISSED`, and read the present state of everything again.
 """
 
 import asyncio
@@ -21,24 +21,24 @@ from webapp.redis import NOT_NOW, async_client, client
 logger = logging.getLogger(__name__)
 
 CHANNEL = "lookout:groups"
-# In place of what a connection may not have heard.
+# Replaces messages that a connection may have missed.
 MISSED = {"type": "messages.missed"}
-# A connection that lets more than this wait hears `MISSED` instead.
+# A connection with more waiting messages than this gets `MISSED` instead of them.
 CAPACITY = 1_000
 RETRY_S = 0.2
-# A line on which nothing comes for so long is tried out, and given up if nothing comes for as long again.
+# After this silence the subscription is pinged; without a reply in the same time, it is given up.
 SILENCE_S = 10.0
 
 
 def send(group: str, message: dict[str, Any]) -> None:
-    """Say something to a group; raises an error of Redis where that does not answer."""
+    """Send a message to a group. Raises an error of Redis if Redis does not answer."""
     client().publish(CHANNEL, orjson.dumps([group, message]))
 
 
 class RedisGroups:
-    """A channel layer of Channels, with groups alone; a connection has its channel until it drops that.
+    """A channel layer for Channels that supports groups only. A connection keeps its channel until it drops it.
 
-    The methods belong to the event loop in which they are called.
+    Each event loop has channels and groups of its own.
     """
 
     extensions = ("groups",)
@@ -47,7 +47,7 @@ class RedisGroups:
         self._ears: WeakKeyDictionary[asyncio.AbstractEventLoop, _Ear] = WeakKeyDictionary()
 
     async def new_channel(self) -> str:
-        """Return the name of a new channel, which hears what is said from now on."""
+        """Return the name of a new channel. It gets messages from now on, as soon as Redis answers."""
         ear, channel = self._ear, uuid.uuid4().hex
         ear.queues[channel] = asyncio.Queue(CAPACITY)
         try:
@@ -58,19 +58,19 @@ class RedisGroups:
         return channel
 
     async def receive(self, channel: str) -> dict[str, Any]:
-        """Return the next message to the groups of a channel."""
+        """Wait for the next message to a channel's groups, and return it."""
         return await self._ear.queues[channel].get()
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Let a channel hear what is said to a group."""
+        """Add a channel to a group."""
         self._ear.groups.setdefault(group, set()).add(channel)
 
     async def group_discard(self, group: str, channel: str) -> None:
-        """Let a channel hear no more what is said to a group."""
+        """Remove a channel from a group."""
         self._ear.discard(group, channel)
 
     def drop_channel(self, channel: str) -> None:
-        """Forget a channel."""
+        """Remove a channel from all groups, with its waiting messages."""
         self._ear.drop(channel)
 
     @property
@@ -80,7 +80,7 @@ class RedisGroups:
 
 
 class _Ear:
-    """What one event loop hears, while it has channels."""
+    """The channels of one event loop, and its subscription to Redis while it has channels."""
 
     def __init__(self) -> None:
         self.queues: dict[str, asyncio.Queue] = {}
@@ -88,7 +88,7 @@ class _Ear:
         self._task: asyncio.Task | None = None
 
     async def listens(self) -> None:
-        """Return once Redis has been asked to say what is published, whether it answered or not."""
+        """Start to listen; return after the first attempt to subscribe, whether Redis answered or not."""
         if self._task is None:
             self._tried = asyncio.Event()
             self._task = asyncio.create_task(self._listen())
@@ -109,7 +109,7 @@ class _Ear:
             self._task = None
 
     async def _listen(self):
-        """Pass on what is published, for ever; after a break tell all channels that something may be missing."""
+        """Pass on published messages, forever; after an interruption send `MISSED` to all channels."""
         whole = True
         while True:
             try:
@@ -141,7 +141,7 @@ class _Ear:
 
 
 async def _said(pubsub: PubSub):
-    """Yield what is said on a line, for ever; after a silence the line is tried out."""
+    """Yield published messages, forever; ping Redis after each silence of `SILENCE_S`."""
     while True:
         message = await pubsub.get_message(timeout=SILENCE_S)
         if message is None:
@@ -152,7 +152,7 @@ async def _said(pubsub: PubSub):
 
 
 async def _next(pubsub, timeout_s):
-    """Return the next message; raise an error where none comes in time."""
+    """Return the next message; raise `redis.TimeoutError` if none comes in time."""
     message = await pubsub.get_message(timeout=timeout_s)
     if message is None:
         raise redis.TimeoutError(f"nothing came for {timeout_s:g} s")
@@ -160,7 +160,7 @@ async def _next(pubsub, timeout_s):
 
 
 def _put(queue, message):
-    """Add a message; where there is no room, what waits is replaced by the word that something is missing."""
+    """Add a message to a queue; if the queue is full, replace everything in it by `MISSED`."""
     if queue.full():
         while not queue.empty():
             queue.get_nowait()

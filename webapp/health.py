@@ -1,4 +1,4 @@
-"""Whether all that Lookout consists of does its work, for whoever watches over it."""
+"""Health check of database, Redis, gateway, engines and disks, for monitoring."""
 
 import shutil
 import threading
@@ -16,9 +16,9 @@ from streaming.spaces import EARTH
 from webapp.hub.reports import SILENT_AFTER_US
 from webapp.models import Space
 
-# The gateway's clock makes an engine evaluate a batch every second; one that takes this long is stuck.
+# The gateway's clock makes every engine evaluate a batch each second; an engine without one for this long is stuck.
 STUCK_AFTER_S = 60.0
-# Whoever asks more often gets the same answer again.
+# Requests within this time get the same result.
 FRESH_S = 1.0
 TIMEOUT_S = 3.0
 MIB = 1 << 20
@@ -26,12 +26,12 @@ MIB = 1 << 20
 
 @dataclass
 class Health:
-    """Finds out what does not work.
+    """Finds out which parts do not work.
 
     Parameters
     ----------
     clock : function
-        Monotonic [s].
+        Returns monotonic time in seconds.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -40,7 +40,7 @@ class Health:
     _batches: dict[str, tuple[bytes, float]] = field(default_factory=dict)
 
     def reasons(self) -> dict[str, str]:
-        """Return why Lookout is not well: a few words for each part that is not; nothing secret is among them."""
+        """Return what is wrong, a few words by part; empty if all is well. The words contain no secrets."""
         with self._lock:
             if self._found is None or self.clock() - self._found[0] >= FRESH_S:
                 self._found = self.clock(), self._look()
@@ -60,7 +60,7 @@ class Health:
         return reasons | _of_disks()
 
     def _of_programs(self, client, spaces):
-        """Return what is wrong with the gateway and the engines, by what they say of themselves."""
+        """Return what is wrong with the gateway and the engines, by their own reports in Redis."""
         with client.pipeline(transaction=False) as pipeline:
             pipeline.hgetall(LogNames(EARTH.name).gateway)
             for space in spaces:
@@ -74,7 +74,7 @@ class Health:
         return {name: words for name, words in wrong.items() if words}
 
     def _standstill(self, space, report, no_clock):
-        """Tell that an engine evaluates nothing, though the gateway's clock asks it to."""
+        """Return in words that an engine evaluates no batches although the gateway's clock runs; otherwise empty."""
         batch = report.get(b"batch")
         if batch is None:
             return "has not evaluated a batch yet"
@@ -87,7 +87,7 @@ class Health:
 
 
 def _silence(report, now_us):
-    """Tell that a program gives no signs of life."""
+    """Return in words that a program has not reported lately; otherwise empty."""
     at_us = report.get(b"at_us")
     if at_us is None:
         return "has not started yet"
@@ -96,7 +96,7 @@ def _silence(report, now_us):
 
 
 def _of_disks():
-    """Tell that there is too little room for state, layers or history."""
+    """Return in words that there is too little disk space for state, layers or history; otherwise empty."""
     free = {}
     for folder in (settings.HOME, settings.LAYERS_DIR, settings.HISTORY_DIR):
         if folder.exists():

@@ -1,4 +1,4 @@
-"""The history on the side of the web application: questions to it, its upkeep, and snapshots for joins."""
+"""The history of streams in the web application: questions to tables, upkeep, and snapshots for joins."""
 
 import logging
 import threading
@@ -36,16 +36,16 @@ MICROSECONDS = 1_000_000
 
 @dataclass(frozen=True)
 class Question:
-    """A question that was checked against the database.
+    """A question to tables that was checked against the database.
 
     Parameters
     ----------
     kind : {"table.get", "table.query", "table.join"}
     space : Space
     tables : tuple of Table
-        One, or the two of a join.
+        One table, or the two of a join.
     fields : dict
-        The arguments of the method of `StoredTables` besides.
+        The other arguments of the method of `StoredTables`.
     """
 
     kind: str
@@ -55,12 +55,12 @@ class Question:
 
 
 def question(kind: str, fields: dict[str, Any]) -> Question:
-    """Return the question of a message.
+    """Return the checked question of a message.
 
     Raises
     ------
     Refused
-        ``table`` where a table is unknown or two lie in different spaces, ``fields`` where a box or a span is none.
+        ``table`` where a table is unknown or two lie in different spaces, ``fields`` where a field is not valid.
     """
     names = ("left", "right") if kind == "table.join" else ("table",)
     tables = tuple(_table(fields[name]) for name in names)
@@ -81,12 +81,18 @@ def question(kind: str, fields: dict[str, Any]) -> Question:
 
 
 def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
-    """Return the message that answers a question, but for its id; to be called in a thread of its own.
+    """Return the message that answers a question, without its id. Call it in a separate thread.
+
+    Parameters
+    ----------
+    asked : Question
+    ended : threading.Event
+        Set once the connection has ended; the answer then stops.
 
     Raises
     ------
     Refused
-        ``table`` where the question asks for too much.
+        ``table`` where the question takes too much time or too many rows.
     """
     deadline = time.monotonic() + settings.TABLE_ANSWER_S
 
@@ -107,7 +113,7 @@ def answer(asked: Question, ended: threading.Event) -> dict[str, Any]:
 
 
 def rows_message(found: Found, space: ParsedSpace, most_bytes: int) -> dict[str, Any]:
-    """Return the message ``table.rows`` of an answer, cut where geometries and properties are too many bytes."""
+    """Return the message ``table.rows``, at least one row, cut where geometries and properties exceed `most_bytes`."""
     size = np.zeros(found.rows.num_rows, dtype=np.int64)
     for name in found.rows.column_names:
         if name.endswith(("geometry", "properties")):
@@ -123,7 +129,7 @@ def rows_message(found: Found, space: ParsedSpace, most_bytes: int) -> dict[str,
 
 
 def _documents(rows, prefix, space):
-    """Return the JSON forms of rows; `orjson` writes infinite bounds as null."""
+    """Return rows as dicts for `orjson`, which writes infinite bounds as null."""
     columns = {name: rows[prefix + name] for name in ("key", "time_us", "geometry", "properties")}
     bounds = bounds_of(rows[f"{prefix}bounds"]) if rows.num_rows else np.empty((0, 2 * space.n))
     shapes = shapely.to_geojson(shapely.from_wkb(columns["geometry"].to_numpy()))
@@ -155,12 +161,14 @@ def _instants(times):
 
 
 def parse_span(document: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Return the span of ``{"from": ..., "to": ...}`` in microseconds; each ISO 8601, or seconds since 1970 UTC.
+    """Return the ends of a span ``{"from": ..., "to": ...}`` in microseconds since 1970 UTC; None where one is absent.
+
+    Each end is a text in ISO 8601 or a number of seconds since 1970 UTC.
 
     Raises
     ------
     InvalidQuestion
-        When it is none.
+        When it is not a span.
 
     Examples
     --------
@@ -200,7 +208,7 @@ def _table(document):
 
 
 def _space_of(table):
-    """Return the space in which a table lies."""
+    """Return the space in which a table lies; raise Refused if there is no such table."""
     there = Layer.objects.filter(version__isnull=False) if table.source == "layer" else Stream.objects.all()
     found = there.select_related("space").filter(name=table.name).first()
     if found is None or (table.source == "stored" and not found.stored and not extent_in_words(found)):
@@ -211,12 +219,12 @@ def _space_of(table):
 
 
 def folder_of(stream: Stream) -> Path:
-    """Return the folder in which the history of a stream is."""
+    """Return the folder of a stream's history."""
     return settings.HISTORY_DIR / stream.space_id / stream.name
 
 
 def extent_in_words(stream: Stream) -> str:
-    """Return what the history of a stream takes, in words; empty where there is none."""
+    """Return size, number of files and days of a stream's history, in words; empty if there is none."""
     extent = upkeep.extent(folder_of(stream))
     if not extent.files:
         return ""
@@ -224,9 +232,9 @@ def extent_in_words(stream: Stream) -> str:
 
 
 def maintain(time_s: float) -> None:
-    """Remove what is too old, or of streams and spaces that are no more, and merge small files, for so long at most."""
+    """Remove stored data that is too old or of deleted streams and spaces; merge small files for `time_s` at most."""
     deadline = time.monotonic() + time_s
-    folders = _folders()  # before the database is asked: what is made meanwhile is not taken for an orphan
+    folders = _folders()  # list them before the database is read, so that a new stream's folder is not removed
     streams = {(stream.space_id, stream.name): stream for stream in Stream.objects.all()}
     spaces = spaces_by_name()
     for space, name, folder in folders:
@@ -263,9 +271,9 @@ def _entries(folder):
 
 
 def take_snapshots() -> int:
-    """Make snapshots of the streams that running queries are joined with, tell the engines; return their number.
+    """Snapshot the stored streams that running queries join with, and tell the engines; return their number.
 
-    Of the others the engines are told to let go.
+    Snapshots that no running query needs are dropped, and the engines are told so.
     """
     wanted = _stored_partners(Query.objects.alive().filter(plan__kind="join"))
     for space, stream in sorted(wanted):
@@ -281,7 +289,7 @@ def take_snapshots() -> int:
 
 
 def _stored_partners(queries: Iterable[Query]) -> set[tuple[str, str]]:
-    """Return the space and the stream of whose stored elements running queries ask."""
+    """Return the (space, stream) pairs whose stored elements the running ones among the queries join with."""
     return {
         (query.space_id, stream)
         for query in queries

@@ -1,11 +1,11 @@
-"""Log lines without secrets: tokens in addresses, log-in links, passwords of servers."""
+"""Remove secrets from log lines: tokens in URLs, log-in links, passwords of servers."""
 
 import logging
 import re
 from typing import Any
 
 HIDDEN = "…"
-# What is hidden, and what stays of it. A query of an address is hidden whole: a token in it may be spelt in many ways.
+# Patterns and their replacements. The query string of a URL is hidden whole: a token in it can be encoded in many ways.
 SECRETS = (
     (re.compile(r"(?<=[\w/])\?\S*=[^\s\"']*"), f"?{HIDDEN}"),
     (re.compile(r"(login/once/)[^\s/\"']+"), rf"\1{HIDDEN}"),
@@ -15,7 +15,7 @@ SECRETS = (
 
 
 def without_secrets(text: str) -> str:
-    """Return a text in which secrets are hidden.
+    """Return a text with its secrets hidden.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def without_secrets(text: str) -> str:
 
 
 def hide_secrets() -> None:
-    """Hide secrets in every record of this process from now on, whichever library writes it and whoever prints it."""
+    """Hide secrets in every log record of this process from now on, whichever library writes it."""
     made = logging.getLogRecordFactory()
     if getattr(made, "hides_secrets", False):
         return
@@ -52,7 +52,7 @@ def hide_secrets() -> None:
 
 
 def _shown(value):
-    """Return an argument of a log line; an object, such as an exception, in words if these hold a secret."""
+    """Return an argument of a log line; if its text contains a secret, return the text with the secret hidden."""
     if isinstance(value, int | float | None):
         return value
     words = str(value)

@@ -1,4 +1,4 @@
-"""Base maps on the page, and the tiles of those that are files."""
+"""Base maps for the page, and the tiles of base maps that are files."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -11,7 +11,7 @@ CACHED_S = 3600
 
 
 def base_maps() -> list[dict]:
-    """Return the added base maps as the page needs them; a file that is gone is left out."""
+    """Return the added base maps as dicts for the page; leave out those whose file is missing or broken."""
     documents = []
     for base in BaseMap.objects.all():
         document = {
@@ -35,12 +35,12 @@ def base_maps() -> list[dict]:
 
 
 def image_sources() -> list[str]:
-    """Return the hosts from which images of base maps come, as sources of a Content-Security-Policy."""
+    """Return the hosts of base map images, as sources for a Content-Security-Policy."""
     return sorted({base.image_source for base in BaseMap.objects.all()} - {""})
 
 
 def tile(request: HttpRequest, number: int, z: int, x: int, y: int) -> HttpResponse:
-    """Give a tile of a base map that is a file; nothing where it has none."""
+    """Respond with a tile of a base map that is a file; status 204 where the file has no such tile."""
     if not request.user.is_authenticated:
         return JsonResponse({"error": "log in first"}, status=401)
     base = BaseMap.objects.filter(pk=number, kind=BaseMap.FILE).first()

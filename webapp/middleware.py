@@ -1,4 +1,4 @@
-"""What every page is allowed to load, how its cookies travel, and what it says where too many log in at once."""
+"""Middleware: what pages may load, secure cookies, and the page for too many log-ins at once."""
 
 import secrets
 
@@ -25,8 +25,8 @@ POLICY = "; ".join(
 class ContentSecurityPolicy:
     """Send a Content-Security-Policy.
 
-    `request.csp_nonce` allows the inline script that starts the Leaflet map; `request.csp_images` lists further hosts
-    of images.
+    It sets two attributes of the request: `csp_nonce`, which allows the inline script that starts the Leaflet map, and
+    `csp_images`, a list to which a view may add sources of images.
     """
 
     def __init__(self, get_response) -> None:
@@ -43,7 +43,7 @@ class ContentSecurityPolicy:
 
 
 class SecureCookies:
-    """Let cookies that are set over TLS travel over TLS alone."""
+    """Mark cookies that are set over TLS as secure, so that browsers send them over TLS only."""
 
     def __init__(self, get_response) -> None:
         self.get_response = get_response
@@ -58,7 +58,7 @@ class SecureCookies:
 
 
 class BusyPage:
-    """Say that too many log in at once, instead of letting everybody wait for minutes."""
+    """Answer with status 503 when too many users log in at once, instead of letting everybody wait for minutes."""
 
     def __init__(self, get_response) -> None:
         self.get_response = get_response
@@ -68,7 +68,7 @@ class BusyPage:
         return self.get_response(request)
 
     def process_exception(self, request, exception):
-        """Answer in place of a view that could not check a password."""
+        """Return the busy page if a view could not check a password."""
         if isinstance(exception, TooManyAtOnce):
             return render(request, "registration/busy.html", status=503)
         return None

@@ -1,4 +1,4 @@
-"""What connections are told of queries, layers, spaces and streams, in whichever web process they are."""
+"""Announce changes of queries, layers, spaces and streams to the connections of all web processes."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -9,21 +9,21 @@ from webapp.models import Query
 from webapp.telling import tell
 
 SHARED_GROUP = "queries.shared"
-# Every connection: the spaces or the streams are not what they were.
+# Every connection is in it: it announces that spaces or streams changed.
 DEFINITIONS_GROUP = "definitions"
-# A message tells of at most so many queries: a plan may be long, and Redis drops readers that 32 MB wait for.
+# Most queries in one message: plans may be long, and Redis disconnects a subscriber once 32 MB wait for it.
 QUERIES_PER_MESSAGE = 250
-# Everybody may see every layer.
+# Every connection is in it: everybody may see every layer.
 LAYERS_GROUP = "layers"
 
 
 def user_group(user_id: int) -> str:
-    """Return the group of a user's connections."""
+    """Return the name of the group of a user's connections."""
     return f"queries.user.{user_id}"
 
 
 def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
-    """Tell the owners, and everybody of the queries that are or were shared, how queries stand."""
+    """Announce the state of queries to their owners, and to everybody if they are or were shared."""
     told = defaultdict(list)
     for query in queries:
         standing = query.standing()
@@ -39,17 +39,17 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
 
 
 def announce_definitions() -> None:
-    """Tell everybody that spaces or streams changed."""
+    """Announce to everybody that spaces or streams changed."""
     _say(DEFINITIONS_GROUP, {"type": "definitions.changed"}, "the spaces and streams")
 
 
 def announce_examples(user, shown: bool) -> None:
-    """Tell a user's connections whether the user sees the examples."""
+    """Announce to a user's connections whether the user sees the examples."""
     _say(user_group(user.pk), {"type": "examples.changed", "shown": shown}, "whether the examples are shown")
 
 
 def announce_layer(group: str, document: dict[str, Any]) -> None:
-    """Tell a group how a layer stands."""
+    """Announce the state of a layer to a group."""
     _say(group, {"type": "layer.status", "document": document}, f"how the layer {document['name']} stands")
 
 

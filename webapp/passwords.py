@@ -1,4 +1,4 @@
-"""The hashing of passwords: slow on purpose, so it is done beside everything else, one at a time."""
+"""Password hashing: it is slow on purpose, so one background thread does it, one password at a time."""
 
 import contextlib
 import os
@@ -7,17 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-# More than these at once are a flood: whoever comes then is told so, instead of waiting for minutes.
+# More log-ins than this at once are a flood: further ones are refused at once instead of waiting for minutes.
 MOST_WAITING = 32
 NICENESS = 5
 
 
 class TooManyAtOnce(Exception):
-    """More passwords wait to be hashed than are hashed in good time."""
+    """Too many passwords already wait to be hashed."""
 
 
 def _yield_to_others():
-    """Give way to the threads that serve connections, where the system has priorities of threads."""
+    """Lower this thread's priority below the threads that serve connections, if the system supports that."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
@@ -27,7 +27,7 @@ _waiting = threading.BoundedSemaphore(MOST_WAITING)
 
 
 class PatientHasher(PBKDF2PasswordHasher):
-    """Django's hasher, whose work one thread of low priority does."""
+    """Django's PBKDF2 hasher, run in one thread of low priority."""
 
     def encode(self, password, salt, iterations=None):
         """Return the hash, as Django's hasher does.

@@ -1,4 +1,4 @@
-"""What people do with saved queries: one function each, used by the websocket and by the admin alike."""
+"""The actions on saved queries, one function each, for the websocket and the admin."""
 
 from typing import Any
 
@@ -27,23 +27,23 @@ from webapp.waiting import stand
 
 
 def checked_plan(document: Any) -> dict:
-    """Return a plan, of the space in which its stream lies, in its full form.
+    """Return a plan in its full form, checked in the space of its stream.
 
     Raises
     ------
     Refused
-        Where the plan breaks a rule, its stream or layer is unknown, or a filter cannot be used.
+        Where the plan breaks a rule, its stream or what it joins with is unknown, or a filter cannot be used.
     """
     return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
 
 
 def checked_view(name: str, area: Any) -> tuple[str, dict]:
-    """Return the name of the space, and the plan, of a view of a stream.
+    """Return the space's name and the plan of a view of a stream in an area.
 
     Raises
     ------
     Refused
-        Where the area breaks a rule, or no such stream lies in a geographic space.
+        Where the area breaks a rule, or there is no such stream in a geographic space.
     """
     stream = _stream(name)
     if stream is not None and not stream.space.parsed.geographic:
@@ -53,7 +53,7 @@ def checked_view(name: str, area: Any) -> tuple[str, dict]:
 
 
 def _checked(document, stream):
-    """Return the full form of a plan over a stream; None where there is none of that name."""
+    """Return the full form of a checked plan over a stream, which is None if no stream has that name."""
     space = stream.space.parsed if stream else EARTH
     try:
         plan = parse_plan(document, space)
@@ -69,7 +69,7 @@ def _checked(document, stream):
 
 
 def _check_partners(partners, space):
-    """Raise Refused where the layer or stream to join with does not lie in a space; a layer may still come."""
+    """Raise Refused if the layer or stream to join with is not in a space; a layer that exists nowhere is allowed."""
     if partners.source == "layer" and not Layer.objects.filter(name=partners.name).exists():
         return
     stored = space.streams.filter(stored=True)
@@ -80,7 +80,7 @@ def _check_partners(partners, space):
 
 
 def _check_focus(plan, space):
-    """Raise Refused where a query follows an object of a stream that does not lie in its space."""
+    """Raise Refused if a query follows an object of a stream that is not in the query's space."""
     moves = isinstance(plan, MovingRangePlan | NearestPlan) and plan.focus.key
     if moves and not space.streams.filter(name=plan.focus.stream).exists():
         what = f"around: in {space.name}, stream"
@@ -93,12 +93,12 @@ def _must_be_one_of(what, there, name):
 
 
 def _stream(name):
-    """Return the stream of a name with its space; None where there is none."""
+    """Return the stream of a name with its space; None if there is none."""
     return Stream.objects.select_related("space").filter(name=name).first() if isinstance(name, str) else None
 
 
 def check_filters(plan: Plan, space: Space) -> None:
-    """Raise Refused where a user-defined filter is not enabled, or cannot read its argument."""
+    """Raise Refused if a user-defined filter of a plan is not enabled, or does not accept its argument."""
     filters = [(False, entry) for entry in plan.filters]
     if isinstance(plan, JoinPlan):
         filters += [(False, entry) for entry in plan.partners.filters]
@@ -116,7 +116,13 @@ def check_filters(plan: Plan, space: Space) -> None:
 
 
 def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
-    """Save a query and send it on its way to the engine."""
+    """Save a query and have it registered in the engine.
+
+    Raises
+    ------
+    Refused
+        As `checked_plan` does, and where the user has `MAX_QUERIES_PER_USER` queries already.
+    """
     document = checked_plan(plan)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
@@ -129,12 +135,12 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
 
 
 def edit(user, number: int, **changes: Any) -> Query:
-    """Change the name, plan, shared or paused of a query.
+    """Change the name, plan, shared or paused of a query, and have the engine told.
 
     Raises
     ------
     Refused
-        Where there is no such query for this user, it has been cancelled, or its new plan breaks a rule.
+        Where the user may not see or change the query, it has been cancelled, or its new plan breaks a rule.
     """
     if "plan" in changes:
         changes["plan"] = checked_plan(changes["plan"])
@@ -155,7 +161,13 @@ def edit(user, number: int, **changes: Any) -> Query:
 
 
 def cancel(user, number: int) -> Query:
-    """End a query; ending it again changes nothing."""
+    """End a query for good; ending it again changes nothing.
+
+    Raises
+    ------
+    Refused
+        Where the user may not see or change the query.
+    """
     with transaction.atomic():
         query = _editable(user, number)
         if query.status == Query.CANCELLED:
@@ -167,13 +179,13 @@ def cancel(user, number: int) -> Query:
 
 
 def show_examples(user, shown: bool) -> None:
-    """Show a user the examples of the demonstration, or remove them from the user's list, on all connections."""
+    """Show a user the examples of the demonstration, or remove them, on all connections of the user."""
     RemovedExamples.show(user, shown)
     transaction.on_commit(lambda: announce_examples(user, shown))
 
 
 def visible(user, number: int) -> Query:
-    """Return a query that a user may see the answer of."""
+    """Return a query if the user may see its answer; otherwise raise Refused."""
     query = Query.objects.alive().select_related("owner").filter(pk=number).first()
     if query is None or not query.visible_to(user):
         raise Refused("query", f"query must be the number of a query of yours or a shared one; got {number}")
@@ -181,7 +193,7 @@ def visible(user, number: int) -> Query:
 
 
 def visible_among(user, numbers: list[int]) -> list[Query]:
-    """Return which of some queries a user may see the answer of, in the order of their numbers."""
+    """Return those of some queries whose answers a user may see, ordered by number."""
     known = Query.objects.alive().select_related("owner").filter(pk__in=numbers).order_by("pk")
     return [query for query in known if query.visible_to(user)]
 
@@ -197,7 +209,7 @@ def _editable(user, number):
 
 
 def _check_space(query, name):
-    """Raise Refused where a stream lies in another space than a query, which its engine cannot leave."""
+    """Raise Refused if a stream lies in another space than a query: a query stays with the engine of its space."""
     stream = _stream(name)
     if stream is not None and stream.space_id != query.space_id:
         where = f"got {name!r} of {stream.space_id}"
@@ -210,7 +222,7 @@ def _revise(query):
 
 
 def _send(query, was_shared=False):
-    """Announce a change, and have a task tell the engine of it."""
+    """Announce a change to connections, and start a task that tells the engine."""
     task = register_query if query.should_run else cancel_query
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))

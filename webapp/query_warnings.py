@@ -1,4 +1,4 @@
-"""What of a query fails: while it runs a warning, or an error that ends it."""
+"""Failures of queries: warnings while a query runs, and errors that end it."""
 
 from collections.abc import Mapping
 
@@ -12,12 +12,13 @@ ANY_REVISION = 0
 
 
 def warn(failures: Mapping[tuple[int, int], str]) -> None:
-    """Write down the first warning of each query and revision, and tell it.
+    """Save a warning for each query that has none, and announce it.
 
     Parameters
     ----------
     failures : mapping of (int, int) to str
-        By query and revision; `ANY_REVISION` stands for the present one.
+        Warnings by query and revision; `ANY_REVISION` stands for the present one. Those of former revisions are
+        ignored.
     """
     numbers = {query for query, _ in failures}
     with transaction.atomic():
@@ -31,7 +32,13 @@ def warn(failures: Mapping[tuple[int, int], str]) -> None:
 
 
 def refuse(failures: Mapping[tuple[int, int], str]) -> None:
-    """Write down that queries have ended in the engine, and why, by query and revision, and tell it."""
+    """Set queries that the engine has ended to failed, save why, and announce it.
+
+    Parameters
+    ----------
+    failures : mapping of (int, int) to str
+        Errors by query and revision; those of other than the present revision are ignored.
+    """
     numbers = {query for query, _ in failures}
     with transaction.atomic():
         held = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers)

@@ -1,4 +1,4 @@
-"""Recording: what enters and leaves saved queries' answers becomes events in the database, what fails a warning."""
+"""Recording: save entries to and exits from the answers of saved queries as events, and failures as warnings."""
 
 import logging
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from webapp.strain import Strain, pause_dear
 logger = logging.getLogger(__name__)
 
 EVENTS_KEPT = 1_000
-# The log is recorded in steps of so many entries, some seconds of it, of which so many events are stored.
+# The log is recorded in steps of this many entries, a few seconds of the log. Each step stores its newest events only.
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
@@ -33,9 +33,26 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass
 class _Step:
-    """A stretch of the log: its newest events, how many more it held, what it lacks, whether the log ends with it.
+    """A part of the log that is recorded in one transaction.
 
-    `failures` holds the first warning of each query and revision of which something failed, `refusals` why some ended.
+    Attributes
+    ----------
+    came_from : str
+        The cursor's entry id before this part.
+    events : list of Event
+        The newest events, at most `EVENTS_PER_STEP`.
+    left_out : int
+        How many older events are not stored.
+    losses : list of str
+        What was lost, for the log.
+    failures : dict of (int, int) to str
+        The first warning by query and revision.
+    refusals : dict of (int, int) to str
+        Why the engine ended a query, by query and revision.
+    strain : Strain
+        Costs of queries.
+    ends : bool
+        Whether the log ends with this part.
     """
 
     came_from: str
@@ -51,8 +68,8 @@ class _Step:
 def record_events(client: redis.Redis, space: Space) -> int:
     """Store the events of all batches of a space since the last call, and return their number.
 
-    The place in the log moves in the transaction that stores the events, so an event is stored once; then the log is
-    trimmed up to it.
+    The cursor moves in the transaction that stores the events, so each event is stored once. Then the log is trimmed up
+    to the cursor.
     """
     log, told, ends = LogNames(space.name).events, 0, False
     while not ends:
@@ -71,7 +88,7 @@ def record_events(client: redis.Redis, space: Space) -> int:
 
 
 def _collect(client, log, cursor, space) -> _Step:
-    """Read some entries of the log from the cursor on, and move the cursor in memory."""
+    """Read some entries of the log after the cursor, and move the cursor in memory, behind whole batches only."""
     step, assembly = _Step(cursor.last_id), Assembly(cursor.epoch, cursor.batch)
     position, read = cursor.last_id, 0
     while entries := client.xrange(log, f"({position}", count=ENTRIES_PER_READ):
@@ -90,7 +107,7 @@ def _collect(client, log, cursor, space) -> _Step:
 
 
 def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
-    """Add a batch to a step, and move the cursor behind it."""
+    """Add a batch to a step, and set the cursor to it."""
     if batch.new_epoch:
         step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
     elif batch.gap:
@@ -113,7 +130,7 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
 
 
 def _events_of_others(step, batch, space, error) -> "_Events":
-    """Return the events of a batch but for those of queries whose events cannot be told, which are warned."""
+    """Return the events of a batch without those of queries whose events fail; add warnings for these queries."""
 
     def error_of(some):
         try:
@@ -134,7 +151,7 @@ def _events_of_others(step, batch, space, error) -> "_Events":
 
 
 class _Events(NamedTuple):
-    """The newest events of a batch, how many more there were, and what of them could not be read, by query."""
+    """The newest events of a batch, how many older ones were left out, and why rows could not be read, by query."""
 
     newest: list[Event]
     left_out: int
@@ -142,14 +159,14 @@ class _Events(NamedTuple):
 
 
 def _events(batch: Batch, space: Space, queries: list[int] | None = None) -> _Events:
-    """Return the events of a batch: of all queries, or of some."""
+    """Return the events of a batch, of all queries or of the given ones."""
     rows, shared = settled(batch.fragments, queries)
-    rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # what one region handed to another
+    rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # these are handoffs between regions
     told = rows.num_rows + sum(
         (len(several) - 1) * pc.sum(pc.equal(rows["query"], answer), min_count=0).as_py()
         for answer, several in shared.items()
     )
-    # The newest of all are among those of the newest rows: an answer that many share is not fanned out whole.
+    # Cut to the newest rows before the fan-out, so that a shared answer is not copied whole for each of its queries.
     newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
     newest = _newest(newest)
     told_rows, unread = json_rows(newest, space)
@@ -165,7 +182,7 @@ def _newest(rows):
 
 
 def _store(step: _Step, cursor: EventCursor) -> bool:
-    """Store a step's events and the moved cursor; tell whether nobody else had moved it."""
+    """Store a step's events and the moved cursor; return False if another worker has moved the cursor."""
     with transaction.atomic():
         same = EventCursor.objects.filter(space=cursor.space, last_id=step.came_from)
         if not same.update(last_id=cursor.last_id, epoch=cursor.epoch, batch=cursor.batch):
@@ -179,7 +196,7 @@ def _store(step: _Step, cursor: EventCursor) -> bool:
 
 
 def _event(query, batch, row, crossing):
-    """Return the event of a result tuple; of an aggregate's threshold that is crossed, or not any more."""
+    """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold."""
     partner = row.get("partner", {})
     return Event(
         query_id=query,

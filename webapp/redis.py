@@ -1,4 +1,4 @@
-"""Clients of the one Redis server, and what they raise while it does not answer."""
+"""Clients of the Redis server, and the errors that they raise while it is not available."""
 
 from functools import lru_cache
 
@@ -10,7 +10,8 @@ from kombu.exceptions import OperationalError
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 
-# Redis does not answer, reads its files, or has no room: it will once it can. The last is Celery's word for the first.
+# Temporary errors: Redis does not answer, still loads its files, or has no memory left. The last one is Celery's error
+# for a Redis that does not answer.
 NOT_NOW = (
     redis.ConnectionError,
     redis.TimeoutError,
@@ -34,17 +35,17 @@ _patient = lru_cache(maxsize=4)(patient_client)
 
 
 def client() -> redis.Redis:
-    """Return this process's client, for those who do not wait for Redis; it is safe to share among threads."""
+    """Return this process's client for callers that must not wait for Redis. Threads may share it."""
     return _client(settings.REDIS_URL)
 
 
 def waiting_client() -> redis.Redis:
-    """Return this process's client for tasks, which wait for a Redis that restarts; it is safe to share, too."""
+    """Return this process's client for tasks, which wait while Redis restarts. Threads may share it."""
     return _patient(settings.REDIS_URL)
 
 
 def async_client() -> redis.asyncio.Redis:
-    """Return a new client for the running event loop; whoever asks for it closes it."""
+    """Return a new client for the running event loop; the caller must close it."""
     return redis.asyncio.Redis.from_url(settings.REDIS_URL, **_options())
 
 

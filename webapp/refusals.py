@@ -1,4 +1,4 @@
-"""What whoever asks for something gets where it is not carried out."""
+"""The error that refuses a request."""
 
 
 class Refused(Exception):

@@ -1,4 +1,4 @@
-"""The key that signs sessions, made once and kept in the state folder."""
+"""The key that signs sessions: made once, then kept in the state folder."""
 
 import os
 from pathlib import Path
@@ -7,12 +7,12 @@ from django.core.management.utils import get_random_secret_key
 
 
 def kept_secret(path: Path) -> str:
-    """Return the secret in a file, making the file where it is absent; processes that start together agree on it.
+    """Return the secret in a file; make the file if it is missing. Processes that start together get the same secret.
 
     Parameters
     ----------
     path : pathlib.Path
-        Readable by its owner only.
+        The file. It is readable by its owner only.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not path.exists():
@@ -20,7 +20,7 @@ def kept_secret(path: Path) -> str:
         draft.touch(mode=0o600)
         draft.write_text(get_random_secret_key())
         try:
-            os.link(draft, path)  # fails where another process was first, whose key then counts
+            os.link(draft, path)  # fails if another process was first; then its key counts
         except FileExistsError:
             pass
         finally:

@@ -1,4 +1,4 @@
-"""Settings of the web project: the only place of `webapp` that reads the environment.
+"""Settings of the web project: the only module of `webapp` that reads the environment.
 
 ========================  ==============================  ===========================================================
 variable                  default                         what
@@ -11,17 +11,17 @@ variable                  default                         what
 ``LOOKOUT_PORT``          ``8000``                        its port
 ``LOOKOUT_SECRET_KEY``    made once, kept in the folder   signs sessions
 ``LOOKOUT_DEBUG``         ``false``                       Django's debug pages
-``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, with commas between
-``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, with commas between
+``LOOKOUT_ALLOWED_HOSTS`` none                            more host names of the site, separated by commas
+``LOOKOUT_TRUSTED_PROXIES`` none                          addresses of reverse proxies, separated by commas
 ``LOOKOUT_MAX_QUERIES``   ``1000``                        saved queries that one user may have
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
-``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less room than this on the disk is told as a fault
+``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
-``LOOKOUT_FEED_HOSTS``    none                            hosts that streams may ask though they are not public
-``LOOKOUT_DEMO``          ``true``                        whether a start makes the demonstration's missing streams
-``LOOKOUT_STANDBY``       ``true``                        whether a second engine of each space stands by
+``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
+``LOOKOUT_DEMO``          ``true``                        whether a start creates missing streams of the demonstration
+``LOOKOUT_STANDBY``       ``true``                        whether each space has a second engine on standby
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
@@ -60,7 +60,7 @@ ALLOWED_HOSTS += env.list("LOOKOUT_ALLOWED_HOSTS", default=[])
 
 INSTALLED_APPS = [
     "webapp",
-    # Not the one that discovers: it would load the forms of django-leaflet, which need GDAL.
+    # Not the admin configuration with autodiscovery: it would load the forms of django-leaflet, which need GDAL.
     "django.contrib.admin.apps.SimpleAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -84,7 +84,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "webapp.middleware.BusyPage",
-    "axes.middleware.AxesMiddleware",  # the last: it replaces the answer of a log-in that is locked
+    "axes.middleware.AxesMiddleware",  # last: it replaces the response to a log-in that is locked
 ]
 ROOT_URLCONF = "webapp.urls"
 ASGI_APPLICATION = "webapp.asgi.application"
@@ -105,7 +105,7 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url_config(env.str("DATABASE_URL", "") or f"sqlite:///{HOME / 'db.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Readers do not wait for the writer (WAL); writers queue up at their first statement instead of failing later.
+    # WAL: readers do not wait for the writer. IMMEDIATE: a writer waits at its first statement and does not fail later.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
@@ -113,21 +113,21 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Longer than any blocking read of a web process.
+# It must be longer than any blocking read of a web process.
 REDIS_TIMEOUT_S = 5
 
 CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.groups.RedisGroups"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A task whose worker died is handed to another one after this time, so tasks must take less.
+# After this time a task whose worker died goes to another worker, so every task must take less.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 90,
     "queue_order_strategy": "round_robin",
     "socket_timeout": REDIS_TIMEOUT_S,
     "socket_connect_timeout": REDIS_TIMEOUT_S,
 }
-# Worker and beat wait about half a minute for a Redis that restarts; others do not (`webapp.telling`).
+# Worker and beat wait about half a minute for a Redis that restarts; other processes do not wait (`webapp.telling`).
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 60, "interval_start": 0.1, "interval_step": 0.1, "interval_max": 0.5}
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
@@ -135,7 +135,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# Tasks wait for Redis and for the engine: threads wait as well as processes, in a fraction of the memory.
+# Tasks mostly wait for Redis and the engine: threads do that as well as processes, with a fraction of the memory.
 CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_CONCURRENCY = 6
 CELERY_TIMEZONE = "UTC"
@@ -160,7 +160,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 PASSWORD_HASHERS = ["webapp.passwords.PatientHasher"]
-# Whoever gives so many wrong passwords for a user from one address waits, also in the admin.
+# After this many wrong passwords for one user from one address, that user and address must wait, also in the admin.
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=5)
@@ -174,11 +174,11 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "map"
 LOGOUT_REDIRECT_URL = "login"
 SESSION_COOKIE_AGE = 30 * 24 * 3600
-# Sessions of several Lookouts on one machine's ports must not overwrite one another.
+# Several Lookouts on different ports of one machine must not overwrite each other's sessions.
 SESSION_COOKIE_NAME = f"lookout_session_{PORT}"
 CSRF_COOKIE_NAME = f"lookout_csrf_{PORT}"
 X_FRAME_OPTIONS = "DENY"
-# Sent over TLS alone, and only there do browsers heed it.
+# It is sent over TLS only; browsers ignore it elsewhere.
 SECURE_HSTS_SECONDS = 365 * 24 * 3600
 # OpenStreetMap's tile servers refuse requests that do not say from which site they come.
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
@@ -190,20 +190,20 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = env.str("LOOKOUT_STATIC_DIR", "") or None
-# Nothing in it is secret, but all of the state folder is private.
+# The static files are not secret, but everything in the state folder is private.
 FILE_UPLOAD_PERMISSIONS = 0o600
 if STATIC_ROOT:
     STORAGES = {
         "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
         "staticfiles": {"BACKEND": "webapp.static.HashedFiles"},
     }
-# Where none are collected, files are served from where they lie, under their own names, and looked at anew for each
-# request: what is looked at only once, at the start, has the wrong length after an edit.
+# Without collected files, serve the sources under their own names, and look at each file again for every request: a
+# file that was looked at only once, at the start, has the wrong length after an edit.
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not STATIC_ROOT
 WHITENOISE_MAX_AGE = 60
 
 LEAFLET_CONFIG = {
-    # What the demonstration shows lies here, on a phone as well.
+    # Here the demonstration has its objects; on a phone they are visible as well.
     "DEFAULT_CENTER": (50.0, 14.0),
     "DEFAULT_ZOOM": 4,
     "MIN_ZOOM": 2,
@@ -222,16 +222,16 @@ LOGGING = {
     "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
 }
 
-# Limits of one websocket connection, and of one user.
+# Limits of one websocket connection, and of the saved queries of one user.
 MAX_MESSAGE_BYTES = 64 * 1024
 MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
-# Of a request that brings no file of a layer: an edit of features is the largest.
+# Largest request without a layer file; an edit of features is the largest of these.
 MAX_REQUEST_BYTES = 64 << 20
-# A query whose evaluation takes more than such a part of a batch, and so many milliseconds, in so many batches in which
-# elements come, one after the other, is paused.
+# A query is paused if its evaluation takes more than QUERY_SHARE of a batch, and at least QUERY_COST_MS, in
+# QUERY_DEAR_BATCHES consecutive batches with elements.
 QUERY_SHARE = env.float("LOOKOUT_QUERY_SHARE", 0.5)
 QUERY_COST_MS = env.int("LOOKOUT_QUERY_COST_MS", 1_000)
 QUERY_DEAR_BATCHES = 5
@@ -244,18 +244,19 @@ LAYER_IMPORT_S = env.float("LOOKOUT_LAYER_IMPORT_S", 900.0)
 MAX_LAYERS_PER_USER = 100
 LAYER_IMPORTS_AT_ONCE = 2
 LAYER_EDIT_FEATURES = 1_000
-# Versions that are neither among the last few nor young are removed; the engine may be some batches behind.
+# Versions are removed once they are older than LAYER_VERSION_LIFE_S, except the newest LAYER_VERSIONS_KEPT: the engine
+# may be some batches behind.
 LAYER_VERSIONS_KEPT = 3
 LAYER_VERSION_LIFE_S = 600.0
-# Of features that a web process keeps in memory to draw them.
+# Memory of a web process for the features that it draws.
 LAYER_CACHE_BYTES = 512 << 20
-# Limits of a question to a table: its time, the bytes of its answer, the rows of each table that a join compares. The
-# keeping of the history has its time, too.
+# Limits of a question to a table: its time, the bytes of its answer, the rows of each table that a join compares, and
+# how many one connection may ask at once. Last, the time that one upkeep of the history may take.
 TABLE_ANSWER_S = 10.0
 TABLE_ANSWER_BYTES = 4 << 20
 TABLE_JOIN_ROWS = 200_000
 TABLE_QUESTIONS_AT_ONCE = 8
 HISTORY_UPKEEP_S = 40.0
-# How long a task waits for the engine to acknowledge a query, and how long a web process may be silent.
+# How long a task waits for the engine to acknowledge a query, and how long a web process may show no sign of life.
 ACK_TIMEOUT_S = 10.0
 WEB_PROCESS_TTL_S = 15

@@ -1,3 +1,3 @@
-"""Where the websocket is."""
+"""The path of the websocket."""
 
 SOCKET_PATH = "ws/monitor/"

@@ -1,4 +1,4 @@
-"""The page's own files: hashed names, compressed once, the modules of the page, and the one file that they make."""
+"""Static files: hashed names, compression, the page's JavaScript modules, and their bundle."""
 
 import hashlib
 import re
@@ -17,14 +17,14 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 IMPORT = re.compile(r"""^(?:import|export)\b[^;"']*["'](\.[^"']+)["']""", re.M)
 FINGERPRINT = "sources"
 MAIN_MODULE = "js/main.js"
-# All modules in one, and the fingerprint of those that it was made of.
+# The bundle of all modules, and the fingerprint of the modules that it was made from.
 BUNDLE, BUNDLED = "bundle/main.js", "bundle/sources"
 ESBUILD = "esbuild@0.28.2"
 BROTLI_QUALITY = 9
 
 
 class QuickCompressor(Compressor):
-    """Compresses at a tenth of the time that the last few percents would take."""
+    """Compresses in a tenth of the time of the highest Brotli quality, which would save only a few percent more."""
 
     @staticmethod
     def compress_brotli(data):
@@ -33,21 +33,21 @@ class QuickCompressor(Compressor):
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):
-    """Gives each file a name with its hash, in imports between modules too, so that browsers may keep it for ever."""
+    """Adds a hash to each file name, also in imports between modules, so that browsers may cache files forever."""
 
     support_js_module_import_aggregation = True
 
     def create_compressor(self, **options):
-        """Return what compresses one file."""
+        """Return the compressor for files."""
         return QuickCompressor(**options)
 
     def compress_files(self, paths):
-        """Compress what pages ask for: files under their hashed names."""
+        """Compress the files with hashed names only: pages ask for no others."""
         return super().compress_files(set(paths) & set(self.hashed_files.values()))
 
 
 def collect() -> bool:
-    """Bring `STATIC_ROOT` up to date with the sources; return whether that was needed."""
+    """Collect static files into `STATIC_ROOT` if their sources changed; return whether they did."""
     kept, found = Path(settings.STATIC_ROOT) / FINGERPRINT, _fingerprint()
     if kept.is_file() and kept.read_text() == found:
         return False
@@ -57,7 +57,7 @@ def collect() -> bool:
 
 
 def _fingerprint():
-    """Return a hash of where the sources are, when they were changed and how long they are."""
+    """Return a hash of the paths, modification times and sizes of the sources."""
     digest = hashlib.sha256(Path(__file__).read_bytes())
     for finder in finders.get_finders():
         for name, storage in sorted(finder.list([]), key=lambda found: found[0]):
@@ -69,12 +69,12 @@ def _fingerprint():
 
 @lru_cache
 def modules(entry: str) -> list[str]:
-    """Return the names of a module of JavaScript and of all that it imports, nearest first.
+    """Return the names of a JavaScript module and of all modules that it imports, breadth first.
 
     Parameters
     ----------
     entry : str
-        Such as ``js/main.js``.
+        Name of the module, such as ``js/main.js``.
     """
     known = {entry: None}
     waiting = [entry]
@@ -89,19 +89,19 @@ def modules(entry: str) -> list[str]:
 
 @lru_cache
 def scripts() -> list[str]:
-    """Return what the page loads, first what it runs: one file, or where that is not of the present modules, these."""
+    """Return the names of the scripts for the page: the bundle, or all modules if the bundle is missing or outdated."""
     kept = finders.find(BUNDLED)
     fresh = kept is not None and Path(kept).read_text() == _fingerprint_of(modules(MAIN_MODULE))
     return [BUNDLE] if fresh else modules(MAIN_MODULE)
 
 
 def bundle() -> None:
-    """Make one file of the page's modules, beside them.
+    """Bundle the page's modules into one file in ``static``.
 
     Raises
     ------
     subprocess.CalledProcessError
-        When esbuild, which npm fetches, fails.
+        When esbuild, which npm downloads, fails.
     """
     source = Path(finders.find(MAIN_MODULE))
     target = source.parents[1] / BUNDLE
@@ -109,11 +109,11 @@ def bundle() -> None:
     subprocess.run(["npx", "--yes", ESBUILD, source, *options, f"--outfile={target}"], check=True)
     (source.parents[1] / BUNDLED).write_text(_fingerprint_of(modules(MAIN_MODULE)))
     for made in target.parent.iterdir():
-        made.chmod(0o644)  # part of the sources, unlike what other commands write
+        made.chmod(0o644)  # readable by all: the bundle is part of the sources, unlike files that other commands write
 
 
 def _fingerprint_of(names):
-    """Return a hash of the names and the texts of modules."""
+    """Return a hash of the names and contents of modules, and of esbuild's version."""
     digest = hashlib.sha256(ESBUILD.encode())
     for name in sorted(names):
         digest.update(f"{name}\0{Path(finders.find(name)).read_text()}\0".encode())

@@ -1,4 +1,4 @@
-"""Queries that take too much of the engine's time are paused, so that none can hold up the others."""
+"""Pause queries that take too much of the engine's time, so that no query can delay the others."""
 
 from dataclasses import dataclass, field
 
@@ -20,14 +20,25 @@ REASON = (
 
 @dataclass
 class Strain:
-    """Which queries, with their revisions, were too dear in how many batches; and their costs in the newest of them."""
+    """Counts in how many consecutive batches queries were too expensive.
+
+    Attributes
+    ----------
+    batches : int
+        How many batches with elements were observed.
+    dear : dict of (int, int) to int
+        By query and revision, in how many of the newest batches it was too expensive without a break.
+    figures : dict of (int, int) to (int, int)
+        By query and revision, the query's cost and the whole time of the region's step in the newest batch, in
+        milliseconds.
+    """
 
     batches: int = 0
     dear: dict[tuple[int, int], int] = field(default_factory=dict)
     figures: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
     def observe(self, batch: Batch) -> None:
-        """Take note of a batch; one without elements says nothing of costs."""
+        """Count the expensive queries of a batch; ignore a batch without elements, which says nothing about costs."""
         if not batch.elements:
             return
         self.batches += 1
@@ -36,13 +47,13 @@ class Strain:
             for query, revision, cost_ms in told["queries"]:
                 if cost_ms >= settings.QUERY_COST_MS and cost_ms > settings.QUERY_SHARE * told["ms"]:
                     costs[query, revision] = max(costs.get((query, revision), (0, 0)), (cost_ms, told["ms"]))
-        # A batch in which a query is not dear begins its count anew.
+        # A batch in which a query is not too expensive resets its count.
         self.dear = {known: self.dear.get(known, 0) + 1 for known in costs}
         self.figures = costs
 
 
 def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
-    """Add a stretch of batches to the counts, and pause the queries that were too dear in enough batches running."""
+    """Add observed batches to the counts in Redis; pause queries that were too expensive for too many batches."""
     if not strain.batches:
         return
     key, running = f"lookout:strain:{space.name}", {}
@@ -61,8 +72,8 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
 
 
 def _pause(number, revision, cost_ms, whole_ms):
-    """Pause a query, unless it has changed since or is none that was saved."""
-    from webapp.tasks import cancel_query  # which records, and so looks at costs
+    """Pause a query, unless its revision has changed or it is not a saved query."""
+    from webapp.tasks import cancel_query  # imported late: `webapp.tasks` imports this module by way of `recording`
 
     with transaction.atomic():
         query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()

@@ -1,4 +1,4 @@
-"""Tasks: they bring the engine to what the database says, and the database to what the engine says."""
+"""Celery tasks: bring the engine in line with the database, and save in the database what the engine reports."""
 
 import logging
 import time
@@ -27,11 +27,12 @@ logger = logging.getLogger(__name__)
 
 RETRIES = 3
 NO_ANSWER = "the engine must acknowledge a query within {:g} s; got no answer in {} attempts"
-# A reconciliation tells the engine so many queries at a time.
+# A reconciliation sends this many queries to the engine at a time.
 CHUNK = 500
-# It begins no further chunk after so long: the next is due. The spaces share the time, so that none waits for another.
+# It starts no further chunk after this time, before the next one is due. The spaces share the time equally, so that a
+# silent engine does not delay the others.
 RECONCILE_S = 20.0
-# What people see of an acknowledgement, and all that is noted of it.
+# The fields of a query that an acknowledgement changes: those that clients see, and all of them.
 SHOWN = attrgetter("status", "error")
 NOTED = attrgetter("status", "error", "acknowledged", "epoch")
 
@@ -44,16 +45,17 @@ def register_query(self, query_id: int) -> None:
 
 @shared_task(bind=True, max_retries=RETRIES)
 def cancel_query(self, query_id: int) -> None:
-    """Cancel a query that was ended or paused, and wait for the engine's answer."""
+    """Cancel in the engine a query that was ended or paused, and wait for the engine's answer."""
     _settle(self, query_id)
 
 
 @shared_task
 def reconcile() -> int:
-    """Tell the engine what it has not acknowledged, or only in a state that it has no more; return how many it answers.
+    """Send the engines the queries that their present state has not acknowledged; return how many they answer.
 
-    So whatever was running before a restart of anything is running after it. What is acknowledged is not told again,
-    so a run that ends early, because the engine is silent or slow, is carried on by the next.
+    Before that, publish spaces, streams and layers again, and send the ends of deleted queries. So everything runs
+    again after a restart of any part. Acknowledged queries are not sent again, so if a run ends early, because an
+    engine is silent or slow, the next run continues it.
     """
     republish()
     layers.tell_engine()
@@ -65,7 +67,7 @@ def reconcile() -> int:
 
 
 def _reconcile(space, time_s):
-    """Tell the engine of one space; return how many queries it answers."""
+    """Send the queries of one space to its engine, within `time_s`; return how many it answers."""
     deadline = time.monotonic() + time_s
     queries = _unsettled(space)
     answered = 0
@@ -84,7 +86,7 @@ def _reconcile(space, time_s):
 
 @shared_task
 def settle_late() -> int:
-    """Settle the queries that an engine acknowledged after whoever told it had given up; return their number."""
+    """Save acknowledgements that came after the sender had stopped waiting; return the number of queries."""
     return sum(_settle_late(space) for space in _spaces())
 
 
@@ -96,13 +98,13 @@ def _settle_late(space):
 
 @shared_task
 def record_events() -> int:
-    """Store what entered and left the answers of saved queries; return the number of events."""
+    """Store entries to and exits from the answers of saved queries as events; return their number."""
     return sum(recording.record_events(waiting_client(), space) for space in spaces_by_name().values())
 
 
 @shared_task
 def retire_imports() -> int:
-    """End imports whose worker died, take the versions that they had stored; return the number of imports."""
+    """End imports whose worker died, and use versions that were stored but not saved; return the number of imports."""
     ended = layers.retire_imports()
     layers.catch_up()
     return ended
@@ -110,13 +112,13 @@ def retire_imports() -> int:
 
 @shared_task
 def keep_history() -> None:
-    """Remove what is too old of the history, and merge its small files."""
+    """Remove what is too old from the history, and merge its small files."""
     history.maintain(settings.HISTORY_UPKEEP_S)
 
 
 @shared_task
 def take_snapshots() -> int:
-    """Make snapshots of the stored elements with which streams are joined; return the number of streams."""
+    """Snapshot the stored streams that queries join with; return their number."""
     return history.take_snapshots()
 
 
@@ -127,7 +129,7 @@ def retire_views() -> int:
 
 
 def settle(answers: Mapping[int, Acknowledgement]) -> int:
-    """Write acknowledgements down, except of queries that have changed since, and announce what is new.
+    """Save acknowledgements, except of queries that have changed since; announce changes of status and error.
 
     Parameters
     ----------
@@ -137,7 +139,7 @@ def settle(answers: Mapping[int, Acknowledgement]) -> int:
     Returns
     -------
     int
-        How many queries there was something to write down for.
+        How many queries changed in the database.
     """
     with transaction.atomic():
         held = Query.objects.select_for_update().select_related("owner").filter(pk__in=answers)
@@ -156,7 +158,7 @@ def _changed(queries, fields, before):
 
 
 def _save(queries):
-    """Save what acknowledgements changed: one statement for all queries that came to the same."""
+    """Save what acknowledgements changed, with one statement for all queries that get equal values."""
     same = defaultdict(list)
     for query in queries:
         same[query.status, query.error, query.epoch].append(query.pk)
@@ -193,7 +195,7 @@ def _settle(task, query_id):
 
 
 def _give_up(query):
-    """Let a query fail, unless it has changed or been acknowledged in the meantime."""
+    """Set a query to failed, unless it has changed or been acknowledged meanwhile."""
     query.status, query.error = Query.FAILED, NO_ANSWER.format(settings.ACK_TIMEOUT_S, RETRIES + 1)
     waiting = Query.objects.filter(pk=query.pk, revision=query.revision, acknowledged__lt=query.revision)
     if waiting.update(status=query.status, error=query.error, updated=timezone.now()):

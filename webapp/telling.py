@@ -1,7 +1,7 @@
-"""What is told through Redis: at once, or as soon as Redis answers again.
+"""Send messages through Redis at once, or as soon as Redis answers again.
 
-The database is the truth. Whoever changed it does not wait for Redis, and does not fail without it: what could not be
-told waits in this process, and `webapp.tasks.reconcile` tells it should the process end before.
+The database is the truth. A change of it does not wait for Redis and does not fail without Redis: unsent messages wait
+in this process. If the process ends before they are sent, `webapp.tasks.reconcile` sends the changes.
 """
 
 import atexit
@@ -21,7 +21,7 @@ RETRY_S = 0.2
 
 
 class Teller:
-    """Tells things in the order in which it is asked to; a thread of its own tells those that have to wait.
+    """Sends messages in the order of the calls; messages that must wait for Redis are sent by a thread.
 
     Examples
     --------
@@ -35,18 +35,18 @@ class Teller:
 
     @property
     def waiting(self) -> int:
-        """How many things wait to be told."""
+        """Number of messages that wait to be sent."""
         return len(self._waiting)
 
     def tell(self, about: str, word: Callable[[], Any]) -> None:
-        """Tell something now, or later where Redis does not answer or something else waits already.
+        """Send a message now, or later if Redis does not answer or other messages already wait.
 
         Parameters
         ----------
         about : str
-            What is told of. Of several words about the same that wait, only the last is told.
+            What the message is about. It replaces a waiting message about the same.
         word : function
-            Tells it. It may be called again where Redis failed in the midst of it.
+            Sends the message. It is called again if Redis failed during the call.
         """
         if self._queued(about, word):
             return
@@ -57,13 +57,13 @@ class Teller:
             self._queue(about, word)
 
     def give_up(self) -> None:
-        """Say in the log what the end of this process leaves untold."""
+        """Log which messages are unsent when this process ends."""
         if self._waiting:
             words = "the process ends before Redis answered; the next reconciliation tells of: %s"
             logger.warning(words, "; ".join(self._waiting))
 
     def _queued(self, about, word):
-        """Queue a word if others wait; return whether it was."""
+        """Queue a message if others wait; return whether it was queued."""
         with self._lock:
             if self._waiting:
                 self._put(about, word)
@@ -81,7 +81,7 @@ class Teller:
         self._waiting[about] = word
 
     def _catch_up(self):
-        """Tell what waits, until nothing does."""
+        """Send the waiting messages until none is left."""
         told = 0
         while True:
             with self._lock:
@@ -95,7 +95,7 @@ class Teller:
             except NOT_NOW:
                 time.sleep(RETRY_S)
                 continue
-            except Exception:  # an error of ours, which must not keep the others from being told
+            except Exception:  # our own bug, which must not block the other messages
                 logger.exception("%s cannot be told", about)
             with self._lock:
                 if self._waiting.get(about) is word:
@@ -108,5 +108,5 @@ atexit.register(TELLER.give_up)
 
 
 def tell_task(task: Task, *arguments: Any) -> None:
-    """Send a task to the workers, now or as soon as Redis answers again."""
+    """Send a Celery task to the workers, now or as soon as Redis answers again."""
     tell(f"{task.name}{arguments}", lambda: task.apply_async(arguments, retry=False))

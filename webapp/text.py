@@ -1,4 +1,4 @@
-"""Text from outside: what cannot be stored or sent on is refused where it comes in."""
+"""Text from outside: refuse at the border what cannot be stored or sent on."""
 
 import json
 import re
@@ -7,14 +7,14 @@ from typing import Any
 
 from django.db import models
 
-# JSON can spell halves of surrogate pairs and NUL; UTF-8 has no such characters, PostgreSQL no such texts.
+# JSON can express halves of surrogate pairs, which UTF-8 cannot encode, and NUL, which PostgreSQL cannot store.
 UNSOUND = re.compile("[\x00\ud800-\udfff]")
 ESCAPED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
 RULE = "a text must have no NUL and no lone surrogate"
 
 
 def unsound_text(value: Any) -> str | None:
-    r"""Return a text within a JSON value, or a key, that is not sound; None where all are.
+    r"""Return the first unsound text or key in a JSON value; None if all are sound.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def unsound_text(value: Any) -> str | None:
 
 
 def _texts(value) -> Iterator[str]:
-    """Yield all texts of a JSON value, however deep."""
+    """Yield all texts and keys of a JSON value at any depth."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -43,20 +43,20 @@ def read_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        With what is wrong.
+        With the reason.
     """
     value = json.loads(text, parse_constant=_no_constant)
-    # What no escape spells cannot be in it: most messages need no second look.
+    # Unsound characters come only literally or by such an escape, so most messages need no second pass.
     if (UNSOUND.search(text) or ESCAPED.search(text)) and (unsound := unsound_text(value)) is not None:
         raise ValueError(f"{RULE}; got {unsound!r:.80}")
     return value
 
 
 class SoundDecoder(json.JSONDecoder):
-    """Decodes JSON as `read_json` does, for fields of forms."""
+    """A decoder for JSON fields of forms that refuses unsound texts, as `read_json` does."""
 
     def decode(self, text: str, *_) -> Any:
-        """Return a JSON value whose texts are sound."""
+        """Return a JSON value; raise `json.JSONDecodeError` if a text in it is unsound."""
         value = super().decode(text)
         if (unsound := unsound_text(value)) is not None:
             raise json.JSONDecodeError(f"{RULE}; got {unsound!r:.80}", text, 0)
@@ -64,14 +64,14 @@ class SoundDecoder(json.JSONDecoder):
 
 
 class SoundJSONField(models.JSONField):
-    """A model's JSON whose forms accept sound texts alone; in the database it is a `JSONField`."""
+    """A `JSONField` whose forms accept sound texts only; in the database it is a plain `JSONField`."""
 
     def formfield(self, **options):
-        """Return the form's field."""
+        """Return the form field with the strict decoder."""
         return super().formfield(**{"decoder": SoundDecoder, **options})
 
     def deconstruct(self):
-        """Describe the field to migrations, for which it is Django's own."""
+        """Describe the field to migrations as Django's own `JSONField`."""
         name, _, arguments, options = super().deconstruct()
         return name, "django.db.models.JSONField", arguments, options
 

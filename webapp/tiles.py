@@ -1,4 +1,4 @@
-"""Tiles of local files: MBTiles and PMTiles, which hold images or vectors."""
+"""Read tiles from local files: MBTiles and PMTiles, which hold images or vector tiles."""
 
 import contextlib
 import mmap
@@ -17,21 +17,23 @@ GZIPPED = b"\x1f\x8b"
 
 
 class BrokenMap(Exception):
-    """A file of tiles is not there, or is none."""
+    """A file of tiles is missing, or is not a valid one."""
 
 
 def map_format(folder: Path, name: str) -> str:
-    """Return what the tiles of a file are: one of `TYPES`.
+    """Return the format of a file's tiles, a key of `TYPES`.
 
     Parameters
     ----------
     folder : Path
-        Below which files may lie.
+        The folder in which files must lie.
     name : str
+        Path of the file, relative to the folder.
 
     Raises
     ------
     BrokenMap
+        When the file is missing, lies elsewhere, cannot be read, or has tiles of another format.
     """
     path = _path(folder, name)
     with _said(name):
@@ -52,11 +54,12 @@ def map_format(folder: Path, name: str) -> str:
 
 
 def tile_of(folder: Path, name: str, z: int, x: int, y: int) -> bytes | None:
-    """Return a tile of a file, rows counted from the north; None where it has none.
+    """Return a tile of a file, with rows counted from the north; None if the file has no such tile.
 
     Raises
     ------
     BrokenMap
+        When the file is missing, lies elsewhere, or cannot be read.
     """
     path = _path(folder, name)
     with _said(name):
@@ -65,7 +68,7 @@ def tile_of(folder: Path, name: str, z: int, x: int, y: int) -> bytes | None:
                 return archive.get(z, x, y)
         query = "SELECT tile_data FROM tiles WHERE zoom_level = ? AND tile_column = ? AND tile_row = ?"
         with _tables(path) as tables:
-            # MBTiles 1.3: rows are counted from the south, as in the Tile Map Service.
+            # MBTiles 1.3 counts rows from the south, as the Tile Map Service does.
             row = tables.execute(query, (z, x, 2**z - 1 - y)).fetchone()
         return row[0] if row else None
 
@@ -81,12 +84,12 @@ def _path(folder, name):
 
 @contextlib.contextmanager
 def _said(name):
-    """Say what is wrong with a file that cannot be read."""
+    """Turn the errors of a file that cannot be read into `BrokenMap`."""
     try:
         yield
     except (sqlite3.Error, OSError, ValueError, KeyError, EOFError, IndexError) as error:
         raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None
-    except Exception as error:  # pmtiles raises nothing more special
+    except Exception as error:  # pmtiles raises plain exceptions
         if type(error) is not Exception and type(error).__module__.partition(".")[0] != "pmtiles":
             raise
         raise BrokenMap(f"a file of tiles must be whole; got {name!r}: {error}") from None

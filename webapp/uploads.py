@@ -1,30 +1,31 @@
-"""The largest request that a page may send: more is refused before anything is kept of it."""
+"""Limit the size of requests: refuse a larger one before anything of it is stored."""
 
 import re
 
 import orjson
 from django.conf import settings
 
-# Where files of layers are uploaded to; a form has fields beside the file.
+# Paths to which layer files are uploaded. FORM_BYTES allows for the other fields of the form.
 UPLOADS = re.compile(r"/layers/?$|/admin/webapp/layer/(add|\d+/change)/$")
 FORM_BYTES = 1 << 20
 
 
 class BoundedBody:
-    """An ASGI application behind a bound on the length of what is sent to it.
+    """Wraps an ASGI application and limits the length of request bodies.
 
-    Django keeps the whole of a request on the disk before it looks at it, so that a view is too late to refuse it.
+    Django writes a whole request to disk before a view sees it, so a view would refuse it too late.
 
     Parameters
     ----------
     application : ASGI application
+        The application that gets the accepted requests.
     """
 
     def __init__(self, application) -> None:
         self.application = application
 
     async def __call__(self, scope, receive, send):
-        """Answer a request, or refuse it."""
+        """Pass a request on, or refuse it with status 413."""
         most = most_bytes(scope["path"])
         told = dict(scope["headers"]).get(b"content-length", b"0")
         if told.isdigit() and int(told) > most:
@@ -37,12 +38,12 @@ class BoundedBody:
 
 
 def most_bytes(path: str) -> int:
-    """Return the bytes that a request to a path may have."""
+    """Return the most bytes that a request to a path may have."""
     return settings.LAYER_UPLOAD_BYTES + FORM_BYTES if UPLOADS.match(path) else settings.MAX_REQUEST_BYTES
 
 
 class _Counted:
-    """What a client sends; beyond the bound it seems to have gone, so that Django removes what it has kept."""
+    """Counts received bytes. Beyond the limit it reports a disconnect, so that Django deletes what it has stored."""
 
     def __init__(self, receive, most):
         self.receive, self.left = receive, most

@@ -1,4 +1,4 @@
-"""Addresses of the site."""
+"""The URLs of the site."""
 
 from django.contrib import admin
 from django.contrib.auth import views as auth

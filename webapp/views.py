@@ -1,4 +1,4 @@
-"""Pages."""
+"""The views of the map, the health checks, the plan schema and one-time log-ins."""
 
 from django.conf import settings
 from django.contrib.auth import login
@@ -22,7 +22,7 @@ HEALTH = Health()
 @never_cache
 @login_required
 def map_page(request: HttpRequest) -> HttpResponse:
-    """Show the map."""
+    """Show the map to a user who has logged in."""
     request.csp_images = image_sources()
     page = {
         "user": request.user.get_username(),
@@ -39,26 +39,26 @@ def map_page(request: HttpRequest) -> HttpResponse:
 
 
 def schema_of_plans(request: HttpRequest) -> JsonResponse:
-    """Give the JSON Schema of plans."""
+    """Respond with the JSON Schema of plans."""
     return JsonResponse(plan_schema(), content_type="application/schema+json")
 
 
 @never_cache
 def alive(request: HttpRequest) -> JsonResponse:
-    """Say that this process answers."""
+    """Respond that this process is alive."""
     return JsonResponse({"status": "ok"})
 
 
 @never_cache
 def health(request: HttpRequest) -> JsonResponse:
-    """Say whether all of Lookout works, and what does not."""
+    """Respond whether all of Lookout works; if not, with status 503 and the reasons."""
     reasons = HEALTH.reasons()
     return JsonResponse({"status": "down" if reasons else "ok", "reasons": reasons}, status=503 if reasons else 200)
 
 
 @never_cache
 def login_once(request: HttpRequest, secret: str) -> HttpResponse:
-    """Log a user in by a one-time link."""
+    """Log a user in by a one-time link; status 410 if the link is spent."""
     user = LoginLink.spend(secret)
     if user is None:
         return render(request, "registration/link_spent.html", status=410)

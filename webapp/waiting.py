@@ -1,4 +1,4 @@
-"""Joins with layers that are not there: they wait, say so, and start when their layer comes."""
+"""Joins whose layer does not exist: they wait with the status waiting, and start when the layer is imported."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from webapp.telling import tell_task
 
 
 def stand(query: Query) -> None:
-    """Give a query that is new or has changed the status in which it begins; nothing is saved."""
+    """Set the first status of a new or changed query: paused, pending or waiting. Nothing is saved."""
     query.error = query.warning = ""
     query.status = Query.PAUSED if query.paused else Query.PENDING
     if query.layer and not query.paused and not there([query]):
@@ -18,7 +18,7 @@ def stand(query: Query) -> None:
 
 
 def there(queries: Iterable[Query]) -> set[int | None]:
-    """Return the numbers of the joins whose layer has a version, in their space."""
+    """Return the numbers of those joins whose layer has a version in the join's space."""
     queries = list(queries)
     known = Layer.objects.filter(version__isnull=False, name__in={query.layer for query in queries})
     places = set(known.values_list("space_id", "name"))
@@ -26,17 +26,17 @@ def there(queries: Iterable[Query]) -> set[int | None]:
 
 
 def follow_layers(name: str = "") -> list[Query]:
-    """Have joins wait whose layer is gone, and start those whose layer has come.
+    """Set joins whose layer is gone to waiting, and start those whose layer has come.
 
     Parameters
     ----------
     name : str
-        Of the layer that changed; empty for all layers.
+        Name of the layer that changed; empty for all layers.
 
     Returns
     -------
     list of Query
-        Those that changed, saved and announced, and still to be told to the engine.
+        The changed queries. They are saved and announced; the caller must still tell the engine.
     """
     with transaction.atomic():
         joins = Query.objects.alive().filter(paused=False, plan__join__layer__isnull=False)
@@ -54,8 +54,8 @@ def follow_layers(name: str = "") -> list[Query]:
 
 
 def layer_changed(name: str) -> None:
-    """Have the joins with a layer follow it, and send tasks that tell the engine; the next reconciliation does, too."""
-    from webapp.tasks import cancel_query, register_query  # they import the layers
+    """Let the joins with a layer wait or start, and send tasks that tell the engine; reconciliations do so, too."""
+    from webapp.tasks import cancel_query, register_query  # imported late: `webapp.tasks` imports the layers
 
     for query in follow_layers(name):
         tell_task(register_query if query.should_run else cancel_query, query.pk)

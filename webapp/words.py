@@ -8,14 +8,14 @@ FUNCTIONS = {"count": "count", "min": "smallest", "max": "largest", "sum": "sum 
 
 
 def plan_in_words(plan: dict[str, Any], unit: str = " m") -> str:
-    """Return what a plan asks for.
+    """Describe in words what a plan asks for.
 
     Parameters
     ----------
     plan : dict
-        In its full form.
+        The plan in its full form.
     unit : str
-        Of lengths, behind the number; empty outside of geographic spaces.
+        Unit that follows lengths, with a leading space; empty outside of geographic spaces.
 
     Examples
     --------
@@ -68,5 +68,5 @@ def _box(box):
 
 
 def _number(value):
-    """Return a number with thousands separated, and six digits behind the point at most."""
+    """Return a number as text, with commas between thousands and at most six decimals."""
     return f"{value:,.6f}".rstrip("0").rstrip(".")

@@ -11,10 +11,10 @@ from bench.place.workload import Workload
 from bench.report import PAGE, keep, machine
 
 SECONDS = 30.0
-# Queries of the second part: 9,000 of the paper's size would have 250 million members.
+# The queries of the second part are small: the answers of 9,000 of the paper's size would have 250 million members.
 SMALL = Workload(areas=(0.0001,), ks=(10,))
 GROWTH = (1_000, 3_000, 9_000)
-# Whatever it takes: what grows is looked at, not what is fast enough.
+# A limit that no row misses: the second part shows how the cost grows, not what is fast enough.
 NO_LIMIT_MS = 60_000.0
 PARTS = ("shares", "growth")
 
@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--crowd", type=int, default=Workload.crowd, help="objects of a region (50000)")
     arguments = parser.parse_args()
     began_s = time.monotonic()
-    # Ended by a signal, it ends what it has started, as after Ctrl-C.
+    # After SIGTERM, too, end everything that was started, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     def say(text: str) -> None:

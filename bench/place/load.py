@@ -1,4 +1,4 @@
-"""The load: every object reports every 30 s, in blocks as the gateway writes them; and a tick a second."""
+"""The load: every object reports every 30 s, in blocks as the gateway writes them; a tick is sent every second."""
 
 import argparse
 import threading
@@ -22,7 +22,7 @@ class Travellers(LoadBlock):
     Parameters
     ----------
     partition, fields :
-        As for `bench.load.Block`.
+        As for `bench.load.LoadBlock`.
     workload : Workload
     """
 
@@ -33,13 +33,13 @@ class Travellers(LoadBlock):
         self.numbers = np.array([int(key.split()[1]) for key in keys])
 
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
-        """Let the objects go on."""
+        """Move the objects to the places of their next report."""
         self.reports += 1
         self.move(self.workload.places(self.numbers, self.reports), now_us)
 
 
 def make_blocks(workload: Workload, rows: int, partitions: int) -> list[Travellers]:
-    """Return blocks that hold every object once; those that are written in turn hold so many rows together."""
+    """Return blocks that hold every object once; the blocks of all partitions hold `rows` rows together in one turn."""
     blocks = []
     for start in range(0, workload.objects, rows):
         numbers = np.arange(start, min(start + rows, workload.objects))
@@ -51,14 +51,14 @@ def make_blocks(workload: Workload, rows: int, partitions: int) -> list[Travelle
 
 
 def clock(log: Log) -> None:
-    """Send ticks for ever, as the gateway does; the engine trims what it has taken with the batch after it."""
+    """Send ticks for ever, as the gateway does: the engine trims the entries of a batch with the batch after it."""
     while True:
         log.send("tick", now_us=time.time_ns() // 1000)
         time.sleep(TICK_S)
 
 
 def main() -> None:
-    """Fill the engine with the objects, say so, and go on until ended."""
+    """Fill the engine with the objects, print ``filled``, and go on until ended."""
     parser = argparse.ArgumentParser(prog="python -m bench.place.load", description=main.__doc__)
     parser.add_argument("redis_url")
     parser.add_argument("--crowd", type=int, default=Workload.crowd)

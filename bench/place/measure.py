@@ -1,4 +1,4 @@
-"""Shares of the workload, one after the other, and what the engine takes for each."""
+"""Measure shares of the workload, one after the other, and what the engine takes for each."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from bench.stack import child, said
 
 SHARES = (1 / 100, 1 / 30, 1 / 10, 1 / 3, 1.0)
 LIMIT_MS = 1_000.0
-# Between the largest share that keeps the limit and the next one, so many more are tried.
+# How many more shares are tried between the largest one that keeps the limit and the next one.
 BETWEEN = 2
 SETTLE_S = 8.0
-# Queries are registered so many answer tuples at a time, apart from some that are registered alone and timed.
+# Queries are registered in portions of so many answer tuples; the last few are registered alone, and timed.
 PORTION_ROWS = 500_000
 ALONE = 5
 TOLD_S = 120.0
@@ -29,16 +29,16 @@ FULL_MIB = 14_000.0
 
 @dataclass(frozen=True)
 class PlaceRow:
-    """What was measured with so many queries of each kind.
+    """What was measured with a number of queries of each kind.
 
     Parameters
     ----------
     queries : int
     span : AgeSpan
     first_ms : mapping of str to ndarray
-        By kind, how long it took from registering each query to the first of its answer.
+        By kind, the time from the registration of each query that was registered alone to the first of its answer.
     cores, memory_mib : mapping
-        Processor time a second, and proportional set size, of each program.
+        Processor time a second, and proportional set size in MiB, of each program.
     backlog : int
         Blocks that the engine had not taken at the end, in the longer partition.
     """
@@ -62,25 +62,25 @@ class PlaceRow:
 
     @property
     def batch_ms(self) -> float:
-        """How long a batch took: reports come all the time, so one follows upon the other."""
+        """The milliseconds that a batch took: reports come all the time, so batches follow upon each other."""
         return 1000 * self.span.seconds / self.span.batches if self.span.batches else float("inf")
 
     @property
     def inputs_per_s(self) -> float:
-        """Messages between servers: of each home server to each region, and of each region to the assembler."""
+        """Messages between servers a second: of each home server to each region, of each region to the assembler."""
         return self.span.batches * REGIONS * (2 + 1) / self.span.seconds if self.span.batches else 0.0
 
     def per_s(self, count: int) -> float:
-        """Return how many of something there were in a second."""
+        """Return how many of something there were in a second, given how many in the span."""
         return count / self.span.seconds if self.span.batches else 0.0
 
     def latency(self, ages: Sequence[np.ndarray]) -> Mapping[str, float | int | None]:
-        """Return what `client.figures` says of ages."""
+        """Return the `client.figures` of ages in microseconds."""
         return figures(np.concatenate([np.empty(0), *ages]))
 
     @property
     def answer_p99_ms(self) -> float:
-        """The 99th percentile of answer updates, of the slower kind of queries; infinite where nothing was told."""
+        """The 99th percentile of answer updates in ms, for the slower kind of queries; infinite if there were none."""
         p99 = [self.latency(self.span.answers[kind])["p99_ms"] for kind in KINDS]
         return max((value for value in p99 if value is not None), default=float("inf"))
 
@@ -101,7 +101,7 @@ class Bench:
         self.registered = 0
 
     def raise_to(self, queries: int) -> Mapping[str, np.ndarray]:
-        """Register more queries, until there are so many of each kind; return how long the last ones took alone.
+        """Register more queries, until there are `queries` of each kind; return by kind how many ms the last ones took.
 
         Raises
         ------
@@ -116,14 +116,14 @@ class Bench:
         return {kind: np.array([times[n] for times in took]) for n, kind in enumerate(KINDS)}
 
     def _register(self, positions):
-        """Register both queries at each position, and wait for their answers."""
+        """Register both queries at each position, and wait for their answers; return when each was sent."""
         sent = {number: self._send(number) for position in positions for number in _numbers(position)}
         self._wait_for(sent)
         self.registered = positions[-1] + 1
         return sent
 
     def _alone(self, position):
-        """Register the two queries of a position after one another; return how long each answer took, in ms."""
+        """Register the two queries of a position, one after the other; return how many ms each answer took."""
         took = []
         for number in _numbers(position):
             sent = {number: self._send(number)}
@@ -149,7 +149,7 @@ class Bench:
         wait_for(told, f"the answers of {len(sent)} queries after {self.registered}", TOLD_S)
 
     def measure(self, first_ms: Mapping[str, np.ndarray], seconds: float) -> PlaceRow:
-        """Measure for so many seconds."""
+        """Measure for `seconds`, once the load has settled."""
         time.sleep(SETTLE_S)
         before, began_s = cpu_s(self.servers.home), time.monotonic()
         self.meter.begin()
@@ -168,7 +168,7 @@ def _numbers(position):
 
 @contextmanager
 def loaded(workload: Workload) -> Iterator[Bench]:
-    """Give servers that know all objects, which report; end them afterwards."""
+    """Start servers and the load, until the servers know all objects; end them afterwards."""
     crowd = ("--crowd", str(workload.crowd))
     with (
         running() as servers,
@@ -182,7 +182,7 @@ def loaded(workload: Workload) -> Iterator[Bench]:
 def series(
     workload: Workload, counts: Sequence[int], seconds: float, limit_ms: float, say: Callable[[str], None]
 ) -> list[PlaceRow]:
-    """Measure ascending numbers of queries on one engine, up to the first that misses the limit or is too much."""
+    """Measure ascending numbers of queries on one engine, up to the first that misses the limit or overloads it."""
     rows: list[PlaceRow] = []
     with loaded(workload) as bench:
         for count in counts:
@@ -208,14 +208,14 @@ def shares(workload: Workload, seconds: float, say: Callable[[str], None]) -> li
 
 
 def fast_enough(rows: Sequence[PlaceRow]) -> int:
-    """Return the largest number of queries whose answer updates keep the limit; 0 where none do."""
+    """Return the largest number of queries whose answer updates keep the limit; 0 if there is none."""
     return max((row.queries for row in rows if row.answer_p99_ms <= LIMIT_MS), default=0)
 
 
 def between(counts: Sequence[int], good: int) -> list[int]:
-    """Return numbers, in even ratios, between one that is good and the next, which is not; none after the last.
+    """Return numbers of queries, in even ratios, between `good` and the next count; none after the last count.
 
-    Where none is good, they begin at a ninth of the first.
+    If `good` is 0, they begin at a ninth of the first count.
 
     Examples
     --------

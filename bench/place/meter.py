@@ -1,7 +1,7 @@
-"""How old what the engine tells is, by its causes, from the result log as a web process reads it.
+"""Measure how old the engine's results are, by cause, from the result log as a web process reads it.
 
-A batch is complete, and can be shown to anybody, when the last of its fragments is in the log; ages are taken then. A
-tuple whose element is newer than the batch before was caused by that element's report. One of an older element was
+A batch is complete, and can be shown, when the last of its fragments is in the log; ages are taken then. A tuple whose
+element is newer than the batch before was caused by the report of that element. A tuple whose element is older was
 caused by something else that moved: the range over it, or a neighbour that is nearer now.
 """
 
@@ -22,21 +22,21 @@ from streaming.results.netting import settled
 
 KINDS = ("ranges", "neighbours")
 BLOCK_MS, ENTRIES = 200, 64
-# Blocks of one write do not come into the log at one moment.
+# The blocks of one write do not come into the log at the same moment.
 SLACK_US = 10_000
 
 
 @dataclass
 class AgeSpan:
-    """What was told in a span of time; ages in microseconds.
+    """What the engine published in a span of time; ages are in microseconds.
 
     Parameters
     ----------
     answers, queries : mapping of str to list of ndarray
-        By kind of query: from an object's report to the tuples that say what it changed in answers, and from a focal
-        object's report to what it changed in the answers of its query.
+        By kind of query, ages of answer updates (from an object's report to the tuples with its changes of answers) and
+        of query updates (from a focal object's report to the changes in the answers of its query).
     handoffs, focal_handoffs : list of ndarray
-        Likewise of objects in answers, and of focal objects, that changed their region.
+        Ages of the reports with which objects in answers, and focal objects, changed their region.
     counters : dict
         Summed over all fragments.
     batches, partial, tuples, bytes : int
@@ -59,21 +59,21 @@ class AgeSpan:
 
     @property
     def seconds(self) -> float:
-        """How long it was."""
+        """The length of the span in seconds."""
         return (self.ended_ms - self.began_ms) / 1000
 
 
 class Reckoning:
-    """Takes one batch after the other, and tells what the ages of its tuples are.
+    """Takes one batch after the other, and records the ages of its tuples.
 
     Attributes
     ----------
     span : AgeSpan
-        What was told since the last `begin`.
+        What was recorded since the last `begin`.
     acked : dict of int to str or None
-        The error of each query that was acknowledged.
+        The error, or None, of each query that was acknowledged.
     first_ms : dict of int to int
-        When the first member of each query's answer was told.
+        When the first member of each query's answer was published.
     """
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Reckoning:
         self.span = AgeSpan(began_ms=self._done_ms, ended_ms=self._done_ms)
 
     def take(self, fragments: Sequence[Fragment], done_ms: int, size: int) -> None:
-        """Take a batch that was complete at a time, of so many bytes."""
+        """Record a batch, given when it was complete and how many bytes it has."""
         span, fresh_us = self.span, self._newest_us - SLACK_US
         span.batches, span.bytes, span.ended_ms = span.batches + 1, span.bytes + size, done_ms
         for fragment in fragments:
@@ -118,7 +118,7 @@ class Reckoning:
             self.span.answers[name].append(done_ms * 1000 - time_us[mine])
 
     def _focal_objects(self, told, done_ms, fresh_us):
-        """Follow focal objects; a query is told where it is whenever its focal object reports."""
+        """Record focal objects: whenever one reports, a tuple says where its query is."""
         placed = told.filter(pa.array(told["sign"].to_numpy() == PLACED))
         query, time_us = placed["query"].to_numpy(), placed["time_us"].to_numpy()
         region, fresh = self._partitioner.region_of(bounds_of(placed["bounds"])), time_us > fresh_us
@@ -131,7 +131,7 @@ class Reckoning:
 
 
 class PlaceMeter(Follower):
-    """Reckons with each batch that it follows.
+    """Passes each batch of the log that it follows on to a `Reckoning`.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ KINDS = {"ranges": "ranges", "neighbours": "kNN"}
 
 @dataclass
 class PlaceReport:
-    """Rows of the paper's queries, and of smaller ones, each with its workload."""
+    """The rows of the paper's queries, and those of smaller ones, each with their workload."""
 
     machine: str
     paper: Workload
@@ -136,7 +136,7 @@ def _work(row):
 
 
 def _share(queries: int, workload: Workload) -> str:
-    """Return a number of queries as a part of a workload's.
+    """Return a number of queries as a fraction of a workload's number.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _share(queries: int, workload: Workload) -> str:
 
 
 def _both(latency: Mapping) -> str:
-    """Return the median and the 99th percentile of ages."""
+    """Return the median and the 99th percentile of ages in ms, as text."""
     return "-" if not latency["rows"] else f"{latency['p50_ms']:,.0f} / {latency['p99_ms']:,.0f}"
 
 

@@ -1,4 +1,4 @@
-"""What is measured: a Redis and the engine of the space, in nine regions, with a state folder of their own."""
+"""The measured processes: a Redis, and the engine of the space with nine regions, in their own state folder."""
 
 import contextlib
 import os
@@ -79,11 +79,11 @@ class EngineProcesses:
             raise StackFailed(self.words())
 
     def words(self) -> str:
-        """Return the last that both have said."""
+        """Return the last 4,000 characters that both have printed."""
         return self._words.read_text(errors="replace")[-4_000:]
 
     def end(self) -> None:
-        """End everything, whatever state it is in."""
+        """Kill every process, whatever its state."""
         for process in processes(self.home):
             process.kill()
         wait_for(lambda: not list(processes(self.home)), "the end of all processes")
@@ -91,7 +91,7 @@ class EngineProcesses:
 
 @contextlib.contextmanager
 def running() -> Iterator[EngineProcesses]:
-    """Give an engine that runs; end it afterwards."""
+    """Start an engine and its Redis; end them afterwards."""
     with tempfile.TemporaryDirectory(prefix="lookout-place-", ignore_cleanup_errors=True) as folder:
         servers = EngineProcesses(Path(folder))
         try:

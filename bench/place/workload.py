@@ -1,11 +1,11 @@
 """The objects and the queries of the paper's evaluation.
 
-The unit square is cut into 3 x 3 regions. In each, 50,000 *local* objects move about and never leave it; 50,000
-*global* ones move about everywhere. Each object reports every 30 s. In each region 1,000 global objects are the focal
-objects of ranges, squares of 1 % to 10 % of the space, and as many of queries for their nearest neighbours, k of 50 to
-500 with a search region that is a fifth larger. What the paper leaves open: an object goes straight on, on the average
-0.2 % of the square's side between two reports (a car in a city of 100 km), until it meets the end of where it may be,
-and then back.
+The unit square is cut into 3 x 3 regions. In each region, 50,000 *local* objects move about and never leave it; 50,000
+ *global* objects move about everywhere. Each object reports every 30 s. In each region, 1,000 global objects are the
+focal objects of ranges, which are squares of 1 % to 10 % of the space. As many are the focal objects of queries for
+nearest neighbours, with k from 50 to 500 and a search region that is a fifth larger. The paper leaves open how objects
+move. Here, an object goes straight on, on average 0.2 % of the square's side between two reports (a car in a city of
+100 km). At the edge of the area in which it may be, it turns back.
 
 References
 ----------
@@ -25,7 +25,7 @@ STREAM = "objects"
 REGIONS, ACROSS = 9, 3
 PERIOD_S = 30.0
 STEP = 0.002
-# Local objects turn back so far from the end of their region.
+# Local objects turn back at this distance from the edge of their region.
 MARGIN = 1e-6
 AREAS = tuple(percent / 100 for percent in range(1, 11))
 KS = tuple(range(50, 501, 50))
@@ -35,7 +35,7 @@ SEED = 2007
 
 @dataclass(frozen=True)
 class Workload:
-    """Objects, and the plans of queries over them; equal ones in whatever process they are made.
+    """Objects, and the plans of queries over them; they are the same in every process.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class Workload:
     each : int
         Queries of each kind for each region.
     areas : tuple of float
-        Of the ranges, as parts of the space.
+        The areas of the ranges, as parts of the space.
     ks : tuple of int
-        How many neighbours.
+        The numbers of neighbours that queries ask for.
     """
 
     crowd: int = 50_000
@@ -71,12 +71,12 @@ class Workload:
 
     @cached_property
     def home(self) -> np.ndarray:
-        """The region that each object stays in, int64 of shape (N,); -1 of global objects. Neighbours differ."""
+        """The region in which each object stays, int64 of shape (N,), in random order; -1 for global objects."""
         return np.random.default_rng(SEED).permutation(np.repeat(np.arange(-1, REGIONS), self.crowd))
 
     @cached_property
     def _course(self) -> tuple[np.ndarray, ...]:
-        """Where each object may be (low corner, extent), where in there it starts, and its step."""
+        """The area in which each object may be (low corner, extent), its start in that area, and its step."""
         rng = np.random.default_rng(SEED + 1)
         cell = np.column_stack(np.divmod(self.home, ACROSS)) / ACROSS + MARGIN
         local = (self.home >= 0)[:, None]
@@ -86,16 +86,16 @@ class Workload:
         return low, extent, rng.random((self.objects, 2)) * extent, step
 
     def places(self, numbers: np.ndarray, reports: int) -> np.ndarray:
-        """Return where some objects are after so many reports, float64 of shape (N, 2)."""
+        """Return the places of some objects after `reports` reports, float64 of shape (N, 2)."""
         low, extent, start, step = (part[numbers] for part in self._course)
         # There and back is twice the extent.
         way = (start + reports * step) % (2 * extent)
         return low + np.where(way > extent, 2 * extent - way, way)
 
     def plans(self) -> dict[int, dict]:
-        """Return the plans of all queries as JSON documents, by their numbers: ranges odd, nearest neighbours even.
+        """Return the plans of all queries as JSON documents, by number: ranges are odd, nearest neighbours even.
 
-        Any first part of them is a smaller workload: as many of both kinds, evenly of all regions, areas and k.
+        The first plans, however many, are a smaller workload: as many of each kind, even over regions, areas and k.
         """
         rng, plans = np.random.default_rng(SEED + 2), {}
         focal = [self._focal(region, rng) for region in range(REGIONS)]
@@ -110,14 +110,14 @@ class Workload:
         return plans
 
     def _focal(self, region, rng):
-        """Draw focal objects, for both kinds, of the global ones that start in a region; each once if they suffice."""
+        """Draw each kind's focal objects from the global objects that start in a region; none twice if they suffice."""
         travelling = np.flatnonzero(self.home < 0)
         place = self.places(travelling, 0)
         there = travelling[GridPartitioner(SPACE, REGIONS).region_of(np.hstack([place, place])) == region]
         return [np.resize(rng.permutation(there), self.each) for _ in range(2)]
 
     def answer_rows(self) -> float:
-        """Return about how many objects a range and a query for neighbours have together in their answers."""
+        """Return about how many objects are in the answers of a range and of a query for neighbours together."""
         return float(np.mean(self.areas) * self.objects + np.mean(self.ks))
 
 

@@ -6,7 +6,7 @@ Start ``make live`` in an empty state folder, wait until everything moves, and g
 
 It draws queries over the Gulf of Finland, waits until ships have entered and left them, imports a layer of sea areas,
 joins the ships with it, asks where buses were and what is around a ship, and writes the pictures beside itself. It
-takes three minutes and leaves queries and layer there.
+takes three minutes, and leaves its queries and its layer in the demonstration.
 """
 
 import json

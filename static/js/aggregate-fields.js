@@ -1,4 +1,4 @@
-// The part of the query form that makes a figure of an answer: function, of what, by which groups, and thresholds.
+// The part of the query form for aggregates: the function, what it is computed of, the groups, and the thresholds.
 
 import { $, h } from "./dom.js";
 
@@ -25,7 +25,7 @@ export class AggregateFields {
     });
   }
 
-  /** Show an aggregate; that the objects themselves are told where there is none. */
+  /** Show an aggregate in the fields; without one, they say that the query shows the objects themselves. */
   start(aggregate) {
     const { elements } = this.form;
     elements.function.value = aggregate?.function ?? "";
@@ -38,7 +38,7 @@ export class AggregateFields {
     this.#arrange();
   }
 
-  /** The aggregate as the fields say; null where the objects themselves are told. */
+  /** Return the aggregate that the fields describe; null if the query shows the objects themselves. */
   read() {
     const { elements } = this.form;
     const { value: name } = elements.function;
@@ -79,7 +79,7 @@ export class AggregateFields {
     $("threshold-list").append(row);
   }
 
-  /** Rows came or went: the form's plan follows. */
+  /** Update the form's plan after a threshold was added or removed. */
   #told() {
     this.#arrange();
     this.form.elements.function.dispatchEvent(new Event("input", { bubbles: true }));

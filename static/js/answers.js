@@ -9,7 +9,7 @@ export class Answer {
     this.changes = 0; // grows whenever something enters or leaves
   }
 
-  /** How many objects there are. */
+  /** The number of objects in the answer. */
   get size() {
     return this.slots.size;
   }
@@ -23,7 +23,7 @@ export class Answer {
     return partner ? Boolean(partners?.has(partner.key)) : partners !== undefined;
   }
 
-  /** Add an object, or a pair where there is a partner; returns whether it and whether its object is new. */
+  /** Add an object, or a pair if there is a partner. Return `{fresh, object}`: whether it is new, and whether its object is. */
   add(slot, partner) {
     const known = this.has(slot, partner);
     const object = !this.slots.has(slot);
@@ -33,7 +33,7 @@ export class Answer {
     return { fresh: !known, object };
   }
 
-  /** Remove an object, or a pair; returns whether it was there and whether its object is gone. */
+  /** Remove an object, or a pair. Return `{gone, object}`: whether it was there, and whether its object left the answer. */
   delete(slot, partner) {
     if (!this.has(slot, partner)) return { gone: false, object: false };
     this.changes++;
@@ -46,7 +46,7 @@ export class Answer {
     return { gone: true, object };
   }
 
-  /** Say which neighbour an object is, 1 for the nearest, and how far away. */
+  /** Record the rank of a neighbour, 1 for the nearest, and its distance in metres. */
   rank(slot, rank, distance) {
     this.order.set(slot, { rank, distance });
   }
@@ -56,13 +56,13 @@ export class Answer {
     return [...this.order].map(([slot, place]) => ({ slot, ...place })).sort((a, b) => a.rank - b.rank);
   }
 
-  /** The partners of an object; [null] where it has none, as in a range query. */
+  /** Return the partners of an object; [null] if it has none, as in a range query; [] if it is not in the answer. */
   partners(slot) {
     const partners = this.slots.get(slot);
     return partners === null ? [null] : [...(partners?.values() ?? [])];
   }
 
-  /** The objects that are paired with a partner. */
+  /** Return the slots of the objects that are paired with the partner of a key. */
   slotsWith(key) {
     if (!this.counts.has(key)) return [];
     return [...this.slots].filter(([, partners]) => partners?.has(key)).map(([slot]) => slot);

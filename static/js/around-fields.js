@@ -1,4 +1,4 @@
-// The part of the query form that says what a query is about: its focus, and the range about it or how many neighbours.
+// The part of the query form for queries with a focus: the focus, and the range around it or the number of neighbours.
 
 import { $, offer } from "./dom.js";
 import { title } from "./format.js";
@@ -25,7 +25,7 @@ export class AroundFields {
     });
   }
 
-  /** Show what a plan is about; a standard circle about the selected object, or the middle of the map, where it is about nothing. */
+  /** Show the focus and the range of a plan; without a focus, a standard circle around the selected object or the middle of the map. */
   start(plan) {
     const { elements } = this.form;
     const { selected } = this.store;
@@ -65,7 +65,7 @@ export class AroundFields {
     }
   }
 
-  /** The focus, with the range about it unless it is that of neighbours. */
+  /** Return the focus, with the range around it unless the query asks for nearest neighbours. */
   around(nearest) {
     const { elements } = this.form;
     const place = this.#place();
@@ -114,7 +114,7 @@ export class AroundFields {
     this.form.elements[name].value = metres ? Number((metres / LENGTHS_M[this.unit]).toPrecision(7)) : "";
   }
 
-  /** Write lengths in the unit in which one of them is shown. */
+  /** Choose the unit of the fields: the one in which a length of `metres` is shown. */
   #setUnit(metres) {
     const { short, long, shortM } = units();
     [this.unit] = metres >= shortM ? long : short;

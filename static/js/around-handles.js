@@ -1,4 +1,4 @@
-// The handles of a range that has a focus: dragged, or focused and changed by the arrow keys.
+// The handles of a range with a focus. The user drags them, or moves the keyboard focus to one and presses the arrow keys.
 
 import { dragged, LONGEST_M, lengthOf, stepped } from "./around.js";
 import { focusText, length } from "./format.js";
@@ -6,21 +6,24 @@ import { focusText, length } from "./format.js";
 const LABELS = { radius: "Radius", farthest: "Farthest", across: "To east and west", along: "To north and south" };
 const ARROWS = { ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowLeft: [-1, 0], ArrowDown: [0, -1] };
 const LARGE = 10; // steps, with Shift
-const STEP_PX = 5; // of a place
+const STEP_PX = 5; // how far a step moves a place
 
 export class AroundHandles {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `plan()`, as it is drawn, and `at()`, where; `changed()`, whether it is not saved yet; `draft(plan)`, to draw another
-   *   one, null for the saved one; `save()`, what is drawn; `onDrag(on)`
+   * @param {object} parts `plan()`, the drawn plan, and `at()`, its place; `changed()`, whether it is not saved yet;
+   *   `draft(plan)`, which draws another plan, or for null the saved one; `save()`, which saves the drawn plan; `onDrag(on)`
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
     this.markers = new Map();
   }
 
-  /** Show handles at places, by name, of the query with a title, if there is one; those that are not `visible(name, place)` while focused only. */
+  /**
+   * Show handles at places, by name. Their labels name the query by its title, if it has one. A handle that is not
+   * `visible(name, place)` shows only while it has the focus.
+   */
   show(places, { title, colour, visible }) {
     for (const name of this.markers.keys()) if (!(name in places)) this.#remove(name);
     for (const [name, place] of Object.entries(places)) {
@@ -52,7 +55,7 @@ export class AroundHandles {
     marker.on("tooltipopen", () => marker.setTooltipContent(this.#words(name)));
     const element = marker.getElement();
     element.addEventListener("pointerdown", (event) => this.#drag(event, name));
-    if (name === "both") return; // its neighbours do the same by keyboard
+    if (name === "both") return; // the handles next to it do the same by keyboard
     element.tabIndex = 0;
     element.addEventListener("keydown", (event) => this.#key(event, name));
     element.addEventListener("focus", () => marker.openTooltip());
@@ -62,7 +65,7 @@ export class AroundHandles {
     });
   }
 
-  /** Tell assistive technology what a handle is, and how it stands. */
+  /** Describe a handle and its value to assistive technology. */
   #describe(element, name, of) {
     const metres = lengthOf(this.plan(), name);
     const about = metres
@@ -112,7 +115,7 @@ export class AroundHandles {
     this.onDrag(true);
     const end = (kept) => {
       abort.abort();
-      setTimeout(() => this.onDrag(false)); // after the click that the pointer's lifting makes
+      setTimeout(() => this.onDrag(false)); // after the click event that follows the release of the pointer
       this.map.dragging.enable();
       marker.closeTooltip();
       if (!kept) this.draft(null);

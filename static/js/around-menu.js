@@ -1,4 +1,4 @@
-// The menu of queries about an object or a place: a right click, a long press, a button or a key opens it.
+// The menu of queries around an object or a place: a right click, a long press, a button or a key opens it.
 
 import { $, h, icon, setText } from "./dom.js";
 import { length } from "./format.js";
@@ -13,8 +13,8 @@ const TEXTS = {
 
 export class AroundMenu {
   /**
-   * @param {object} parts `onPick(about, target)` of an entry of `ABOUT`; `onMore(target)`, to write such a query in the form;
-   *   a target is `{stream, focus, name, it}`; `titleOf(stream)`
+   * @param {object} parts `onPick(about, target)`, called with an entry of `ABOUT`; `onMore(target)`, which opens such a query
+   *   in the form; `titleOf(stream)`; a target is `{stream, focus, name, it}`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -31,7 +31,7 @@ export class AroundMenu {
     return !this.menu.hidden;
   }
 
-  /** Open it for a target, at a point of the window, and give the focus back to what had it once it closes. */
+  /** Open the menu for a target, at a point of the window. When it closes, the focus goes back to the element that had it. */
   show(target, { x, y }) {
     this.target = target;
     this.opener = document.activeElement;

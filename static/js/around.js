@@ -1,4 +1,4 @@
-// Shapes about a place on the earth, as ranges that move have them. Pure; longitude first, lengths in metres.
+// Shapes around a place on the earth, as queries with a focus have them. Pure; longitude first, lengths in metres.
 
 import { MAX_LATITUDE_DEG, clamp, wrapLongitude } from "./geometry.js";
 
@@ -11,7 +11,7 @@ const AXIS_M = 6_378_137;
 const ECCENTRICITY_2 = (2 - 1 / 298.257223563) / 298.257223563;
 const CORNERS = 96;
 
-/** The place at a distance from another one, to a bearing in degrees from north; its longitude may pass 180. */
+/** Return the place at a distance and a bearing (degrees from north) from another place; its longitude may exceed 180. */
 export function destination([lon, lat], bearingDeg, metres) {
   const [along, bearing, phi] = [metres / EARTH_RADIUS_M, bearingDeg * DEG, lat * DEG];
   const sine = Math.sin(phi) * Math.cos(along) + Math.cos(phi) * Math.sin(along) * Math.cos(bearing);
@@ -26,14 +26,14 @@ export function distance([lon, lat], [toLon, toLat]) {
   return 2 * EARTH_RADIUS_M * Math.asin(Math.min(1, Math.sqrt(h)));
 }
 
-/** The metres of a degree of longitude and of latitude, at a latitude. */
+/** Return how many metres a degree of longitude and a degree of latitude have, at a latitude. */
 export function localMetres(lat) {
   const curved = 1 - ECCENTRICITY_2 * Math.sin(lat * DEG) ** 2;
   const across = AXIS_M / Math.sqrt(curved);
   return [across * Math.cos(lat * DEG) * DEG, ((across * (1 - ECCENTRICITY_2)) / curved) * DEG];
 }
 
-/** The ring of a circle as `{ring, filled}`; one that holds a pole goes along the edge of the map, one that holds both is a line. */
+/** Return a circle as `{ring, filled}`. If it holds one pole, the ring closes along the edge of the map; if both, it is a line. */
 export function circle(place, radius) {
   const poles = [90 - place[1], 90 + place[1]].map((deg) => deg * DEG * EARTH_RADIUS_M < radius);
   const ring = [];
@@ -44,7 +44,7 @@ export function circle(place, radius) {
   return { ring: [...ring, [ring.at(-1)[0], edge], [ring[0][0], edge]], filled: true };
 }
 
-/** The ring of a rectangle by half of its widths; a width that is missing or null reaches around the earth. */
+/** Return the ring of a rectangle, given half of its widths; with a width missing or null it reaches around the earth. */
 export function rectangle([lon, lat], [across, along]) {
   const [perLon, perLat] = localMetres(lat);
   const dx = Math.min((across ?? Infinity) / perLon, 180);
@@ -59,7 +59,10 @@ export function polygon([lon, lat], vertices) {
   return vertices.map(([east, north]) => [lon + east / perLon, clamp(lat + north / perLat, -90, 90)]);
 }
 
-/** The shape of a plan's range about a place, as `{ring, filled}`; of neighbours how far away they may be, null where that is not limited. */
+/**
+ * Return the shape of a plan's range around a place, as `{ring, filled}`. For nearest neighbours it is the circle of the
+ * largest distance, null without one.
+ */
 export function shapeOf({ around, max_distance: farthest }, place) {
   if (around.radius) return circle(place, around.radius);
   if (farthest) return { ...circle(place, farthest), filled: false };
@@ -67,7 +70,7 @@ export function shapeOf({ around, max_distance: farthest }, place) {
   return around.polygon ? { ring: polygon(place, around.polygon), filled: true } : null;
 }
 
-/** Where the handles of a plan about a place are, by name; none of polygons. */
+/** Return the places of a plan's handles, by name; the corners of a polygon have none. */
 export function handlesOf(plan, place) {
   const { around, max_distance: farthest } = plan;
   const handles = around.at ? { place } : {};
@@ -82,7 +85,7 @@ export function handlesOf(plan, place) {
   return handles;
 }
 
-/** A plan after a handle was dragged to a place; `place` is where its range lay. */
+/** Return a plan after a handle of it was dragged to the place `to`; `place` is the middle of its range before. */
 export function dragged(plan, place, name, to) {
   const { around } = plan;
   if (name === "place") return { ...plan, around: { ...around, at: [rounded(wrapLongitude(to[0]), 5), rounded(to[1], 5)] } };
@@ -92,12 +95,12 @@ export function dragged(plan, place, name, to) {
   return name === "across" ? wider : withLength(wider, "along", reach(Math.abs(to[1] - place[1]) * perLat));
 }
 
-/** The length that a handle of a plan changes. */
+/** Return the length of a plan that a handle changes, in metres. */
 export function lengthOf({ around, max_distance: farthest }, name) {
   return { radius: around.radius, farthest, across: around.half_widths?.[0], along: around.half_widths?.[1] }[name];
 }
 
-/** A plan after a handle's length was changed by some steps, each a tenth of its first digit's unit: 100 m from 1 to 10 km. */
+/** Return a plan with a handle's length changed by some steps. A step is a tenth of the length's power of ten: 100 m from 1 to 10 km. */
 export function stepped(plan, name, steps) {
   const length = lengthOf(plan, name);
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(length)) - 1);
@@ -112,7 +115,7 @@ function withLength(plan, name, length) {
   return { ...plan, around: { ...plan.around, half_widths: widths } };
 }
 
-/** A length that a hand dragged: whole metres, three digits of it, at least one metre. */
+/** Round a dragged length to whole metres and three digits; it is at least one metre. */
 function reach(metres) {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(metres, 1))) - 2);
   return Math.max(1, Math.round(metres / step) * step);
@@ -122,7 +125,7 @@ function rounded(value, decimals) {
   return Math.round(value * 10 ** decimals) / 10 ** decimals;
 }
 
-/** A place in the copy of the world that is nearest to the one before. */
+/** Return a place in the copy of the world that is nearest to the place before it. */
 function unwrapped([lon, lat], before) {
   return [before ? lon + 360 * Math.round((before[0] - lon) / 360) : lon, lat];
 }

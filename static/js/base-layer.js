@@ -6,9 +6,9 @@ const TILE_PX = 512;
 const WORLD_PX = 256;
 const MARGIN_PX = 4;
 const SIMPLIFY_PX = 0.6;
-const COARSEST_ZOOM = 2; // of the files of the world, of which there is one for each zoom
-const DETAILED_FROM_ZOOM = 5; // here the finer data begins
-const FINEST_ZOOM = 10; // and is no finer than this
+const COARSEST_ZOOM = 2; // zoom of the first file of the world; there is one for each zoom
+const DETAILED_FROM_ZOOM = 5; // from here on the map shows the finer data
+const FINEST_ZOOM = 10; // beyond it, the finer data has no more detail
 
 /**
  * Make the layer.
@@ -43,7 +43,7 @@ export function createBaseLayer(L, urls, palette) {
   });
 }
 
-/** What is drawn in a tile: `{lands, coasts, borders}`, each land a list of rings that are filled together. */
+/** Return what to draw in a tile, `{lands, coasts, borders}`; each land is a list of rings that are filled together. */
 async function shapesOf(urls, { x, y, z }) {
   if (z < DETAILED_FROM_ZOOM) return world(urls.world[Math.max(z - COARSEST_ZOOM, 0)]);
   const { borders } = (await bordersOf(urls.borders))(Math.min(z, FINEST_ZOOM));
@@ -51,13 +51,13 @@ async function shapesOf(urls, { x, y, z }) {
     const cells = (await Promise.all(await cellsOf(urls.land, x, y, z))).map((levels) => levels(Math.min(z, FINEST_ZOOM)));
     return { lands: cells.map(({ land }) => land), coasts: cells.flatMap(({ coast }) => coast), borders };
   } catch {
-    return { ...(await world(urls.world.at(-1))), borders }; // rather than no land at all
+    return { ...(await world(urls.world.at(-1))), borders }; // coarse land rather than none
   }
 }
 
-const loaded = new Map(); // address -> promise of what was made of it
+const loaded = new Map(); // address -> promise of what `make` made of it
 
-/** Load JSON once; what failed is asked for again the next time. */
+/** Load JSON once; after a failure, the next call loads it again. */
 function once(url, make) {
   if (!loaded.has(url)) {
     const promise = fetch(url).then((response) => {
@@ -70,17 +70,17 @@ function once(url, make) {
   return loaded.get(url);
 }
 
-/** The world, as fine as one zoom shows it: `{lands, coasts, borders}`. */
+/** Return the whole world in the detail of one zoom: `{lands, coasts, borders}`. */
 function world(url) {
   return once(url, ({ land, coasts, borders }) => ({ lands: [summed(land)], coasts: summed(coasts), borders: summed(borders) }));
 }
 
-/** All borders: a function of the zoom that returns `{borders}`. */
+/** Return all borders, as a function of the zoom that returns `{borders}`. */
 function bordersOf(url) {
   return once(url, ({ borders }) => byZoom({ borders: summed(borders) }));
 }
 
-/** Promises of the cells of land that a tile shows; each is a function of the zoom that returns `{land, coast}`. */
+/** Return promises of the cells of land in a tile; each cell is a function of the zoom that returns `{land, coast}`. */
 async function cellsOf(url, x, y, z) {
   const index = await once(url, (document) => ({ ...document, names: new Set(document.cells) }));
   const side = TILE_PX / (WORLD_PX * 2 ** z);
@@ -101,7 +101,7 @@ function cellOf(url, index, corner) {
   });
 }
 
-/** A function of the zoom that returns shapes as fine as it shows them. */
+/** Return a function of the zoom that returns the shapes in the detail of that zoom. */
 function byZoom(shapes) {
   const levels = new Map();
   return (zoom) => {
@@ -153,7 +153,7 @@ function drawTile(tile, ratio, { x, y, z }, shapes, colours) {
   stroke(shapes.coasts, colours.coast, z < 5 ? 0.7 : 1.1);
 }
 
-/** Meridians and parallels on the sea, at a round distance that suits the zoom. */
+/** Draw meridians and parallels on the sea, at a round distance that suits the zoom. */
 function graticule(context, style, { z, world, left, top }) {
   const step = [30, 30, 30, 15, 10, 5, 2, 1, 0.5, 0.25][Math.min(z, 9)];
   context.beginPath();

@@ -6,12 +6,12 @@ export function optionsOf({ kind, layers, credit, attribution = "", min_zoom: mi
   return kind === "wms" ? { ...shared, layers, format: "image/png", transparent: true } : shared;
 }
 
-/** Whether the built-in map shows below a base map: a file has a town, perhaps, and a least zoom leaves the others empty. */
+/** Return whether the built-in map shows below a base map: a file may hold only a town, and below a least zoom there are no tiles. */
 export function needsGround({ kind, min_zoom: minZoom }) {
   return kind !== "xyz" || minZoom > 0;
 }
 
-/** The number of the base map to begin with: the one that was chosen last, the default, or the built-in one. */
+/** Return the number of the base map to begin with: the one that was chosen last, or else the default, or else the built-in one. */
 export function firstOf(names, maps, remembered) {
   const last = names.indexOf(remembered);
   if (last >= 0) return last;
@@ -19,11 +19,11 @@ export function firstOf(names, maps, remembered) {
 }
 
 /**
- * Make the layer of a base map; a promise, since vectors need a library that is loaded when they are first shown.
+ * Return a promise of the layer of a base map. It is a promise since vectors need a library, loaded when they are first shown.
  *
  * @param {object} L Leaflet
  * @param {object} base as the page describes it
- * @param {object} parts `vectorsUrl`, of protomaps-leaflet; `dark`, whether the theme is
+ * @param {object} parts `vectorsUrl`, the address of protomaps-leaflet; `dark`, whether the theme is dark
  */
 export async function layerOf(L, base, { vectorsUrl, dark }) {
   const options = optionsOf(base);

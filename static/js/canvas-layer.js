@@ -1,5 +1,5 @@
-// The moving objects as one Leaflet layer with two canvases, larger than the map so that a pan moves them for nothing:
-// trails, the ring and names below, the objects above.
+// The moving objects as one Leaflet layer with two canvases: trails, the ring and names below, the objects above. The
+// canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
 import { mercatorX } from "./geometry.js";
 import { ObjectLabels } from "./object-labels.js";
@@ -11,7 +11,7 @@ const TRAILS_UP_TO = 500;
 const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
-const OUTLINE_PX = 3; // of objects in a pair, from their edge
+const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
 
 /**
  * Make the layer.
@@ -19,7 +19,7 @@ const OUTLINE_PX = 3; // of objects in a pair, from their edge
  * @param {object} L Leaflet
  * @param {object} store read only
  * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, and
- *   `taken()`, boxes `[left, top, right, bottom]` of the map's layer in which no name may lie
+ *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie
  */
 export function createObjectLayer(L, store, { palette, now, hidden, taken }) {
   const layer = new (L.Layer.extend(METHODS))();
@@ -36,7 +36,7 @@ const METHODS = {
     this.below = canvas();
     this.canvas = canvas();
     this.lines = this.below.getContext("2d");
-    // Kept in memory rather than on a graphics card: every frame is put there pixel by pixel.
+    // The canvas stays in main memory rather than on a graphics card, since every frame is written into it pixel by pixel.
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.reset();
   },
@@ -76,7 +76,7 @@ const METHODS = {
     this.invalidate();
   },
 
-  /** Draw before the next frame; to be called after any change of what is shown. */
+  /** Draw before the next frame. Call it after any change of what is shown. */
   invalidate() {
     this.frame ??= requestAnimationFrame((time) => this.onFrame(time));
   },
@@ -93,11 +93,11 @@ const METHODS = {
   onFrame(time) {
     this.frame = null;
     if (!this._map || this.zooming) return;
-    // During a pan the map follows the hand first: new data may use a third of the frames' time, a bare edge any of it.
+    // During a pan, following the hand comes first: drawing new data may take a third of the time. A bare edge is drawn at once.
     if (this.panning && this.anchored && time - this.drawnAt < 3 * this.drawMs) return this.invalidate();
     this.draw();
     this.drawnAt = time;
-    // The next frame comes only when this one is on the screen, so the raster's time counts as well.
+    // The next frame comes only when this one is on the screen, so the time includes that of rasterising.
     requestAnimationFrame((next) => (this.drawMs = Math.min(next - time, 100)));
   },
 
@@ -187,7 +187,7 @@ const METHODS = {
     };
   },
 
-  /** Choose which names have room: at once on a new canvas that rests, else some times a second. */
+  /** Choose the names that have room: at once if the canvas has moved and no pan goes on, else a few times a second. */
   placeNames(first) {
     const { labels } = this;
     if (!this.names || !ObjectLabels.at(this.zoom)) return labels.clear();
@@ -235,7 +235,7 @@ const METHODS = {
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
     const outlined = this.outlined();
     const empty = !all && selected === undefined && outlined.size === 0 && this.labels.shown.size === 0;
-    this.below.hidden = empty; // an empty canvas need not be composed
+    this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
@@ -246,7 +246,7 @@ const METHODS = {
     this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
   },
 
-  /** Visible objects that are in a pair, by the colour of their query. */
+  /** Return the indices in `visible` of the objects in a pair, by the colour of their query. */
   outlined() {
     const { paired, colour } = this.store.objects;
     const byColour = new Map();
@@ -300,7 +300,7 @@ const METHODS = {
     let x = last + Math.round(view.middle - last);
     this.lines.moveTo(x * view.world - view.left, trail[trail.length - 1] * view.world - view.top);
     for (let i = trail.length - 4; i >= 0; i -= 2) {
-      x = trail[i] + Math.round(x - trail[i]); // never the long way round the world
+      x = trail[i] + Math.round(x - trail[i]); // the short way round the world
       this.lines.lineTo(x * view.world - view.left, trail[i + 1] * view.world - view.top);
     }
     this.lines.stroke();
@@ -320,7 +320,7 @@ const METHODS = {
     }
   },
 
-  /** The slot of the object nearest to a point of the map's container, undefined where none is near. */
+  /** Return the slot of the object nearest to a point of the map's container; undefined if none is near. */
   hit(containerPoint) {
     if (!this.anchored) return undefined;
     const corner = this._map.layerPointToContainerPoint(this.corner);

@@ -2,7 +2,7 @@
 
 import { $, setText } from "./dom.js";
 
-/** Ask before something is done that cannot be undone; returns a promise of true or false. */
+/** Ask the user before an action that cannot be undone. Return a promise of true or false. */
 export function confirmed(question, yes) {
   const dialog = $("confirm");
   setText($("confirm-question"), question);

@@ -1,4 +1,4 @@
-// The legend of layers that are coloured by how many objects their features are paired with: numbers, colours, and why.
+// The legend of layers that are coloured by how many objects their features are paired with: numbers, colours, queries.
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { countSteps, countStyle, layerRank, pairedCounts } from "./features.js";
@@ -13,7 +13,7 @@ const SAMPLES = [
   ["circle", { cx: 14, cy: 9, r: 5 }],
 ];
 
-/** @param {object} parts `store`; `palette()`; `onJoin(layer)`; `onPlain(layer)`, to colour it as before */
+/** @param {object} parts `store`; `palette()`; `onJoin(layer)`; `onPlain(layer)`, which colours it as before */
 export function createCountLegend({ store, palette, onJoin, onPlain }) {
   const box = $("count-legend");
   const rows = new Map();

@@ -1,4 +1,4 @@
-// Elements, text and timing of the page: the little that every panel needs.
+// What every panel needs to work with the page: elements, text and timing.
 
 /** Make an element: `h("button", {class: "icon", onclick: f, "aria-label": "Close"}, child, ...)`. */
 export function h(tag, attributes = {}, ...children) {
@@ -22,8 +22,8 @@ export function setText(element, text) {
 }
 
 /**
- * Offer choices `[[group, [[value, text], ...]], ...]`, those of an unnamed group without a heading. Unless `chosen` is given, what was
- * chosen stays, also where it is offered no more. A list that is the same is left alone: it may be open.
+ * Offer choices `[[group, [[value, text], ...]], ...]`; a group without a name gets no heading. Unless `chosen` is given, the
+ * present choice stays, even if it is not offered any more. An unchanged list is not written again, since it may be open.
  */
 export function offer(select, groups, chosen = select.value) {
   const all = groups.flatMap(([, choices]) => choices);
@@ -49,7 +49,7 @@ export function icon(name) {
   return svg;
 }
 
-/** A function that runs `draw` at most once in `intervalMs`, however often it is called; the last call is never lost. */
+/** Return a function that runs `draw` at most once in `intervalMs`, however often it is called, and always after the last call. */
 export function coalesced(draw, intervalMs) {
   let timer = null;
   let lastMs = -Infinity;

@@ -1,4 +1,4 @@
-// A rectangle drawn and edited with mouse, finger or pen. The form's number fields do the same by keyboard.
+// Draws and edits a rectangle with mouse, finger or pen. The form's number fields do the same by keyboard.
 
 const HANDLES = ["nw", "n", "ne", "e", "se", "s", "sw", "w"];
 const SMALLEST_PX = 6;
@@ -22,8 +22,8 @@ export class RectangleEditor {
   }
 
   /**
-   * The editor for one of those who share it, as an object with `draw()`, `edit(rectangle)`, `stop()` and `active`. Who draws or
-   * edits takes it over, and `onChange(rectangle)` is called while that rectangle changes.
+   * Return the editor for one of its users, as an object with `draw()`, `edit(rectangle)`, `stop()` and `active`. `draw` and
+   * `edit` take it over from the other users; `onChange(rectangle)` is called while the rectangle changes.
    */
   sharedBy(onChange) {
     const editor = this;
@@ -42,7 +42,7 @@ export class RectangleEditor {
     };
   }
 
-  /** Wait for a rectangle to be dragged. */
+  /** Wait for the user to drag a rectangle. */
   draw() {
     this.stop();
     this.drawing = true;
@@ -123,7 +123,7 @@ export class RectangleEditor {
     );
   }
 
-  /** Follow the pointer until it is lifted; `end` gets no event where the gesture was broken off. */
+  /** Follow the pointer until it is released; `end` gets null if the gesture was cancelled. */
   #track(move, end) {
     this.abort?.abort();
     const abort = (this.abort = new AbortController());

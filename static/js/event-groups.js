@@ -1,11 +1,11 @@
-// Events grouped by object and query, those with the newest event last. Pure: no DOM, no clock.
+// Groups events by object and query; the group with the newest event comes last. Pure: no DOM, no clock.
 
 import { count } from "./format.js";
 
 export const GROUPS_KEPT = 300;
 export const EVENTS_OF_GROUP = 50;
 
-/** The events that a filter lets pass, in groups `{id, newest, events, entered, left}`; while it is paused, new ones are only counted. */
+/** The events that pass a filter, in groups `{id, newest, events, entered, left}`. While paused, it only counts new events. */
 export class EventGroups {
   #groups = new Map();
   #seen = 0; // the number of the newest event read
@@ -25,14 +25,14 @@ export class EventGroups {
     return this.#groups.get(group.id) === group;
   }
 
-  /** Group again, only the events of one query and of one sign; null for all. */
+  /** Group again, with only the events of one query and of one sign; null for all. */
   choose(query, sign) {
     Object.assign(this, { query, sign });
     this.#groups.clear();
     this.#seen = this.waiting = 0;
   }
 
-  /** Show nothing newer than what was read last. */
+  /** Show no event that is newer than the last one read. */
   pause() {
     this.#until = this.#seen;
   }
@@ -43,7 +43,7 @@ export class EventGroups {
     this.waiting = 0;
   }
 
-  /** Read those of all events (newest last) that were not read before; return the groups that changed, the newest last. */
+  /** Read the events (newest last) that were not read before. Return the groups that changed, the one with the newest event last. */
   take(events) {
     const changed = new Set();
     for (const event of events.slice(firstAfter(events, this.#seen))) {
@@ -71,14 +71,14 @@ export class EventGroups {
     group.events.unshift(event);
     group.events.length = Math.min(group.events.length, EVENTS_OF_GROUP);
     group[event.sign > 0 ? "entered" : "left"]++;
-    this.#groups.delete(id); // what is inserted again comes last
+    this.#groups.delete(id); // a Map puts what is inserted again last
     this.#groups.set(id, group);
     if (this.#groups.size > GROUPS_KEPT) this.#groups.delete(this.#groups.keys().next().value);
     return group;
   }
 }
 
-/** What a group of several events did: "in and out 6 times", "entered 3 times, left 2 times". */
+/** Describe a group of several events: "in and out 6 times", "entered 3 times, left 2 times". */
 export function timesText({ entered, left, newest }, reportsAll = false) {
   if (reportsAll) return `reported ${times(entered + left)}`;
   const [both, to, from] = newest.threshold ? ["crossed and back", "crossed", "no longer crossed"] : ["in and out", "entered", "left"];
@@ -90,7 +90,7 @@ function times(number) {
   return number === 1 ? "once" : `${count(number)} times`;
 }
 
-/** The position of the first event with a number above one that was seen; the new ones are few, and at the end. */
+/** Return the index of the first event with a number above `seen`. Search from the end, where the few new events are. */
 function firstAfter(events, seen) {
   let first = events.length;
   while (first > 0 && events[first - 1].number > seen) first--;

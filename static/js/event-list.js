@@ -55,7 +55,7 @@ export class EventList {
     setText($("event-pause-text"), paused ? `Resume (${count(waiting)} new)` : "Pause");
   }
 
-  /** Put the rows of groups that changed, the newest last, on top of the list. */
+  /** Put the rows of the groups that changed (newest last) on top of the list. */
   #draw(changed) {
     const focused = changed.find((group) => this.rows.get(group)?.contains(document.activeElement));
     const at = focused && [...this.rows.get(focused).querySelectorAll("button")].indexOf(document.activeElement);
@@ -66,7 +66,7 @@ export class EventList {
     this.list.prepend(...fresh);
     while (this.list.children.length > GROUPS_KEPT) this.list.lastChild.remove();
     $("events-empty").hidden = this.list.children.length > 0;
-    // An element that was replaced takes the focus with it.
+    // A replaced element loses the focus.
     if (focused) this.rows.get(focused).querySelectorAll("button")[at]?.focus({ preventScroll: true });
   }
 
@@ -133,13 +133,13 @@ export class EventList {
   }
 }
 
-/** What happened to whom. */
+/** Return the head of an event's row: what happened to which object. */
 function headOf(event) {
   const name = title(event.key, parsed(event.text));
   return h("span", { class: "event-head" }, h("span", { class: "event-name" }, happened(name, event)), keyBeside(name, event));
 }
 
-/** The key of an object that has a name: names repeat, keys do not. */
+/** Return the key to show beside an object's name, since names may repeat and keys do not; null without a name. */
 function keyBeside(name, { key, threshold }) {
   return threshold || name === key ? null : h("span", { class: "event-key" }, key);
 }

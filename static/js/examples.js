@@ -5,13 +5,13 @@ import { toast } from "./toasts.js";
 
 const REFRESH_MS = 200;
 
-/** @param {function} show of whether the user sees the examples; returns a promise of the server's reply, null where it failed */
+/** @param {function} show called with whether the user sees the examples; returns a promise of the reply, or of null after an error */
 export function createExamples(store, show) {
   const examples = () => [...store.queries.values()].filter(({ example }) => example);
   const layers = () => examples().map(({ plan }) => plan.join?.layer).filter(Boolean);
   const render = () => {
     $("examples-note").hidden = examples().length === 0;
-    for (const layer of layers()) if (!store.looks.has(layer)) store.showLayer(layer, true); // unless this browser knows how
+    for (const layer of layers()) if (!store.looks.has(layer)) store.showLayer(layer, true); // unless this browser remembers it
   };
   const remove = async () => {
     const joined = layers();

@@ -1,4 +1,5 @@
-// One feature's geometry on the map: drawn click by click, its corners dragged, added at the middles of edges, removed.
+// Edits the geometry of one feature on the map: draw it click by click, drag corners, add them at the middles of edges,
+// remove them.
 
 import { turnOf } from "./features.js";
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
@@ -14,7 +15,7 @@ export class FeatureEditor {
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
     this.shape = null;
-    this.kind = null; // of what is being drawn
+    this.kind = null; // the type of the geometry that is being drawn
     map.on("click", ({ latlng }) => this.kind && this.#add(latlng));
     map.on("dblclick", () => this.kind && this.finish());
     map.on("moveend", () => this.shape && this.#handles());
@@ -24,12 +25,12 @@ export class FeatureEditor {
     return this.shape !== null || this.kind !== null;
   }
 
-  /** Whether only some of the corners are in reach: too many are in view. */
+  /** Whether the corners have no handles, since too many of them are in view. */
   get crowded() {
     return this.tooMany === true;
   }
 
-  /** Edit a geometry; returns false for one of a kind that cannot be. */
+  /** Edit a geometry. Return false if its type cannot be edited. */
   edit(geometry) {
     this.stop();
     this.turn = turnOf(geometry, this.map.getCenter().lng);
@@ -39,7 +40,7 @@ export class FeatureEditor {
     return true;
   }
 
-  /** Wait for a "Point", "LineString" or "Polygon" to be drawn. */
+  /** Wait for the user to draw a "Point", "LineString" or "Polygon". */
   draw(kind) {
     this.stop();
     this.kind = kind;
@@ -49,7 +50,7 @@ export class FeatureEditor {
     this.map.getContainer().classList.add("drawing-feature");
   }
 
-  /** End the drawing; too few points stay as they are. */
+  /** End the drawing, unless it has too few points yet. */
   finish() {
     const shape = drawn(this.kind, this.points);
     if (!shape) return;
@@ -79,7 +80,7 @@ export class FeatureEditor {
 
   #add({ lat, lng }) {
     const last = this.points.at(-1);
-    if (last && last[0] === lng && last[1] === lat) return; // the second click of a double one
+    if (last && last[0] === lng && last[1] === lat) return; // the second click of a double click
     this.points.push([lng, lat]);
     if (this.kind === "Point") return this.finish();
     this.#refresh();

@@ -1,4 +1,4 @@
-// The shown layers' features on one canvas below the objects: fetched for the view, as fine as its zoom shows them.
+// Draws the features of the shown layers on one canvas below the objects. They are fetched for the view, in the detail of its zoom.
 
 import { coalesced, setText } from "./dom.js";
 import { countStyle, featureRank, featureStyle, largestCounts, pairedCounts, turnOf, viewOf } from "./features.js";
@@ -20,7 +20,7 @@ export class FeatureLayers {
     this.drawn = new Map(); // layer -> {version, view, items}
     this.hovered = null;
     this.edited = null; // {layer, key} of the feature that an editor shows instead
-    this.labels = new Map(); // layer -> key -> marker: the count of a feature, of layers that are coloured by it
+    this.labels = new Map(); // layer -> key -> marker with the feature's count, for layers that are coloured by count
     map.createPane("features").style.zIndex = 350;
     map.createPane("counts").style.zIndex = 455; // above the objects, which crowd where counts are large
     this.renderer = L.canvas({ pane: "features", padding: 0.25, tolerance: HIT_PX });
@@ -30,7 +30,7 @@ export class FeatureLayers {
     this.store.on("pairs", coalesced(() => this.restyle(), RESTYLE_MS));
   }
 
-  /** Fetch what the view and the layers' versions ask for, and remove what is not shown any more. */
+  /** Fetch the features that the view and the layers' versions need, and remove the layers that are not shown any more. */
   refresh() {
     const shown = [...this.store.layers.values()].filter((layer) => layer.shown && layer.version !== null);
     const names = new Set(shown.map(({ name }) => name));
@@ -39,7 +39,7 @@ export class FeatureLayers {
     for (const name of this.drawn.keys()) this.#label(name);
   }
 
-  /** The feature under a point of the map's container: `{layer, key, properties}`; points before lines before areas. */
+  /** Return the feature under a point of the map's container, `{layer, key, properties}`; points come before lines, lines before areas. */
   hit(containerPoint) {
     const point = this.map.containerPointToLayerPoint(containerPoint);
     let best;
@@ -69,7 +69,7 @@ export class FeatureLayers {
     for (const one of [before, feature]) if (one) this.#restyle(one.layer, one.key);
   }
 
-  /** Draw everything anew in the colours that hold now. */
+  /** Draw everything again in the present colours. */
   restyle() {
     for (const name of this.drawn.keys()) {
       this.#restyle(name);
@@ -89,7 +89,7 @@ export class FeatureLayers {
     }
   }
 
-  /** Write the largest counts onto the features of a layer that is coloured by them. */
+  /** Write the largest counts onto the features of a layer that is coloured by count. */
   #label(name) {
     const largest = this.store.layers.get(name)?.byCount ? largestCounts(this.store.joinsOf(name), MOST_LABELS) : [];
     const wanted = new Map(largest);
@@ -159,7 +159,7 @@ export class FeatureLayers {
     } catch (error) {
       if (error.name === "AbortError") return;
       entry.asked = null; // to be asked for again after the next move
-      if (error.status !== 404) this.onError(error.message); // 404: the version went meanwhile; the next status tells
+      if (error.status !== 404) this.onError(error.message); // 404: this version is gone; the next `layer.status` tells
     }
   }
 

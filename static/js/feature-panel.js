@@ -1,4 +1,4 @@
-// What is known of the selected feature of a layer; changing, deleting and drawing features, each a new version.
+// Shows the properties of the selected feature of a layer; changes, deletes and draws features. Each edit makes a new version.
 
 import { confirmed } from "./confirm.js";
 import { $, coalesced, setText } from "./dom.js";
@@ -44,7 +44,7 @@ export class FeaturePanel {
     this.refresh();
   }
 
-  /** End what is going on without saving it; returns whether there was something. */
+  /** End an edit without saving it. Return whether there was one. */
   close() {
     if (!this.editing) return false;
     const { fresh } = this.editing;
@@ -133,7 +133,7 @@ export class FeaturePanel {
     this.done(`Saved as version ${saved}.`);
   }
 
-  /** Send an edit; returns the new version, or nothing after an error, which is shown. */
+  /** Send an edit and return the new version; after an error, show it and return nothing. */
   async #send(layer, edit) {
     this.#error("");
     try {
@@ -143,7 +143,7 @@ export class FeaturePanel {
     }
   }
 
-  /** Explain a conflict, and base what is saved next on the newest version. */
+  /** Explain a conflict, and base the next save on the newest version. */
   async #conflict(layer, version, message) {
     const newest = (await this.api.list()).find(({ name }) => name === layer)?.version;
     if (!newest || newest === version) return message; // the layer is being imported

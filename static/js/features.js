@@ -1,29 +1,29 @@
-// Features of layers: what to fetch of them, and how they look. Pure.
+// Features of layers: which to fetch, and how they look. Pure.
 
 import { paddedBox, turnTowards } from "./geometry.js";
 
-const MARGIN = 0.3; // of the view, on every side: a small move needs no other features
+const MARGIN = 0.3; // share of the view, on every side: after a small move the features still suffice
 
-/** How a geometry lies above others: areas 0, lines 1, points 2. */
+/** Return the drawing order of a geometry: 0 for areas, 1 for lines, 2 for points, which lie on top; a collection has its lowest. */
 export function featureRank({ type, geometries }) {
   if (type === "GeometryCollection") return geometries.length > 0 ? Math.min(...geometries.map(featureRank)) : 0;
   return type.endsWith("Point") ? 2 : type.endsWith("LineString") ? 1 : 0;
 }
 
-/** Whole turns, in degrees, that bring a geometry into the copy of the world around a longitude. */
+/** Return the multiple of 360 degrees that brings a geometry into the copy of the world around a longitude. */
 export function turnOf(geometry, centerLonDeg) {
   let first = geometry.coordinates ?? geometry.geometries[0]?.coordinates;
   while (Array.isArray(first?.[0])) [first] = first;
   return first ? turnTowards(first[0], centerLonDeg) : 0;
 }
 
-/** What to fetch for a rectangle of the map: `{bbox, zoom, serves(view)}`, the box somewhat larger than the rectangle. */
+/** Return what to fetch for a rectangle of the map, `{bbox, zoom, serves(view)}`; the box is somewhat larger than the rectangle. */
 export function viewOf(sides, zoom, version) {
   const { lo, hi } = paddedBox(sides, MARGIN);
   const width = sides.east - sides.west;
   const height = sides.north - sides.south;
   const view = { bbox: [...lo, ...hi].map((degrees) => Math.round(degrees * 1e6) / 1e6), zoom, version, sides, truncated: false };
-  // Whether what was fetched for this view shows another one as well: once cut off, only the same one.
+  // Whether the features fetched for this view suffice for another one. If the answer was truncated, only for the same view.
   view.serves = (other) => {
     if (other.zoom !== zoom || other.version !== version) return false;
     const margin = view.truncated ? 0 : MARGIN * 0.99;
@@ -37,7 +37,7 @@ export function viewOf(sides, zoom, version) {
 }
 
 /**
- * How the features of a layer are paired: `{of(key), most}`, the number of objects with each and the largest of all.
+ * Return `{of(key), most}`: the number of objects that a feature is paired with, and the largest number of all features.
  *
  * @param {object[]} joins as `store.joinsOf(layer)` returns them
  */
@@ -48,7 +48,7 @@ export function pairedCounts(joins) {
   return { of, most };
 }
 
-/** The look of a feature by its live count, from faint to full; `share` is the count as a share of the largest one. */
+/** Return the style of a feature by its live count, from faint to full; `share` is the count as a share of the largest one. */
 export function countStyle(rank, share, colour) {
   const strength = Math.sqrt(share); // areas and lines are seen by their size: small counts must not vanish
   return {
@@ -60,13 +60,13 @@ export function countStyle(rank, share, colour) {
   };
 }
 
-/** How the features of a layer lie above others, as `featureRank` says of one; mixed ones count as areas. */
+/** Return the drawing order of a layer's features, as `featureRank` does for one; a layer of mixed types counts as areas. */
 export function layerRank(types) {
   const ranks = new Set((types ?? []).map((type) => featureRank({ type, geometries: [] })));
   return ranks.size === 1 ? [...ranks][0] : 0;
 }
 
-/** The counts that a legend shows, from none to the largest, evenly spaced in strength. */
+/** Return the counts that a legend shows, from 0 to the largest, in even steps of the colour's strength. */
 export function countSteps(most) {
   return [...new Set([0, 1 / 3, 2 / 3, 1].map((strength) => Math.round(strength ** 2 * most)))];
 }
@@ -78,7 +78,7 @@ export function largestCounts(joins, limit) {
   return [...keys].map((key) => [key, of(key)]).sort(([, a], [, b]) => b - a).slice(0, limit);
 }
 
-/** The look of a feature, as Leaflet's path options; `paired` is the colour of a query in a pair of which it is. */
+/** Return the style of a feature as Leaflet's path options; `paired` is the colour of a query that pairs it, or null. */
 export function featureStyle({ rank, colour: own, accent, hovered, selected, hidden, paired = null }) {
   const colour = paired ?? own;
   const lit = hovered || selected || paired !== null;

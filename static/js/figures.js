@@ -1,4 +1,4 @@
-// The answer of an aggregate: a figure a group, which thresholds are crossed, and how the figures ran lately. Pure.
+// The answer of an aggregate: a figure for each group, the crossed thresholds, and the recent course of the figures. Pure.
 
 import { parsed } from "./format.js";
 
@@ -8,7 +8,7 @@ export const POINTS_KEPT = 1200;
 export class Figures {
   constructor() {
     this.groups = new Map(); // group -> {value, count, object, lon, lat, points: [[ms, value], ...]}
-    this.crossed = new Map(); // group -> name of the threshold -> the value that it was told with
+    this.crossed = new Map(); // group -> name of a crossed threshold -> the value that came with it
   }
 
   /** The groups, the largest figure first, as `[group, figure]`. */
@@ -22,7 +22,7 @@ export class Figures {
     return [...(this.crossed.get(group)?.keys() ?? [])];
   }
 
-  /** Take a row; returns whether a threshold is crossed, or no longer crossed, by it. */
+  /** Apply a row. Return whether it says that a threshold is newly crossed, or no longer crossed. */
   take(rows, row, nowMs) {
     const threshold = rows.partners?.[row];
     if (threshold) return this.#cross(rows.keys[row], rows.sign[row], threshold);
@@ -31,7 +31,7 @@ export class Figures {
     return false;
   }
 
-  /** Go on with the points of the answer that was there before a snapshot. */
+  /** Put the points of the answer before a snapshot in front, so that the course of the figures goes on. */
   follow(before) {
     for (const [group, figure] of this.groups) figure.points.unshift(...(before.groups.get(group)?.points ?? []));
   }
@@ -46,7 +46,7 @@ export class Figures {
     const { value = null, count = 0, object = null } = parsed(rows.properties[row]);
     const points = this.groups.get(rows.keys[row])?.points ?? [];
     points.push([nowMs, value]);
-    // The newest point that is too old says what held when the window began.
+    // Of the points that are too old, keep the newest: its value held when the window began.
     let old = Math.max(0, points.length - POINTS_KEPT);
     while (old + 1 < points.length && points[old + 1][0] <= nowMs - KEPT_MS) old++;
     points.splice(0, old);

@@ -1,4 +1,4 @@
-// The filter in the query form: names and values are offered while one types, and what it would match is told.
+// The filter in the query form. It offers names and values while the user types, and says what the filter would match.
 
 import { $, debounced, h } from "./dom.js";
 import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js";
@@ -6,7 +6,7 @@ import { sampleFor, suggestions, verdict, vocabularyOf } from "./filter-words.js
 const CHECK_AFTER_MS = 350;
 
 export class FilterField {
-  /** @param {object} parts `store`; `form`, the query form's element; `check(fields)`, returning a promise of what is told */
+  /** @param {object} parts `store`; `form`, the query form's element; `check(fields)`, returning a promise of a `filter.checked` */
   constructor({ store, form, check }) {
     Object.assign(this, { store, form, check });
     this.input = form.elements.where;
@@ -27,7 +27,7 @@ export class FilterField {
     form.elements.stream.addEventListener("change", () => this.start());
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("blur", () => this.#close());
-    // A press must not take the focus from the text.
+    // A press on the list must not take the focus from the text.
     this.list.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", ({ target }) => {
       const option = target.closest("[role=option]");
@@ -35,7 +35,7 @@ export class FilterField {
     });
   }
 
-  /** Begin with the filter that stands there. */
+  /** Begin with the filter that the field holds. */
   start() {
     this.#close();
     this.#read();
@@ -92,7 +92,7 @@ export class FilterField {
     event.preventDefault();
   }
 
-  /** Write a choice in place of what was begun. */
+  /** Write a choice in place of the word that the user began. */
   #take(number) {
     const caret = this.input.selectionStart;
     this.input.setRangeText(`${this.choices[number].text} `, this.from, caret, "end");
@@ -124,7 +124,7 @@ export class FilterField {
     this.#showCheck();
   }
 
-  /** Show what is told of the filter; nothing is wrong yet with one of which the rest is offered. */
+  /** Show the verdict on the filter. While its next word is offered, the filter is unfinished, so no fault is shown yet. */
   #showCheck() {
     const [tone, words] = this.told;
     const line = $("where-check");

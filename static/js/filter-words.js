@@ -1,4 +1,4 @@
-// What may be written at a place in a filter: names of properties, and values that objects have. Pure.
+// Suggests what may be written at a place in a filter: names of properties, and values that objects have. Pure.
 
 import { parsed } from "./format.js";
 
@@ -6,16 +6,16 @@ const MOST_OBJECTS = 1000;
 const MOST_VALUES = 60;
 const MOST_NAMES = 200;
 const SHOWN = 8;
-// Of what is sent to be checked, so that the message stays below the server's bound.
+// Bound, in characters of JSON, of the objects that are sent for a check: the message must stay below the server's bound.
 const MOST_CHARACTERS = 40_000;
 const PLAIN = /^\p{L}[\p{L}\p{N}_.:]*$/u;
 const NAME = /("(?:[^"]|"")+"|[\p{L}_][\p{L}\p{N}_.:]*)/u.source;
 const AFTER_OPERATOR = new RegExp(`${NAME}\\s*(?:=|<>|!=|<=|>=|<|>|\\blike\\b|\\b(?:not\\s+)?in\\s*\\((?:[^()']|'(?:[^']|'')*')*)\\s*('?)((?:[^'])*)$`, "iu");
-// Where a name may begin: at the start, behind an operator, a bracket or a comma.
+// Where a name may begin: at the start, and after an operator, a bracket or a comma.
 const BEGINS = /(^|\b(and|or|not|between|like)|[(,=<>+*/%^-])\s*$/iu;
 const WORD = /[\p{L}_][\p{L}\p{N}_.:]*$|"[^"]*$/u;
 
-/** The properties of objects, given their JSON texts: by name how many have it, and how many have each value. */
+/** Collect the properties of objects from their JSON texts: by name, how many objects have it, and how many have each value. */
 export function vocabularyOf(texts) {
   const names = new Map();
   const objects = texts.slice(0, MOST_OBJECTS).map(parsed);
@@ -32,16 +32,16 @@ export function vocabularyOf(texts) {
   return { names, objects, whole: texts.length <= MOST_OBJECTS };
 }
 
-/** A name as a filter has it. */
+/** Return a name as it is written in a filter. */
 export const written = (name) => (PLAIN.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
 
-/** A value as a filter has it. */
+/** Return a value as it is written in a filter. */
 export function literal(value) {
   if (typeof value === "boolean") return String(value).toUpperCase();
   return typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`;
 }
 
-/** What may be written before the caret: `{start, choices: [{text, words}]}`, the text from `start` on being replaced. */
+/** Suggest what to write before the caret: `{start, choices: [{text, words}]}`; a choice replaces the text from `start` on. */
 export function suggestions(text, caret, { names }) {
   const before = text.slice(0, caret);
   const value = AFTER_OPERATOR.exec(before);
@@ -55,7 +55,7 @@ export function suggestions(text, caret, { names }) {
   return { start: caret - word.length, choices: namesLike(word.replaceAll('"', ""), names) };
 }
 
-/** Whether the quotes before a value end before it. */
+/** Return whether the quote before a value closes a text rather than opens one. */
 function closed(before, value) {
   return insideText(before.slice(0, before.length - value[2].length - value[3].length));
 }
@@ -85,7 +85,7 @@ function exampleOf(values) {
   return `such as ${literal(most[0]).slice(0, 30)}`;
 }
 
-/** What to send to have a filter checked: the names, and of each object the properties that the text may mean. */
+/** Return what to send for a check of a filter: the names, and of each object the properties that the text may mean. */
 export function sampleFor(text, { names, objects }) {
   const meant = [...names.keys()].filter((name) => text.includes(name) || text.includes(name.replaceAll('"', '""')));
   const rows = [];
@@ -99,7 +99,7 @@ export function sampleFor(text, { names, objects }) {
   return { where: text, names: [...names.keys()], objects: rows };
 }
 
-/** How a checked filter is told: `[tone, words]`; `whole` says whether all objects in view were looked at. */
+/** Return how to show a checked filter, `[tone, words]`; `whole` says whether all objects in view were looked at. */
 export function verdict({ error, matches, of, unknown }, whole) {
   if (error) return ["bad", plainly(error)];
   const [first] = unknown;
@@ -108,7 +108,7 @@ export function verdict({ error, matches, of, unknown }, whole) {
   return ["", `Matches ${matches} of ${of} ${whole ? "in view now" : "looked at in view"}.`];
 }
 
-/** An error of a filter, at whose field it is told, without the name of the field; others as they are. */
+/** Return a filter's error without the name of its field, beside which it is shown; leave other errors as they are. */
 export function plainly(error) {
   const [, text] = /^(?:join: )?where: (.*)$/.exec(error) ?? [];
   return text ? `${text.charAt(0).toUpperCase()}${text.slice(1)}.` : error;

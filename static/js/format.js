@@ -1,4 +1,4 @@
-// Figures, times and places as text. Pure but for the chosen units; the clock and the zone are passed in.
+// Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
 import { LENGTHS_M, units } from "./units.js";
 
@@ -12,7 +12,7 @@ export const SIGNS = { "-1": MINUS, 0: "~", 1: "+" };
 
 const VERTICAL = /vertical|climb|descent/;
 
-// By the ending of a field's name, which says its unit (speed_mps, course_deg).
+// How to write a value, by the ending of its field's name, which gives the unit (speed_mps, course_deg).
 const UNITS = [
   ["_time_us", (value) => utcTime(value / 1000)],
   ["_us", (value) => utcTime(value / 1000)],
@@ -37,10 +37,10 @@ export function count(value) {
   return Math.round(value).toLocaleString("en-US");
 }
 
-// A feed out of order has a few stale elements; more come of wrong times.
+// A feed that is out of order has a few stale elements. More of them come from wrong times.
 const STALE_SHARE = 0.01;
 
-/** What is said of a stream's stale elements: nothing unless more than 1 % are older than the newest known of their object. */
+/** Return a warning if more than 1 % of a stream's elements are stale (older than the newest known of their object); else "". */
 export function staleness({ stale = 0, elements = 0 }) {
   return stale > STALE_SHARE * elements ? `${count(stale)} stale: check its times` : "";
 }
@@ -82,7 +82,7 @@ export function length(m) {
   return inUnit(m, Math.abs(m) < 100 * short[1] ? [...short, 1] : [...short, 0]);
 }
 
-/** A number with two decimals, of more than ten one, of more than a hundred none. */
+/** Return a number with two decimals below 10, with one below 100, and with none from there on. */
 function rough(value) {
   return number(value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
@@ -110,7 +110,7 @@ export function utcTime(ms) {
   return Number.isFinite(ms) ? `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC` : NONE;
 }
 
-/** A span of time in UTC, the day once where it is one: "2026-11-21 10:00:00 to 11:00:00 UTC". */
+/** Return a span of time in UTC, with the day only once if it is the same: "2026-11-21 10:00:00 to 11:00:00 UTC". */
 export function utcSpan(fromMs, toMs) {
   const [from, to] = [utcTime(fromMs), utcTime(toMs)];
   if (from === to) return to;
@@ -192,7 +192,7 @@ export function properties(object) {
     .map(([name, content]) => [label(name), value(name, content)]);
 }
 
-// Under which of these names a thing says what it is called, best first.
+// The properties that may hold the name of a thing, best first.
 const TITLES = ["name", "ship_name", "vessel_name", "call_sign", "callsign", "flight", "registration", "label", "title"];
 
 /** What a thing is called: its name, or else its key. */
@@ -226,7 +226,7 @@ export function geometryTypes(types, features) {
   return (words ?? ["feature", "features"])[features === 1 ? 0 : 1];
 }
 
-/** The predicates of joins: name, as a verb between an object and its partner, in words for a choice. */
+/** The predicates of joins: name, words between an object and its partner, words for a choice in a form. */
 export const PREDICATES = [
   ["intersects", "in or touching", "intersects: meets it anywhere"],
   ["within", "within", "within: lies in it"],
@@ -242,7 +242,7 @@ export const PREDICATES = [
   ["boxes", "with its box meeting", "boxes: their boxes meet"],
 ];
 
-// How a pair began and ended, by predicate.
+// The words for the end and for the beginning of a pair, by predicate.
 const PAIR_VERBS = {
   dwithin: ["went away from", "came near"],
   disjoint: ["met", "parted from"],
@@ -252,7 +252,7 @@ const PAIR_VERBS = {
   touches: ["no longer touches", "touches"],
 };
 
-/** What happened to an object, in words: "Bus 12 entered Nuuksio"; the name alone where it has no partner; or what a threshold did. */
+/** Say in words what happened to an object, "Bus 12 entered Nuuksio", or to a threshold; only the name if there is no partner. */
 export function happened(name, event) {
   if (event.threshold) return crossingText(event);
   const { partner, predicate, sign } = event;
@@ -261,7 +261,7 @@ export function happened(name, event) {
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
 }
 
-/** How many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
+/** Say how many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
 export function pairedText(joins) {
   const features = new Set(joins.flatMap(({ counts }) => [...counts.keys()]));
   const pairs = joins.reduce((sum, { counts }) => [...counts.values()].reduce((a, b) => a + b, sum), 0);
@@ -269,13 +269,13 @@ export function pairedText(joins) {
   return `${noun(pairs, "pair")} now, with ${noun(features.size, "feature")}`;
 }
 
-/** Of what the partners of a join may be. */
+/** What the partners of a join may be: features of a layer, last positions of a stream, or stored positions of one. */
 export const SOURCES = ["layer", "stream", "stored"];
 
 /**
  * What a plan looks for: "inside", "within Forests", "within 10 km of MS Anna", "count inside".
  *
- * @param {function} titleOf of a source and a name: what a layer or stream is called
+ * @param {function} titleOf returns what a layer or stream is called, given its source and name
  * @param {string} focus what the focal object is called, if that is known
  */
 export function planText(plan, titleOf, focus) {
@@ -300,20 +300,20 @@ export function groupName(group, { group_by: groups } = {}) {
   return group === "null" ? `no ${label(groups ?? "group").toLowerCase()}` : group;
 }
 
-/** The unit-bearing text of an aggregate's value. */
+/** Return an aggregate's value as text, with its unit. */
 export function figureText(figure, { function: name, property, dimension } = {}) {
   if (figure === null || figure === undefined) return NONE;
   if (name === "count") return count(figure);
   return property ? value(property, figure) : number(figure, dimension ? 5 : 3);
 }
 
-/** What a threshold did: "Ships near X, cargo: above 20 (now 23)". */
+/** Say in words that a threshold was crossed, or is no longer: "Ships near X, cargo: above 20 (now 23)". */
 export function crossingText({ queryName, group, threshold, sign, value: now }) {
   const what = sign > 0 ? threshold : `no longer ${threshold}`;
   return `${queryName}${group ? `, ${group}` : ""}: ${what}${now === null || now === undefined ? "" : ` (now ${number(now, 3)})`}`;
 }
 
-/** Where a query is that has a focus: the object's name, or the place. */
+/** Return the focus of a query as text: the object's name, or the place. */
 export function focusText(around, name) {
   return around.at ? place(...around.at) : (name ?? around.key);
 }
@@ -369,7 +369,7 @@ export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
-  if (/\bwhere:/.test(text)) return "where"; // whatever else the user's text speaks of
+  if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
   if (/\bthresholds?\b/.test(text)) return "thresholds";
   if (/\baggregate\b/.test(text)) return "aggregate";
   if (/\bmax_distance\b/.test(text)) return "maxDistance";

@@ -1,10 +1,10 @@
-// Answers as columns: from binary frames (Arrow IPC) and from JSON rows alike.
+// Reads answers into columns, from binary frames (Arrow IPC) and from JSON rows.
 
 import { middle } from "./geometry.js";
 
 const HEAD = "lookout";
 
-/** Names of the codes in the column `reason`, as streaming/results.py numbers them. */
+/** Names of the codes in the column `reason`, as streaming/results/__init__.py numbers them. */
 export const REASONS = [
   "moved", "registered", "edited", "cancelled", "expired", "handoff", "dropped", "snapshot", "filtered", "failed",
   "partner_moved", "partner_filtered", "focus_moved", "others_moved",
@@ -16,10 +16,10 @@ export const PLACED = 2;
 const SIGN_OF = { "-": -1, "~": 0, "+": 1, "@": PLACED };
 
 /**
- * Read a binary frame: `{type, query, ..., rows}`, where rows are the columns
- * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`; partners is null where no
- * row has one, else holds `{key, properties, distance}` or null of each row; ranks (0 for none) and distances (NaN for none)
- * likewise.
+ * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
+ * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
+ * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row. It is the same with `ranks`
+ * (0 for none) and `distances` (NaN for none).
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
@@ -28,7 +28,7 @@ export function readFrame(Arrow, buffer) {
   return { ...head, rows: parts.length === 1 ? parts[0] : joined(parts) };
 }
 
-/** Rows of a JSON frame as columns. */
+/** Turn the rows of a JSON frame into columns. */
 export function columnsOf(rows) {
   const column = (read) => Float64Array.from(rows, read);
   return {
@@ -79,7 +79,7 @@ function given(rows, name) {
   return rows.some((row) => (row[name] ?? null) !== null);
 }
 
-/** A column of numbers of which some are missing; null where all are. */
+/** Return a column of numbers, with `missing` where a row has none; null if no row has one. */
 function optional(batch, name, Type, missing) {
   const vector = batch.getChild(name);
   if (!vector || vector.nullCount === batch.numRows) return null;
@@ -102,7 +102,7 @@ function partnersOf(batch) {
   });
 }
 
-/** The strings of a column; one decoding of all its bytes where they are ASCII, since then bytes and characters agree. */
+/** Return the strings of a column. If all are ASCII, decode all bytes at once: offsets of bytes and of characters then agree. */
 function strings(vector) {
   const { values, valueOffsets, length, nullCount } = vector.data[0];
   const first = Number(valueOffsets[0]);

@@ -1,10 +1,10 @@
-// Things that come one by one and are passed on together. Pure but for the timer, which is passed in.
+// Collects items that come one by one, and passes them on together. Pure except for the timer, which is passed in.
 
 const WAIT_MS = 20;
-const MOST = 1000; // of one message, as the server allows
+const MOST = 1000; // items of one message: the server's limit
 
 export class Gathered {
-  /** @param {function} passOn called with a list of at most `MOST`, soon after the first of them was added */
+  /** @param {function} passOn called with a list of at most `MOST` items, `WAIT_MS` after the first of them was added */
   constructor(passOn, { later = (run, ms) => setTimeout(run, ms) } = {}) {
     Object.assign(this, { passOn, later, waiting: new Set(), due: false });
   }

@@ -42,14 +42,14 @@ export function wrapLongitude(lonDeg) {
   return lonDeg - 360 * Math.floor((lonDeg + 180) / 360);
 }
 
-/** Whole turns, in degrees, that bring a longitude nearest to another one. */
+/** Return the multiple of 360 degrees that brings a longitude nearest to another one. */
 export function turnTowards(lonDeg, centerDeg) {
   return 360 * Math.round((centerDeg - lonDeg) / 360);
 }
 
 /**
- * A rectangle as a plan's box: lo's longitude within [-180, 180), hi's at most 360 degrees further, so that a box
- * across the antimeridian ends beyond 180 (RFC 7946 5.2 has the case); latitudes within [-90, 90].
+ * Return a rectangle as the box of a plan. The longitude of `lo` is within [-180, 180), that of `hi` at most 360 degrees
+ * further, so a box across the antimeridian ends beyond 180 (RFC 7946 5.2 has the case). Latitudes are within [-90, 90].
  */
 export function normalisedBox({ west, south, east, north }) {
   const lats = [clamp(Math.min(south, north), -90, 90), clamp(Math.max(south, north), -90, 90)];
@@ -66,7 +66,7 @@ export function paddedBox({ west, south, east, north }, share) {
   return normalisedBox({ west: west - dx, south: south - dy, east: east + dx, north: north + dy });
 }
 
-/** A plan's box as a rectangle, in the copy of the world that is nearest to a longitude; without a bound, to the world's. */
+/** Return a plan's box as a rectangle, in the copy of the world nearest to a longitude; for a missing bound take the world's. */
 export function rectangleOf(box, centerLonDeg) {
   const [west, south] = [box.lo[0] ?? -180, box.lo[1] ?? -90];
   const [east, north] = [box.hi[0] ?? 180, box.hi[1] ?? 90];
@@ -74,13 +74,13 @@ export function rectangleOf(box, centerLonDeg) {
   return { west: west + turn, south, east: east + turn, north };
 }
 
-/** Numbers of a box as they are shown and saved: five decimals, about a metre. */
+/** Round a box to five decimals, about a metre, as the page shows and saves it. */
 export function roundedBox({ lo, hi }) {
   const round = (value) => Math.round(value * 1e5) / 1e5;
   return { lo: lo.map(round), hi: hi.map(round) };
 }
 
-/** The middle of an interval, the finite end of a half-bounded one, NaN where both ends are infinite. */
+/** Return the middle of an interval; if one end is infinite, the other end; NaN if both are. */
 export function middle(lo, hi) {
   if (Number.isFinite(lo) && Number.isFinite(hi)) return (lo + hi) / 2;
   return Number.isFinite(lo) ? lo : Number.isFinite(hi) ? hi : NaN;

@@ -1,4 +1,4 @@
-// The rows of an answer from stored tables on one canvas: points, shapes, the track of each key, lines between pairs.
+// Draws the rows of an answer from stored tables on one canvas: points, shapes, the track of each key, lines between pairs.
 
 import { turnOf } from "./features.js";
 import { turnTowards } from "./geometry.js";
@@ -6,7 +6,7 @@ import { isPoint, partnersOf, placeOf, tracksOf } from "./history.js";
 
 const HIT_PX = 4;
 const POINT_PX = 3.5;
-const CROWDED_ROWS = 300; // beyond, points are smaller, for the tracks to be seen
+const CROWDED_ROWS = 300; // with more rows, points are smaller, so that tracks can be seen
 const CROWDED_PX = 2;
 const SELECTED_PX = 8;
 
@@ -21,14 +21,14 @@ export class HistoryLayer {
     this.rows = [];
     this.box = null;
     this.selected = null;
-    this.paths = []; // of each row
+    this.paths = []; // for each row
     map.createPane("history").style.zIndex = 445;
     this.renderer = L.canvas({ pane: "history", padding: 0.25, tolerance: HIT_PX });
     this.group = L.layerGroup().addTo(map);
     this.ring = L.layerGroup().addTo(map);
   }
 
-  /** Draw rows, and the rectangle that was asked for, if one was. */
+  /** Draw rows, and the rectangle of the question, if it has one. */
   show(rows, box = null) {
     Object.assign(this, { rows, box, selected: null });
     this.#draw();
@@ -58,7 +58,7 @@ export class HistoryLayer {
     this.L.circleMarker(this.#latLng(placeOf(row)), options).addTo(this.ring);
   }
 
-  /** The number of the row under a point of the map's container, the newest of several; undefined where there is none. */
+  /** Return the number of the row under a point of the map's container, the last of several; undefined if there is none. */
   hit(containerPoint) {
     if (this.rows.length === 0) return undefined;
     const point = this.map.containerPointToLayerPoint(containerPoint);
@@ -85,7 +85,7 @@ export class HistoryLayer {
     this.paths = this.rows.map((row) => this.#row(row));
   }
 
-  /** Draw a row; returns what the pointer hits of it. */
+  /** Draw a row. Return the paths with which the pointer hits it. */
   #row(row) {
     const colour = this.colours.get(row.key);
     const paths = this.#shape(row, colour);

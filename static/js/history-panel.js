@@ -1,4 +1,4 @@
-// The form that asks stored tables, and the table of what they answer.
+// The form for questions to stored tables, and the table of their answers.
 
 import { $, h, offer, setText } from "./dom.js";
 import { bothTimes, count, isUtc, label, length, PREDICATES, title, value } from "./format.js";
@@ -68,7 +68,7 @@ export class HistoryPanel {
     this.#error("box", "");
   }
 
-  /** Forget the answer, and what has not been answered yet. */
+  /** Forget the answer, and ignore the answers that are still to come. */
   clear() {
     this.asked++;
     this.editor.stop();
@@ -149,7 +149,7 @@ export class HistoryPanel {
     return rectangle && roundedBox(normalisedBox(rectangle));
   }
 
-  /** A table's own time: that of its stream's newest element, so the last hour of a replay is one of the replay. */
+  /** Return a table's own time, that of its stream's newest element, so that the last hour of a replay is an hour of the replay. */
   #nowOf(table) {
     const ms = this.store.streamTimeMs(table?.stored, this.now());
     return Number.isFinite(ms) ? ms : this.now() + this.store.clockOffsetMs;
@@ -280,7 +280,7 @@ function boxText({ lo, hi }) {
   return `${lo[0]}, ${lo[1]} to ${hi[0]}, ${hi[1]}`;
 }
 
-/** What to bring into view of a row: `{place}` of a point, else `{box}`. */
+/** Return what to bring into view for a row: `{place}` for a point, else `{box}`. */
 export function viewOfRow(row) {
   return isPoint(row) ? { place: placeOf(row) } : { box: { lo: row.lo, hi: row.hi } };
 }

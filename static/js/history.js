@@ -5,7 +5,7 @@ import { count, utcClock, utcSpan, utcTime } from "./format.js";
 
 export const LIMITS = [1000, 10_000];
 const HOUR_MS = 3_600_000;
-/** Spans of time that end now, by name: how long they are and how they are called. */
+/** Spans of time that end now, by name: their length in milliseconds, and their label. */
 export const SPANS = { hour: [HOUR_MS, "Last hour"], day: [24 * HOUR_MS, "Last 24 hours"], week: [168 * HOUR_MS, "Last 7 days"] };
 
 /** A table as the server names it, from the value of a choice: "stored:ships" is {stored: "ships"}. */
@@ -14,7 +14,7 @@ export function tableOf(choice) {
   return at > 0 ? { [choice.slice(0, at)]: choice.slice(at + 1) } : null;
 }
 
-/** Milliseconds since 1970 of a time as forms have it, "2026-11-21T15:00", in "utc" or "local" time; NaN where it is none. */
+/** Return the milliseconds since 1970 of a time in a form's text, "2026-11-21T15:00", in "utc" or "local" time; NaN if it is none. */
 export function instantOf(text, zone) {
   return text ? new Date(zone === "utc" ? `${text}Z` : text).getTime() : NaN;
 }
@@ -26,7 +26,7 @@ export function formTime(ms, zone) {
 }
 
 /**
- * The span of time that fields ask for, in milliseconds: `{from, to}`, null for an open end; null for all times.
+ * Return the span of time that the fields ask for, in milliseconds: `{from, to}`, with null for an open end; null for all times.
  *
  * @param {object} fields `span` (a name of `SPANS`, "all" or "custom"), `from`, `to` and `zone` as `instantOf` has them
  * @param {number} nowMs the table's own time
@@ -38,7 +38,7 @@ export function spanOf({ span, from, to, zone }, nowMs) {
   return ends[0] === null && ends[1] === null ? null : { from: ends[0], to: ends[1] };
 }
 
-/** What is wrong with the fields of a question, by field; an empty object where nothing is. */
+/** Return what is wrong with a question, by field; an empty object if nothing is. */
 export function faultsOf(fields) {
   const { table, join, partner, predicate, distance, where, box, span, from, to, zone } = fields;
   const faults = {};
@@ -51,9 +51,9 @@ export function faultsOf(fields) {
   return faults;
 }
 
-/** The message that asks; `fields` as the form has them, with `box` null for everywhere and `span` as `spanOf` has it. */
+/** Return the message that asks a question, given the form's fields; `box` is null for everywhere, `span` as `spanOf` returns it. */
 export function questionOf({ table, key, join, partner, predicate, distance, box, span, limit }) {
-  if (!join && key) return { type: "table.get", table, key, limit: LIMITS.at(-1) }; // its rows are chosen here
+  if (!join && key) return { type: "table.get", table, key, limit: LIMITS.at(-1) }; // the page selects its rows by box and span
   const asked = { limit };
   if (box) asked.box = box;
   const ends = Object.entries(span ?? {}).filter(([, ms]) => ms !== null);
@@ -63,7 +63,7 @@ export function questionOf({ table, key, join, partner, predicate, distance, box
   return { type: "table.join", left: table, right: partner, ...compared, ...asked };
 }
 
-/** The rows of one key that lie in a box and a span; null stands for everywhere and ever. */
+/** Return the rows of one key that lie in a box and a span of time; null stands for everywhere, and for all times. */
 export function chosen(rows, box, span) {
   return rows.filter((row) => {
     const ms = timeOf(row);
@@ -72,19 +72,19 @@ export function chosen(rows, box, span) {
   });
 }
 
-/** Whether a row meets a box of longitudes and latitudes, perhaps a turn away. */
+/** Return whether a row meets a box of longitudes and latitudes, perhaps 360 degrees to the east or west. */
 function meets({ lo, hi }, box) {
   const [west, south, east, north] = [lo[0] ?? -Infinity, lo[1] ?? -Infinity, hi[0] ?? Infinity, hi[1] ?? Infinity];
   const eastwards = [-360, 0, 360].some((turn) => west + turn <= box.hi[0] && east + turn >= box.lo[0]);
   return eastwards && south <= box.hi[1] && north >= box.lo[1];
 }
 
-/** When a row was, in milliseconds; NaN where it has no time. */
+/** Return the time of a row in milliseconds since 1970; NaN if it has none. */
 export function timeOf({ time }) {
   return time === null || time === undefined ? NaN : Date.parse(time);
 }
 
-/** The middle of a row's box, as [longitude, latitude]; NaN where it is unbounded. */
+/** Return the middle of a row's box as [longitude, latitude], NaN where it is unbounded. Without a box, return its point, or NaN. */
 export function placeOf({ lo, hi, geometry }) {
   if (!lo) return geometry?.type === "Point" ? geometry.coordinates.slice(0, 2) : [NaN, NaN];
   return [0, 1].map((axis) => middle(lo[axis] ?? -Infinity, hi[axis] ?? Infinity));
@@ -96,8 +96,8 @@ export function isPoint({ lo, hi, geometry }) {
 }
 
 /**
- * The tracks of rows that are ordered by key and time: of each key with times its places, `[[lon, lat], ...]`, never the
- * long way round the world. Keys with one place have none.
+ * Return the tracks of rows that are ordered by key and time: by key, its places `[[lon, lat], ...]`. A track never takes
+ * the long way round the world. Rows without a time belong to no track, and a key with one place has none.
  */
 export function tracksOf(rows) {
   const tracks = new Map();
@@ -113,7 +113,7 @@ export function tracksOf(rows) {
   return new Map([...tracks].filter(([, track]) => track.length > 1));
 }
 
-/** The smallest box of the map around rows, across the antimeridian where that is smaller; null where none has a place. */
+/** Return the smallest box around rows, across the antimeridian if that is smaller; null if no row has a place. */
 export function boxAround(rows) {
   const places = rows.map(placeOf).filter(([lon, lat]) => Number.isFinite(lon) && Number.isFinite(lat));
   if (places.length === 0) return null;
@@ -125,14 +125,14 @@ export function boxAround(rows) {
   return { lo: [west, lats.reduce((a, b) => Math.min(a, b))], hi: [east, lats.reduce((a, b) => Math.max(a, b))] };
 }
 
-/** The names of the properties of rows, those of most rows first; at most `limit`. */
+/** Return at most `limit` names of properties of rows; the names that most rows have come first. */
 export function propertyNames(rows, limit) {
   const held = new Map();
   for (const { properties } of rows) for (const name of Object.keys(properties ?? {})) held.set(name, (held.get(name) ?? 0) + 1);
   return [...held].sort(([, a], [, b]) => b - a).slice(0, limit).map(([name]) => name);
 }
 
-/** What an answer holds, in words: "1,000 rows of 37 keys, 2026-11-21 10:00:00 to 11:00:00 UTC". */
+/** Describe an answer in words: "1,000 rows of 37 keys, 2026-11-21 10:00:00 to 11:00:00 UTC". */
 export function summary(rows) {
   const noun = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
   if (rows.length === 0) return "Nothing is stored for this place and time.";
@@ -143,7 +143,7 @@ export function summary(rows) {
   return `${noun(rows.length, what)} of ${noun(keys, "key")}${when}`;
 }
 
-/** What is missing of an answer that was cut off, in words. */
+/** Say in words what a truncated answer lacks. */
 export function missing(question, rows) {
   const { limit, type } = question;
   if (type === "table.get") return `This key has more rows. Only its newest ${count(limit)} rows were searched.`;
@@ -152,14 +152,14 @@ export function missing(question, rows) {
   return `There are more ${what}. These are the first ${count(rows)} by key and time. Choose a smaller place or time${more}.`;
 }
 
-/** The time of a row in words, of which the day may go without saying. */
+/** Return the time of a row as text, without the day if `clockOnly`; empty if it has none. */
 export function rowTime(row, clockOnly = false) {
   const ms = timeOf(row);
   if (!Number.isFinite(ms)) return "";
   return clockOnly ? utcClock(ms) : utcTime(ms);
 }
 
-/** Whether all times of rows and of their partners are of one day in UTC. */
+/** Return whether all times of rows and of their partners lie on one day in UTC. */
 export function ofOneDay(rows) {
   const times = rows.flatMap((row) => (row.partner ? [row.time, row.partner.time] : [row.time])).filter(Boolean);
   return new Set(times.map((time) => utcTime(Date.parse(time)).slice(0, 10))).size <= 1;

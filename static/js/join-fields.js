@@ -1,5 +1,4 @@
-// The part of the query form that joins a stream with a layer, with the last known objects of a stream, or with what is
-// stored of one.
+// The part of the query form for joins: with a layer, with the last known objects of a stream, or with the stored ones.
 
 import { $, offer } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
@@ -14,7 +13,7 @@ export class JoinFields {
     form.addEventListener("change", () => this.#show());
   }
 
-  /** Show what a plan joins with; the first layer where it joins with nothing. */
+  /** Show what a plan joins with; the first layer if it joins with nothing. */
   start(join) {
     const { elements } = this.form;
     const source = SOURCES.find((one) => join?.[one]);
@@ -38,7 +37,7 @@ export class JoinFields {
     offer(this.form.elements.partner, groups, chosen);
   }
 
-  /** `{source, name, predicate, distance, where}` as the fields say. */
+  /** Return `{source, name, predicate, distance, where}` from the fields. */
   read() {
     const { elements } = this.form;
     const [source, ...name] = elements.partner.value.split(":");

@@ -1,12 +1,12 @@
-// Which labels there is room for. Pure.
+// Finds room for labels. Pure.
 
 const CELL_PX = 6;
-const LEAST_PX = 20; // a label narrower than this is rare: with less room beside it, a name need not be looked up
+const LEAST_PX = 20; // few labels are narrower: with less room beside a symbol, its name is not looked up
 
 /**
- * Those of `things` whose labels do not overlap, the first ones first.
+ * Return those of `things` whose labels do not overlap; where two would, the earlier one stays.
  *
- * @param {function} pointOf the place `{x, y}` of a thing on the screen
+ * @param {function} pointOf returns the place `{x, y}` of a thing on the screen
  * @param {Array} size width and height of a label
  */
 export function uncrowded(things, pointOf, [width, height]) {
@@ -18,7 +18,7 @@ export function uncrowded(things, pointOf, [width, height]) {
   return kept.map(({ thing }) => thing);
 }
 
-/** A screen in cells of a few pixels, and how many things lie in each. */
+/** A grid of cells of a few pixels over the screen, which counts the things in each cell. */
 export class Room {
   constructor(width, height) {
     Object.assign(this, { width, height });
@@ -27,7 +27,7 @@ export class Room {
     this.counts = new Uint32Array(this.columns * this.rows);
   }
 
-  /** Put a thing into the cells that it touches; `by` -1 takes it out again. */
+  /** Count a thing in the cells that it touches; `by` = -1 takes it out again. */
   add(left, top, right, bottom, by = 1) {
     const [first, last] = [Math.max(0, Math.floor(left / CELL_PX)), Math.min(this.columns - 1, Math.floor(right / CELL_PX))];
     const end = Math.min(this.rows - 1, Math.floor(bottom / CELL_PX));
@@ -36,7 +36,7 @@ export class Room {
     }
   }
 
-  /** Whether a box lies on the screen, and nothing in its cells. */
+  /** Return whether a box lies on the screen and all of its cells are empty. */
   free(left, top, right, bottom) {
     if (left < 0 || top < 0 || right >= this.width || bottom >= this.height) return false;
     const [first, last, end] = [left, right, bottom].map((px) => Math.floor(px / CELL_PX));
@@ -48,14 +48,14 @@ export class Room {
 }
 
 /**
- * The labels that have room beside their symbols, as `[[i, side], ...]`; side is 1 for the right and -1 for the left.
+ * Return the labels that have room beside their symbols, as `[[i, side], ...]`; side is 1 for the right and -1 for the left.
  *
- * The time grows with the number of symbols: each looks at the cells of two boxes.
+ * The time is proportional to the number of symbols: for each, it looks at the cells of the boxes on its two sides.
  *
  * @param {object} places `{n, x, y}` of the symbols on the screen
- * @param {object} how `room`, to which the symbols and the labels are added; `radius` of a symbol; `height` of a label; `gap` between them;
- *   `order`, the numbers of the symbols, the most important first; `widthOf(i)`, asked only where there may be room;
- *   `sideOf(i)`, the side to try first; `most` labels
+ * @param {object} how `room`, to which the symbols and the labels are added; `radius` of a symbol; `height` of a label; `gap`
+ *   between them; `order`, the numbers of the symbols, the most important first; `widthOf(i)`, called only where there may
+ *   be room; `sideOf(i)`, the side to try first; `most`, the largest number of labels
  */
 export function labelled({ n, x, y }, { room, radius, height, gap, order, widthOf, sideOf, most }) {
   const symbol = (i, by) => room.add(x[i] - radius, y[i] - radius, x[i] + radius, y[i] + radius, by);
@@ -78,24 +78,24 @@ export function labelled({ n, x, y }, { room, radius, height, gap, order, widthO
   return found;
 }
 
-/** The numbers below `n`, those of the lowest rank first, in the time of counting them; `rankOf` gives 0 to `ranks` - 1. */
+/** Return the numbers below `n`, those of the lowest rank first, in linear time; `rankOf` returns 0 to `ranks` - 1. */
 export function byRank(n, ranks, rankOf) {
   const lists = Array.from({ length: ranks }, () => []);
   for (let i = 0; i < n; i++) lists[rankOf(i)].push(i);
   return lists.flat();
 }
 
-/** Whether two boxes `[left, top, right, bottom]` have a common area. */
+/** Return whether two boxes `[left, top, right, bottom]` have a common area. */
 export function overlap(a, b) {
   return a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
 }
 
 /**
- * Where a name fits onto a shape: `{x, y, width}`, null where there is no room. Within a rectangle it begins at the upper left corner of what is
- * in view; on a circle its middle is at the top, on the line.
+ * Return where a name fits onto a shape, `{x, y, width}`; null if there is no room. In a rectangle, the name begins at the
+ * upper left corner of the part in view; on a circle, its middle is at the top, on the line.
  *
  * @param {Array} shape its box `[left, top, right, bottom]`
- * @param {Array} view that of the screen
+ * @param {Array} view the box of the screen
  */
 export function fitted(shape, view, { smallest, most, height, inset, round }) {
   const [left, top, right, bottom] = shape;
@@ -107,7 +107,7 @@ export function fitted(shape, view, { smallest, most, height, inset, round }) {
 }
 
 /**
- * The number of the smallest shape that a point lies in, undefined where there is none.
+ * Return the number of the smallest shape that contains a point; undefined if none does.
  *
  * @param {Map} rings of places `[x, y]`, by number
  */

@@ -1,10 +1,10 @@
-// Pure preparation of the base map: rings and lines in Web Mercator, simplified by zoom, clipped by tile.
+// Prepares the base map: rings and lines in Web Mercator, simplified by zoom, clipped by tile. Pure.
 
 import { mercatorX, mercatorY } from "./geometry.js";
 
 const EDGE_DEG = 179.999;
 
-/** A ring or line of GeoJSON positions as `{points, box}`: points flat in unit Mercator, box [minX, minY, maxX, maxY]. */
+/** Project a ring or line of GeoJSON positions to `{points, box}`: flat points in unit Mercator, box [minX, minY, maxX, maxY]. */
 export function projected(positions) {
   const points = new Float64Array(positions.length * 2);
   positions.forEach(([lon, lat], i) => {
@@ -25,7 +25,7 @@ function boxOf(points) {
   return box;
 }
 
-/** Lines without the seam along the antimeridian and the south pole, where the data was cut. */
+/** Return lines without the seam along the antimeridian and the south pole, where the data was cut. */
 export function withoutSeam(lines) {
   const onSeam = ([lon, lat]) => Math.abs(lon) > EDGE_DEG || lat < -89.9;
   const out = [];
@@ -44,7 +44,7 @@ export function withoutSeam(lines) {
   return out;
 }
 
-/** Lines of `static/land/world-*.json` as `projected` returns them: flat whole numbers, a place in steps, then differences. */
+/** Decode lines of `static/land/world-*.json`, flat whole numbers (a place in steps, then differences), to what `projected` returns. */
 export function summed({ steps, lines }) {
   return lines.map((numbers) => {
     const points = Float64Array.from(numbers);
@@ -55,8 +55,8 @@ export function summed({ steps, lines }) {
 }
 
 /**
- * Rings of a cell of `static/land/` as `{ring, coast}`: GeoJSON positions, and the parts of the ring that are coast, not the
- * cell's edge.
+ * Decode the rings of a cell of `static/land/` to `{ring, coast}`: GeoJSON positions, and the parts of the ring that are
+ * coast, not the cell's edge.
  *
  * @param {number[][]} rings flat whole numbers: a place in steps from the cell's corner, then differences
  * @param {object} index `cell`, `overlap` and `step` in degrees
@@ -82,7 +82,7 @@ export function cellRings(rings, { cell, overlap, step }, [west, south]) {
   });
 }
 
-/** Shapes without the points that lie nearer than a tolerance to the last kept one, and without those smaller than it. */
+/** Simplify shapes: leave out points that are nearer to the last kept point than a tolerance, and shapes smaller than it. */
 export function simplified(shapes, tolerance) {
   return shapes.flatMap(({ points, box }) => {
     if (box[2] - box[0] < tolerance && box[3] - box[1] < tolerance) return [];
@@ -107,7 +107,7 @@ function covers(outer, inner) {
 }
 
 /**
- * A ring cut to a box.
+ * Return the part of a ring that lies in a box.
  *
  * I. E. Sutherland, G. W. Hodgman, "Reentrant polygon clipping", Communications of the ACM 17(1), 1974.
  */
@@ -136,7 +136,7 @@ function cutBy(ring, axis, bound, sign) {
   return out;
 }
 
-/** The runs of a line whose segments touch a box, as flat arrays. */
+/** Return the parts of a line whose segments touch a box, as flat arrays. */
 export function clippedLine({ points, box }, clip) {
   if (covers(clip, box)) return [points];
   const out = [];

@@ -1,4 +1,4 @@
-// The list of layers: how each stands, whether it is drawn, and what can be done with it; and the form that adds one.
+// The list of layers, with the state of each, whether it is drawn, and its actions; and the form that adds a layer.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, geometryTypes, layerName, layerTitle, pairedText } from "./format.js";
@@ -108,7 +108,10 @@ function showProblems(details, { problems = [], problem_count: total = problems.
 }
 
 export class LayerForm {
-  /** @param {object} parts `mostBytes` of a file; `upload(fields, onProgress)`, returning `{done, abort}`; `names()`; `onOpen()`; `onDone(layer)` */
+  /**
+   * @param {object} parts `mostBytes`, the largest size of a file; `upload(fields, onProgress)`, returning `{done, abort}`;
+   *   `names()`; `onOpen()`; `onDone(layer)`
+   */
   constructor(parts) {
     Object.assign(this, parts);
     this.form = $("layer-form");
@@ -158,7 +161,7 @@ export class LayerForm {
   async #send() {
     const { elements } = this.form;
     if (this.file.size > this.mostBytes) {
-      // The server would break the upload off, and say so to nobody.
+      // The server would break off the upload without an answer.
       return this.#error(`A file may have at most ${count(this.mostBytes)} bytes; this one has ${count(this.file.size)}.`);
     }
     const fields = { file: this.file, name: elements.name.value.trim(), title: elements.title.value.trim() };

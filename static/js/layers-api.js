@@ -2,7 +2,7 @@
 
 const ROOT = "/layers/";
 
-/** An error that the server answered with; `status` 0 where it could not be asked. */
+/** An error that the server answered with; `status` is 0 if there was no answer. */
 export class LayerError extends Error {
   constructor(status, message) {
     super(message);
@@ -16,20 +16,20 @@ export class LayersApi {
     this.csrf = csrf;
   }
 
-  /** All layers; then, each with the status `failed` and no version, those whose first import was refused to the user. */
+  /** Return all layers, then those whose first import, by this user, was refused; they have the status `failed` and no version. */
   async list() {
     const { layers, refused } = await this.#ask("GET", "");
     return [...layers, ...refused];
   }
 
   /**
-   * Upload a file; returns `{done, abort}`, `done` a promise of the layer that is being imported.
+   * Upload a file. Return `{done, abort}`, where `done` is a promise of the layer that is being imported.
    *
    * @param {object} fields `file`, `name`, `title`
    * @param {function} onProgress called with the share that has arrived
    */
   upload(fields, onProgress) {
-    const request = new XMLHttpRequest(); // fetch does not tell how far an upload is
+    const request = new XMLHttpRequest(); // fetch does not report the progress of an upload
     const done = new Promise((resolve, reject) => {
       request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0);
       request.onload = () => {
@@ -61,7 +61,7 @@ export class LayersApi {
     return this.#ask("GET", `${name}/features?${new URLSearchParams(asked)}`, { signal });
   }
 
-  /** Save an edit `{version, upsert, remove}`; returns the number of the new version. */
+  /** Save an edit `{version, upsert, remove}`. Return the number of the new version. */
   async edit(name, edit) {
     const headers = { "Content-Type": "application/json" };
     return (await this.#ask("PATCH", `${name}/features`, { body: JSON.stringify(edit), headers })).version;

@@ -8,7 +8,10 @@ import { createOrigin } from "./origin.js";
 
 const REFRESH_MS = 500;
 
-/** @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)` */
+/**
+ * @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of
+ *   the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)`
+ */
 export function createLayers(parts) {
   const { store, map } = parts;
   const rows = new Map();
@@ -43,7 +46,7 @@ export function createLayers(parts) {
   render();
 }
 
-/** How many objects of each stream lie in the view `{west, south, east, north}`; answers hold objects beyond it, too. */
+/** Count the objects of each stream in the view `{west, south, east, north}`; answers hold objects outside of it, too. */
 export function countInView(objects, bounds) {
   return objects.countIn(normalisedBox(bounds));
 }
@@ -79,6 +82,6 @@ function describe({ health, stored, retention_s: retention }, seen, store, nowMs
     if (health.error) parts.push(health.error);
   }
   if (stored) parts.push(Number.isFinite(retention) ? `stored for ${age(1000 * retention)}` : "stored");
-  // Lines break between parts, but an error may be long.
+  // Lines break only between parts, and within an error, which may be long.
   return parts.map((part) => (part === health?.error ? part : part.replaceAll(" ", "\u00a0"))).join(" \u00b7 ");
 }

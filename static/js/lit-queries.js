@@ -1,4 +1,4 @@
-// Which queries' shapes are lit: that under the pointer, on the map or in the list, and those whose cards are open.
+// Chooses the queries whose shapes are lit: the one under the pointer, on the map or in the list, and those whose cards are open.
 
 import { coalesced } from "./dom.js";
 
@@ -7,7 +7,8 @@ const TELL_MS = 100; // a list of a thousand cards changes many times a second
 /**
  * @param {object} map Leaflet's map
  * @param {HTMLElement} list of cards, each with its number in `data-query`
- * @param {object} parts `at([lon, lat])`, the number of the shape there; `onChange(numbers)`, called with a set when it is another one
+ * @param {object} parts `at([lon, lat])`, the number of the query whose shape is there; `onChange(numbers)`, called with the set
+ *   of lit queries when it changes
  */
 export function createLitQueries(map, list, { at, onChange }) {
   let pointed;

@@ -1,9 +1,9 @@
-// A finger that rests on something: browsers differ in whether they take that for a right click.
+// Detects a finger that rests on something. Browsers differ in whether they report that as a right click.
 
 const WAIT_MS = 550;
 const SLACK_PX = 10;
 
-/** Call `run(event)`, of the finger's coming down, once a single finger has rested on an element. */
+/** Call `run` with the pointerdown event once a single finger has rested on an element for `WAIT_MS`. */
 export function onLongPress(element, run) {
   let resting = null;
   const end = () => {

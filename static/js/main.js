@@ -47,7 +47,7 @@ const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
 const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
-const QUERIES_MS = 100; // a thousand are told of in a second
+const QUERIES_MS = 100; // the status of a thousand queries may come in a second
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
 recallUnits();
@@ -192,7 +192,7 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
 });
 const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
-const rolesOf = new Set(); // queries of which the page shows how they are answered
+const rolesOf = new Set(); // queries for which the page shows how they are answered
 const queryList = createQueryList(store, {
   now,
   pick: (slot) => {
@@ -334,7 +334,7 @@ function receive(message) {
     listLayers();
   }
   if (message.type === "changes.missed") listLayers();
-  // On a new connection it has to be asked for once more.
+  // A new connection has to ask for the roles once more.
   if (["answer.snapshot", "answer.resumed"].includes(message.type) && rolesOf.has(message.query)) {
     socket.send({ type: "roles.subscribe", query: message.query });
   }
@@ -355,7 +355,7 @@ function subscribeView() {
   const message = streams.length > 0
     ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
     : { type: "view.unsubscribe" };
-  const spaces = streams.map((name) => store.streams.get(name).space); // a stream may come back in another one
+  const spaces = streams.map((name) => store.streams.get(name).space); // a stream may come back in another space
   const text = JSON.stringify([message, spaces]);
   if (!socket.open || text === lastView) return;
   lastView = text;
@@ -363,7 +363,7 @@ function subscribeView() {
   if (streams.length === 0) store.dropViews();
 }
 
-/** Ask the server for something that has no form and return its reply; an error becomes a toast. */
+/** Send a request that has no form to the server, and return the reply; after an error, show it as a toast and return null. */
 async function ask(message, done) {
   try {
     const reply = await socket.request(message);
@@ -375,14 +375,14 @@ async function ask(message, done) {
   }
 }
 
-/** What a query about an object is about, for the menu. */
+/** Return the target of the menu for an object. */
 function aboutObject(stream, key) {
   const slot = store.objects.slot(stream, key);
   const name = slot === undefined ? key : title(key, store.objects.properties(slot));
   return { stream, focus: { stream, key }, name, it: "it" };
 }
 
-/** What a query about a place is about: the objects of the stream that has most of them there, or the nearest one. */
+/** Return the target of the menu for a place: it queries the stream with most objects there, or with the nearest object. */
 function aboutPlace(at) {
   const [[west, south], , [east, north]] = rectangle(at, [units().radiusM, units().radiusM]);
   const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
@@ -390,7 +390,7 @@ function aboutPlace(at) {
   return { stream, focus: { at }, name: place(...at, 2), it: "here" };
 }
 
-/** A place of the map, to about a metre. */
+/** Return a place of the map as [longitude, latitude], rounded to about a metre. */
 function placeOf({ lng, lat }) {
   return [wrapLongitude(lng), lat].map((degrees) => Math.round(degrees * 1e5) / 1e5);
 }
@@ -424,12 +424,12 @@ async function showBase(index) {
   showBaseHint();
 }
 
-/** Say what can be added where the built-in map has nothing to show. */
+/** Show the hint of what can be added, where the built-in map has nothing more to show. */
 function showBaseHint() {
   $("base-hint").hidden = !map.bare;
 }
 
-/** Wait for a change of a layer; an error becomes a toast. */
+/** Wait for a promise, then show `done`, if it is given; show an error as a toast. */
 async function tried(promise, done) {
   try {
     await promise;
@@ -447,7 +447,7 @@ async function listLayers() {
   }
 }
 
-/** Draw what this page uploaded once it is there, and fly to it. */
+/** Draw the layers that this page uploaded as soon as they are imported, and fly to them. */
 function showArrived() {
   for (const name of arriving) {
     const layer = store.layers.get(name);
@@ -537,7 +537,7 @@ function escape() {
   document.activeElement?.blur();
 }
 
-/** The canvas' colours, read from the style sheet once a theme. */
+/** Return the canvas' colours, read from the style sheet once for each theme. */
 function createPalette() {
   let colours = null;
   const read = () => {

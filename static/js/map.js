@@ -1,4 +1,4 @@
-// The Leaflet map: panes, base layers, the rectangles of queries, and flying to places. The one place with latitude first.
+// The Leaflet map: panes, base layers, the rectangles of queries, and flying to places. For Leaflet, latitude comes first.
 
 import { createBaseLayer } from "./base-layer.js";
 import { firstOf, layerOf, needsGround } from "./base-maps.js";
@@ -11,7 +11,7 @@ import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
 
-// Switched on by hand only: the map works offline.
+// Only shown if the user chooses it, so that the map works offline.
 const OSM = {
   name: "OpenStreetMap (online)",
   kind: "xyz",
@@ -20,15 +20,15 @@ const OSM = {
   min_zoom: 0,
   max_zoom: 19,
 };
-const STREETS_FROM_ZOOM = 12; // here the built-in map has nothing more to show
+const STREETS_FROM_ZOOM = 12; // from here on, the built-in map has nothing more to show
 const LAT_LIMIT = 85;
-const FREE = 100_000; // degrees of longitude: any number of turns
+const FREE = 100_000; // degrees of longitude: enough for any number of turns round the world
 
 export class MonitorMap {
   /**
    * @param {HTMLElement} element that the django-leaflet template tag made
-   * @param {object} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`; `onPlan(query, plan)`,
-   *   a promise of the saved edit; `start`, the first view or null
+   * @param {object} parts `L`, `store`, `palette()`, `now()`, `hidden(stream)`, `baseUrls`, `baseMaps`, `isDark()`, `onBase()`;
+   *   `onPlan(query, plan)`, returning a promise of the saved edit; `start`, the first view or null
    */
   constructor(element, parts) {
     const { L, store, start } = parts;
@@ -36,7 +36,7 @@ export class MonitorMap {
     const djoptions = JSON.parse(element.dataset.djoptions);
     this.added = [...parts.baseMaps, OSM];
     djoptions.layers = [];
-    djoptions.extent = null; // longitude goes round and round
+    djoptions.extent = null; // the user may pan round the world
     djoptions.resetview = false;
     djoptions.scale = null;
     this.leaflet = L.Map.djangoMap(element.id, {
@@ -51,7 +51,7 @@ export class MonitorMap {
     });
     if (start) this.leaflet.setView([start.lat, start.lon], start.zoom);
     L.control.zoom({ position: "bottomright" }).addTo(this.leaflet);
-    // The bar is at least half as wide as it may be: room for the longest of its texts, "10000 km".
+    // The bar is at least half as wide as its maximum, which leaves room for its longest text, "10000 km".
     this.scale = createScale(L, { position: "bottomright", maxWidth: 160 }).addTo(this.leaflet);
     this.leaflet.createPane("objects").style.zIndex = 450;
     this.ground = createBaseLayer(L, parts.baseUrls, parts.palette).addTo(this.leaflet);
@@ -70,17 +70,17 @@ export class MonitorMap {
     return ["Natural Earth (offline)", ...this.added.map(({ name }) => name)];
   }
 
-  /** Which of them to begin with. */
+  /** Return the number of the base map to begin with. */
   firstBase(remembered) {
     return firstOf(this.baseNames, this.added, remembered);
   }
 
-  /** Whether the view is nearer than the shown base map has anything to show. */
+  /** Whether the built-in map is shown, at a zoom at which it has nothing more to show. */
   get bare() {
     return this.chosen === 0 && this.leaflet.getZoom() >= STREETS_FROM_ZOOM;
   }
 
-  /** Show a base map, by its number; resolves once it is there. */
+  /** Show a base map, given its number; the promise resolves once it is shown. */
   async setBase(index) {
     this.chosen = index;
     const base = this.added[index - 1];
@@ -99,7 +99,7 @@ export class MonitorMap {
     this.moving.refresh();
   }
 
-  /** Draw what has changed with time alone. */
+  /** Draw again what changes with time alone. */
   refresh() {
     this.objects.invalidate();
     this.moving.refresh();
@@ -123,7 +123,7 @@ export class MonitorMap {
     return { zoom: this.leaflet.getZoom(), lat, lon: wrapLongitude(lng) };
   }
 
-  /** Bring a place into the middle, at least as near as `zoom`. */
+  /** Fly to a place, and zoom in at least to `zoom`. */
   flyTo(lon, lat, zoom = 9) {
     if (!Number.isFinite(lon) || !Number.isFinite(lat)) return;
     const target = [lat, lon + turnTowards(lon, this.leaflet.getCenter().lng)];
@@ -149,7 +149,7 @@ export class MonitorMap {
     this.leaflet.flyToBounds(bounds, { padding: [48, 48], maxZoom: 13, animate: !lessMotion(), duration: 0.8 });
   }
 
-  /** Show the rectangles and ranges of the listed queries, but those of the edited one. */
+  /** Show the rectangles and ranges of the listed queries, except for the query that is being edited. */
   showQueries(queries, edited) {
     this.moving.showQueries(queries, edited);
     const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && boxOf(q.plan)).map((q) => [q.query, q]));
@@ -178,7 +178,7 @@ export class MonitorMap {
     this.moving.refresh();
   }
 
-  /** The number of the query whose shape is at a place, the smallest one of several; undefined where there is none. */
+  /** Return the number of the query whose shape is at a place, the smallest shape of several; undefined if there is none. */
   queryAt(place) {
     const corners = ({ shape }) => shape.getLatLngs()[0].map(({ lng, lat }) => [lng, lat]);
     const rectangles = [...this.rectangles].map(([number, known]) => [number, corners(known)]);
@@ -211,7 +211,7 @@ export class MonitorMap {
     this.names.set(number, query.name, { bounds: shape.getBounds(), colour: this.#style(query).color, round: false });
   }
 
-  /** Boxes of the map's layer in which labels lie already. */
+  /** Return the boxes, in layer points, in which labels lie already. */
   #taken() {
     return [...this.names.boxes(), ...this.moving.rankBoxes()];
   }

@@ -1,4 +1,4 @@
-// Queries that have a focus, on the map: their range gliding with it, lines to neighbours, and handles.
+// Draws queries with a focus: their range, which glides along with the focus, lines to neighbours, and handles.
 
 import { AroundHandles } from "./around-handles.js";
 import { circle, handlesOf, shapeOf } from "./around.js";
@@ -8,12 +8,12 @@ import { uncrowded } from "./labels.js";
 import { unitsName } from "./units.js";
 
 const GLIDE_MS = 300;
-const SMALLEST_PX = 16; // a range from focus to handle; below it, handles would hide what is there
+const SMALLEST_PX = 16; // from focus to handle: handles that are nearer would hide what is there
 const LABELS = 20; // ranks that are written onto the nearest neighbours
-const RANK_PX = [24, 20]; // room of a rank
+const RANK_PX = [24, 20]; // width and height of a rank
 const RANK_AT = [8, -20]; // from the object to its rank's corner, as the style sheet has it
 const PREVIEW = "preview";
-// Leaflet puts corners onto whole pixels, which makes a round shape that moves tremble.
+// Leaflet puts corners onto whole pixels, which makes a round shape tremble while it moves.
 const UNROUNDED = {
   _projectLatlngs(latLngs, result, bounds) {
     if (Array.isArray(latLngs[0])) return latLngs.forEach((ring) => this._projectLatlngs(ring, result, bounds));
@@ -28,8 +28,8 @@ export class MovingLayer {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, a promise of the saved edit; `names`, QueryNames; `lit(number)`, whether a
-   *   query's shape is filled
+   * @param {object} parts `store`; `palette()`; `now()`; `onChange(query, plan)`, returning a promise of the saved edit;
+   *   `names`, QueryNames; `lit(number)`, whether a query's shape is filled
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map, ...parts });
@@ -40,7 +40,7 @@ export class MovingLayer {
     this.store.on("places objects", () => this.#later());
   }
 
-  /** Show the ranges of the listed queries, but that of the edited one. */
+  /** Show the ranges of the listed queries, except for the query that is being edited. */
   showQueries(queries, edited) {
     const wanted = new Map(queries.filter((q) => q.shown && q.plan?.around && q.query !== edited).map((q) => [q.query, q]));
     for (const number of this.looks.keys()) if (number !== PREVIEW && !wanted.has(number)) this.#drop(number);
@@ -48,14 +48,14 @@ export class MovingLayer {
     this.refresh();
   }
 
-  /** Show a plan that is being written, with handles; null to show none. `onDraft(plan)` is told of what they do. */
+  /** Show a plan that is being written, with handles; null shows none. `onDraft(plan)` is called with what the handles make of it. */
   preview(query, plan, onDraft) {
     if (!plan?.around) return this.#drop(PREVIEW);
     Object.assign(this.#look(PREVIEW), { query: { query, plan, status: "running" }, onDraft });
     this.refresh();
   }
 
-  /** The bounds of what a query shows, to fly there; null where it is not on the map. */
+  /** Return the bounds of a query's range and neighbours, to fly there; null if it is not on the map. */
   boundsOf(number) {
     const look = this.looks.get(number);
     const points = look?.at ? [...(look.ring ?? []), ...look.ends.map(({ at }) => at), look.at] : [];
@@ -68,12 +68,12 @@ export class MovingLayer {
     this.names.place();
   }
 
-  /** The shapes of the saved queries as rings, by number. */
+  /** Return the shapes of the saved queries as rings, by number. */
   rings() {
     return [...this.looks].filter(([number, { ring }]) => number !== PREVIEW && ring).map(([number, { ring }]) => [number, ring]);
   }
 
-  /** Boxes of the map's layer in which ranks are written. */
+  /** Return the boxes, in layer points, in which ranks are written. */
   rankBoxes() {
     const [width, height] = RANK_PX;
     return [...this.looks.values()].flatMap(({ labels }) => labels).map((label) => {
@@ -113,7 +113,7 @@ export class MovingLayer {
     if (look) this.#clear(look);
   }
 
-  /** Take a query off the map, until it is known where it is. */
+  /** Remove a query from the map, until its place is known. */
   #clear(look) {
     this.names.drop(look.number);
     look.ring = null;
@@ -156,7 +156,7 @@ export class MovingLayer {
     return [lon + turnTowards(lon, this.map.getCenter().lng), lat];
   }
 
-  /** Where the query is drawn on its way to a place. */
+  /** Return where to draw a query that glides to a place. */
   #glided(look, target) {
     const jumps = !look.at || look.draft || lessMotion() || Math.abs(target[0] - look.at[0]) > 180;
     if (jumps) {
@@ -179,7 +179,7 @@ export class MovingLayer {
       .map((neighbour) => ({ ...neighbour, at: place(neighbour.slot) }));
   }
 
-  /** The radius of the region that is watched for neighbours; null before it is told. */
+  /** Return the radius of the search region of nearest neighbours; null before it is known. */
   #searched({ query }) {
     const { reach, lost } = this.store.places.get(query.query) ?? {};
     return query.plan.kind === "knn" && reach > 0 && !lost ? reach : null;
@@ -198,7 +198,7 @@ export class MovingLayer {
     };
   }
 
-  /** Show a ring, or take it away where there is none. */
+  /** Show a ring, or remove it if there is none. */
   #path({ parts }, name, ring, style) {
     if (!ring) {
       parts[name]?.remove();
@@ -209,7 +209,7 @@ export class MovingLayer {
     parts[name].setStyle(style).setLatLngs(ring.map(latLng));
   }
 
-  /** Have the name of a saved query on its range. */
+  /** Put the name of a saved query onto its range. */
   #name({ number, ring, query }, { color: colour }) {
     if (number === PREVIEW) return;
     if (!ring) return this.names.drop(number);
@@ -229,7 +229,7 @@ export class MovingLayer {
     parts.focus.setStyle({ ...style, weight: 2.5, fill: false }).setLatLng(latLng(at));
   }
 
-  /** Ranks of the nearest, beside them, where one does not cover a lower one's, of any query. */
+  /** Write ranks beside the nearest neighbours, except where a rank would cover a lower one, of whichever query. */
   #label() {
     const all = [...this.looks.values()].flatMap((look) => look.ends.slice(0, LABELS).map((end) => ({ look, ...end })));
     const inOrder = all.sort((a, b) => a.rank - b.rank);
@@ -247,7 +247,7 @@ export class MovingLayer {
     });
   }
 
-  /** Whether the query may be changed by handles. */
+  /** Return whether the user may change the query by handles. */
   #mine({ number, query }) {
     return number === PREVIEW || (query.mine !== false && ["running", "pending"].includes(query.status));
   }
@@ -256,7 +256,7 @@ export class MovingLayer {
     return this.map.latLngToLayerPoint(latLng(a)).distanceTo(this.map.latLngToLayerPoint(latLng(b))) >= SMALLEST_PX;
   }
 
-  /** Save what is drawn; until that is known, the map shows it. */
+  /** Save the drawn plan. The map shows it until the server has answered. */
   async #save(look) {
     const plan = look.draft;
     const { onDraft, query } = look;
@@ -267,7 +267,7 @@ export class MovingLayer {
   }
 }
 
-/** A query's plan, as it is drawn. */
+/** Return a query's plan as it is drawn. */
 function planOf({ draft, query }) {
   return draft ?? query.plan;
 }

@@ -1,4 +1,4 @@
-// Names of objects beside their symbols, as many as there is room for. Places are chosen some times a second, drawn with every frame.
+// Names beside the symbols of objects, as many as there is room for. They are chosen a few times a second, and drawn in every frame.
 
 import { title } from "./format.js";
 import { Room, byRank, labelled } from "./labels.js";
@@ -20,7 +20,7 @@ export class ObjectLabels {
     Object.assign(this, { objects, shown: new Map(), names: new Map(), widths: new Map(), placedMs: -Infinity });
   }
 
-  /** Whether names are shown at a zoom. */
+  /** Return whether names are shown at a zoom. */
   static at(zoom) {
     return zoom >= FROM_ZOOM;
   }
@@ -30,7 +30,7 @@ export class ObjectLabels {
     this.placedMs = -Infinity;
   }
 
-  /** How long the chosen places still hold, in milliseconds. */
+  /** Return how long the present choice of names still holds, in milliseconds. */
   holdsMs(nowMs) {
     return this.placedMs + EVERY_MS - nowMs;
   }
@@ -38,9 +38,10 @@ export class ObjectLabels {
   /**
    * Choose which objects have their names beside them.
    *
-   * @param {CanvasRenderingContext2D} context that measures
+   * @param {CanvasRenderingContext2D} context measures the text
    * @param {object} visible `{n, slots, x, y}`
-   * @param {object} view `width`, `height`, `radius` of a symbol, `selected` slot, `taken` boxes `[left, top, right, bottom]`, `family` of the font
+   * @param {object} view `width`, `height`, `radius` of a symbol, `selected` slot, `taken` boxes `[left, top, right, bottom]`,
+   *   `family` of the font
    */
   place(context, visible, { width, height, radius, selected, taken, family }, nowMs) {
     this.font = `600 ${FONT_PX}px ${family}`;
@@ -64,7 +65,7 @@ export class ObjectLabels {
     Object.assign(context, { font: this.font, textBaseline: "middle", lineJoin: "round", lineWidth: HALO_PX, strokeStyle: halo, fillStyle: text });
     for (let i = 0; i < n; i++) {
       const label = this.shown.get(slots[i]);
-      if (label?.key !== this.objects.keys[slots[i]]) continue; // most have none; a slot may have been given to another object
+      if (label?.key !== this.objects.keys[slots[i]]) continue; // the slot may belong to another object by now
       context.textAlign = label.side > 0 ? "left" : "right";
       const at = x[i] + label.side * (radius + GAP_PX);
       context.strokeText(label.name, at, y[i]);
@@ -72,7 +73,7 @@ export class ObjectLabels {
     }
   }
 
-  /** The selected one first, then those in an answer; those that had a label keep it. */
+  /** Return the rank of an object: the selected one first, then those in an answer; among equals, those that have a label already. */
   #rank(slot, selected) {
     if (slot === selected) return 0;
     const later = this.shown.has(slot) ? 0 : 1;

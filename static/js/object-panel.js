@@ -1,4 +1,4 @@
-// What is known of the selected object, with follow; and the tooltip of the one under the pointer.
+// The panel of the selected object, which can follow it, and the tooltip of what is under the pointer.
 
 import { $, coalesced, h, setText } from "./dom.js";
 import { rowTime } from "./history.js";
@@ -11,7 +11,10 @@ const MOST_PARTNERS = 5;
 const MOST_ROWS = 14; // of the tooltip
 
 export class ObjectPanel {
-  /** @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`; `onAround(stream, key, point)` */
+  /**
+   * @param {object} parts `store`; `now()`; `onFollow(slot)`; `onLocate(slot)`; `onTrails(on)`; `onHistory(stream, key)`;
+   *   `onAround(stream, key, point)`
+   */
   constructor(parts) {
     Object.assign(this, parts);
     this.following = false;
@@ -97,12 +100,12 @@ export class ObjectPanel {
   }
 }
 
-/** How many objects a feature is paired with, by query, as rows. */
+/** Return rows that say, by query, how many objects a feature is paired with. */
 export function countRows(store, layer, key) {
   return store.joinsOf(layer).map(({ query, counts }) => [query.name, `${count(counts.get(key) ?? 0)} now`]);
 }
 
-/** Rows of a description list, changed in place so that a selection of text survives. */
+/** Write the rows of a description list, in place, so that a selection of text survives. */
 export function fill(list, rows) {
   while (list.children.length > 2 * rows.length) list.lastChild.remove();
   rows.forEach(([name, text], i) => {
@@ -112,11 +115,11 @@ export function fill(list, rows) {
   });
 }
 
-/** The tooltip: follows the pointer over the map, and tells what is known of the object or feature under it, as it is now. */
+/** The tooltip: it follows the pointer over the map, and shows the present properties of the object or feature under it. */
 export class Tooltip {
   /**
-   * @param {object} parts `store`; `map`, Leaflet's; `layer`, the objects'; `features`, a FeatureLayers; `history`, a HistoryLayer; `now()`;
-   *   `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
+   * @param {object} parts `store`; `map`, Leaflet's map; `layer`, that of the objects; `features`, a FeatureLayers; `history`, a
+   *   HistoryLayer; `now()`; `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
    */
   constructor(parts) {
     Object.assign(this, parts);

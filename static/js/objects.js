@@ -1,4 +1,4 @@
-// The objects on the map as columns of numbers: what the canvas reads sixty times a second. Pure.
+// The objects on the map as columns of numbers, which the canvas reads sixty times a second. Pure.
 
 import { parsed } from "./format.js";
 import { headingIndex, mercatorX, mercatorY, wrapLongitude } from "./geometry.js";
@@ -22,13 +22,16 @@ const COLUMNS = {
   alive: Uint8Array,
 };
 
-/** Kind of a stream's icon; unknown ones are "other". */
+/** Return the index in `KINDS` of a stream's icon; an unknown icon is "other". */
 export function kindOf(icon) {
   const index = KINDS.indexOf({ plane: "aircraft", vessel: "ship" }[icon] ?? icon);
   return index < 0 ? KINDS.length - 1 : index;
 }
 
-/** The course that properties hold, without parsing all of them: the text is JSON, and most are never looked at. */
+/**
+ * Return the course, or else the heading, that a JSON text of properties holds; NaN without either. The text is not parsed
+ * as a whole, since most properties are never shown.
+ */
 export function courseOf(properties) {
   const at = properties.indexOf('"course_deg":');
   const course = at < 0 ? NaN : Number.parseFloat(properties.slice(at + 13, at + 33));
@@ -41,14 +44,14 @@ export function courseOf(properties) {
 export class Objects {
   constructor() {
     this.capacity = 0;
-    this.size = 0; // slots ever used: the loops run to here
+    this.size = 0; // number of slots ever used, where loops over slots end
     this.live = 0;
     this.free = [];
     this.keys = [];
     this.streams = [];
     this.texts = [];
     this.trails = [];
-    this.queries = []; // of each slot: the numbers of the queries whose answer it is in
+    this.queries = []; // for each slot: the numbers of the queries whose answer has the object
     this.byStream = new Map();
     this.#grow(FIRST_CAPACITY);
   }
@@ -57,7 +60,7 @@ export class Objects {
     return this.byStream.get(stream)?.get(key);
   }
 
-  /** The slot of an object, a new one where it is not known yet. */
+  /** Return the slot of an object; an unknown object gets a new slot. */
   ensure(stream, kind, key) {
     let slots = this.byStream.get(stream);
     if (!slots) this.byStream.set(stream, (slots = new Map()));
@@ -77,7 +80,7 @@ export class Objects {
     for (const slot of this.byStream.get(stream)?.values() ?? []) this.kind[slot] = kind;
   }
 
-  /** Take over a newer statement about an object; an older one changes nothing. */
+  /** Update an object from a row; an older row changes nothing. Return whether the object moved. */
   update(slot, rows, row) {
     if (rows.timeMs[row] < this.timeMs[slot]) return false;
     const moved = this.lon[slot] !== rows.lon[row] || this.lat[slot] !== rows.lat[row];
@@ -97,7 +100,7 @@ export class Objects {
     return moved;
   }
 
-  /** Give a slot back. */
+  /** Free the slot of an object. */
   remove(slot) {
     this.byStream.get(this.streams[slot]).delete(this.keys[slot]);
     this.alive[slot] = 0;
@@ -107,7 +110,7 @@ export class Objects {
     this.live--;
   }
 
-  /** How many objects of each stream lie in a plan's box, the stream with the most first. */
+  /** Count the objects of each stream in a plan's box; the stream with the most comes first. */
   countIn({ lo, hi }) {
     const counts = new Map();
     for (let slot = 0; slot < this.size; slot++) {
@@ -119,7 +122,7 @@ export class Objects {
     return new Map([...counts].sort(([, a], [, b]) => b - a));
   }
 
-  /** The stream of the object that is nearest to a place, by the map's measure; undefined where there is none. */
+  /** Return the stream of the object that is nearest to a place on the map (in Web Mercator); undefined without objects. */
   streamNear([lon, lat]) {
     const [x, y] = [mercatorX(lon), mercatorY(lat)];
     let [nearest, least] = [undefined, Infinity];

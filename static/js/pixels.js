@@ -1,6 +1,6 @@
-// Pixels copied by hand. Pure. A pixel is 32 bits, alpha highest, colours not multiplied by it, as in ImageData.
+// Copies pixels. Pure. A pixel is 32 bits with alpha highest; colours are not multiplied by alpha, as in ImageData.
 
-/** The pixels of an image that are not transparent: `{size, x, y, pixels}`. */
+/** Return the pixels of an image that are not transparent: `{width, height, x, y, pixels}`. */
 export function pixelsOf({ data, width, height }) {
   const all = new Uint32Array(data.buffer, data.byteOffset, width * height);
   const seen = [];
@@ -14,7 +14,7 @@ export function pixelsOf({ data, width, height }) {
   };
 }
 
-/** Copy an image's pixels over a frame `{width, height, pixels}`, what lies beyond its edges left out. */
+/** Copy an image's pixels over a frame `{width, height, pixels}`; leave out those beyond its edges. */
 export function blit(frame, image, left, top) {
   const { x, y, pixels } = image;
   const { width, height, pixels: out } = frame;
@@ -30,7 +30,7 @@ export function blit(frame, image, left, top) {
 }
 
 /**
- * One pixel over another.
+ * Return the pixel that results from one pixel over another.
  *
  * T. Porter, T. Duff, "Compositing digital images", SIGGRAPH 1984, the operator "over".
  */

@@ -1,16 +1,16 @@
-// A query plan from the form's fields. Pure but for the chosen units.
+// Builds a query plan from the form's fields. Pure except for the chosen units.
 
 import { length } from "./format.js";
 import { units } from "./units.js";
 
-/** The box of a plan on the map: what it compares with, or where a join looks; null for the whole map, and about a focus. */
+/** Return the box of a plan on the map: what it compares with, or the area of a join; null for the whole map, and with a focus. */
 export function boxOf(plan) {
   return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
 }
 
 const STANDARD_K = 10;
 
-/** The queries that one click makes about a focus `{stream, key}` or `{at}` in a stream: their name without the focus, and plan. */
+/** The queries that one click makes around a focus `{stream, key}` or `{at}`: their name without the focus, and their plan. */
 export const ABOUT = [
   { action: "watch", icon: "around", name: () => `${length(units().radiusM)} around`, plan: (stream, focus) => ({ stream, kind: "range", around: { ...focus, radius: units().radiusM } }) },
   { action: "nearest", icon: "nearest", name: () => "10 nearest to", plan: (stream, focus) => ({ stream, kind: "knn", k: STANDARD_K, around: focus }) },
@@ -22,7 +22,7 @@ export const ABOUT = [
   },
 ];
 
-/** The name of a query about something that is called so. */
+/** Return the name of such a query, given the name of its focus. */
 export function nameAbout({ name }, focus) {
   return `${name()} ${focus}`.slice(0, MOST_CHARACTERS).trim();
 }
@@ -36,12 +36,12 @@ export function reportOf(plan) {
 }
 
 /**
- * The plan to save. What the form does not show of an edited plan is kept, but an area that only repeated the old box,
- * or that a plan for what is outside would be cut by, goes with it. Without a box the old one stays.
+ * Return the plan to save. It keeps what the form does not show of an edited plan, except for an area that only repeats
+ * the old box, or that would cut the answer when the plan turns from inside to outside. Without a new box the old one stays.
  *
- * @param {object} fields `stream`, `report` as of `reportOf`, `where`, `box` or null; for a join `join`, its partners
- *   `{source, name, predicate, distance, where}`; about a focus `around`, and of neighbours `k` and `max_distance` or null; of
- *   ranges `aggregate` or null
+ * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null; for a join `join`, its partners
+ *   `{source, name, predicate, distance, where}`; with a focus `around`; for nearest neighbours `k`, and `max_distance` or
+ *   null; for ranges `aggregate` or null
  */
 export function planOf(before, fields) {
   return { join: joinOf, around: aroundOf, nearest: nearestOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
@@ -57,7 +57,7 @@ function rangeOf(before, { stream, report, where, box, aggregate }) {
   return ownArea ? { ...plan, area } : plan;
 }
 
-/** What a plan about a focus keeps of another: its area only of another one that has a focus, and no transformations. */
+/** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */
 function focused(before) {
   const { area, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = before ?? {};
   return told(around && area ? { ...kept, area } : kept);
@@ -77,7 +77,7 @@ function withAggregate(plan, aggregate) {
   return aggregate ? told({ ...plan, aggregate }) : plan;
 }
 
-/** A plan of a kind of which not every element can be told as it comes. */
+/** Return a plan without `emit` "all", for the kinds of plans that cannot report every element as it comes. */
 function told({ emit, ...plan }) {
   return emit && emit !== "all" ? { ...plan, emit } : plan;
 }
@@ -93,7 +93,7 @@ function joinOf(before, { stream, where, box, join }) {
   return box ? { ...plan, area: boxWith(box, area) } : plan;
 }
 
-/** A box of longitudes and latitudes, with the further dimensions of an old one. */
+/** Return a box of longitudes and latitudes, with the further dimensions of an old box. */
 function boxWith({ lo, hi }, old) {
   return { lo: [...lo, ...(old?.lo ?? []).slice(2)], hi: [...hi, ...(old?.hi ?? []).slice(2)] };
 }

@@ -1,4 +1,4 @@
-// What a query's card shows of its answer: figures with their course, where its focal object is, its nearest neighbours.
+// What a query's card shows of its answer: figures with their course, notes on its focal object, its nearest neighbours.
 
 import { h, setText } from "./dom.js";
 import { age, count, figureText, groupName, length, title, utcClock } from "./format.js";
@@ -8,7 +8,7 @@ import { createSparkline } from "./sparkline.js";
 const MOST_GROUPS = 12;
 const MOST_NEIGHBOURS = 50;
 
-/** The figures of an aggregate: a row a group, with what raised which threshold. */
+/** Make the figures of an aggregate: a row for each group, with the thresholds that it has crossed. */
 export function createFigures(store, number, onObject) {
   const element = h("div", { class: "query-figures", hidden: true });
   const rows = new Map();
@@ -53,7 +53,7 @@ function createFigure(group, onObject) {
     const grouped = Boolean(aggregate.group_by);
     parts.name.hidden = !grouped;
     setText(parts.name, groupName(group, aggregate));
-    parts.value.hidden = !grouped; // the one figure stands large on the card
+    parts.value.hidden = !grouped; // without groups, the card shows the figure large
     setText(parts.value, figureText(figure.value, aggregate));
     parts.value.title = figureText(figure.value, aggregate);
     spark.update(figure.points, nowMs, KEPT_MS, (value) => figureText(value, aggregate));
@@ -69,7 +69,7 @@ function createFigure(group, onObject) {
   return { element, update };
 }
 
-/** The thresholds, those that are crossed lit; of a group only these. */
+/** Show the thresholds, with the crossed ones lit; for a group, show only the crossed ones. */
 function thresholds(list, all, raised, grouped) {
   const names = grouped ? raised : all.map(thresholdName);
   const wanted = JSON.stringify([names, raised]);
@@ -78,13 +78,13 @@ function thresholds(list, all, raised, grouped) {
   list.replaceChildren(...names.map((name) => h("li", { class: "threshold", "data-raised": String(raised.includes(name)) }, name)));
 }
 
-/** What the engine calls a threshold. */
+/** Return the name that the engine gives to a threshold. */
 export function thresholdName({ above, below, for_s: seconds }) {
   const limit = above === undefined || above === null ? `below ${below}` : `above ${above}`;
   return seconds ? `${limit} for ${seconds} s` : limit;
 }
 
-/** What is to be said of where a query is: that its focal object is silent, lost or not heard of yet; empty where all is well. */
+/** Return a note if the focal object of a query is silent, is lost, or has not reported yet; else an empty text. */
 export function focusNote(store, query, nowMs) {
   const { around } = query.plan ?? {};
   if (!around?.key || query.status !== "running" || !store.answered(query.query)) return "";
@@ -95,13 +95,13 @@ export function focusNote(store, query, nowMs) {
   return store.focusSilent(query.query, nowMs) ? `${place.name} is silent: its last report was ${ago} ago.` : "";
 }
 
-/** Since when an answer is old: "As of 12:00:00 UTC." while nothing new can come; empty otherwise. */
+/** Return since when an answer is old, "As of 12:00:00 UTC.", while nothing new can come; else an empty text. */
 export function staleNote(store, nowMs) {
   const cut = ["offline", "reconnecting", "down", "signed-out"].includes(store.connection(nowMs));
   return cut && Number.isFinite(store.dataMs) ? `As of ${utcClock(store.dataMs + store.clockOffsetMs)} UTC.` : "";
 }
 
-/** The nearest neighbours in the order of their ranks. */
+/** Make the list of nearest neighbours, in the order of their ranks. */
 export function createNeighbours(store, number, onPick) {
   const list = h("ol", { class: "neighbours", "aria-label": "Nearest neighbours" });
   const update = (query) => {

@@ -1,4 +1,4 @@
-// The form of a query, new or edited: name, stream, what is reported, of where, and how; filter; and its plan.
+// The form of a new or edited query: its name, stream, kind, area or focus, figure and filter; and its plan as JSON.
 
 import { AggregateFields } from "./aggregate-fields.js";
 import { AroundFields } from "./around-fields.js";
@@ -11,17 +11,17 @@ import { JoinFields } from "./join-fields.js";
 import { boxOf, planOf, reportOf } from "./plan.js";
 
 const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
-// The field that gets the focus where an error is not about one of its own name.
+// The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
-const NOT_OF_PLAN = ["name", "shared", "plan"]; // the last is read, not written
+const NOT_OF_PLAN = ["name", "shared", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
   /**
    * @param {object} parts `store`; `editor`, of rectangles; `view()`, the map's rectangle; `centerLon()`;
-   *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, to show a plan about a focus on the map; `save(query, fields)` returning
-   *   a promise; `check(fields)`, of a filter, likewise; `onClose()`; `onOpen(query)`
+   *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, which shows a plan with a focus on the map;
+   *   `save(query, fields)` and, for a filter, `check(fields)`, which return promises; `onClose()`; `onOpen(query)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -58,7 +58,7 @@ export class QueryForm {
     return !this.form.hidden;
   }
 
-  /** Open for a new query, or for an existing one; a new one may begin with a part of a plan, and a name. */
+  /** Open the form for a new query, or for an existing one. A new one may begin with a part of a plan, and a name. */
   start(query = null, begun = null, name = "") {
     this.query = query;
     this.form.reset();
@@ -109,7 +109,7 @@ export class QueryForm {
     if (this.open) this.#changed();
   }
 
-  /** Show what a plan says in the fields, and keep the rest of it. */
+  /** Show a plan in the fields, and keep the parts of it that no field shows. */
   #show(plan) {
     this.base = plan;
     const { elements } = this.form;
@@ -137,7 +137,7 @@ export class QueryForm {
     return this.form.elements.report.value === "join";
   }
 
-  /** Whether the query is about a focus. */
+  /** Whether the query has a focus. */
   get focused() {
     return ["around", "nearest"].includes(this.form.elements.report.value);
   }
@@ -147,7 +147,7 @@ export class QueryForm {
     return !this.focused && (!this.joins || this.form.elements.extent.value === "rectangle");
   }
 
-  /** The fields changed: what was written as JSON by hand is what they change. */
+  /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
   #changed() {
     const turnsToJoin = this.joins && $("join-fields").hidden;
     if (turnsToJoin && !this.rectangle) this.form.elements.extent.value = "whole";
@@ -160,7 +160,7 @@ export class QueryForm {
     this.#error("plan", "");
   }
 
-  /** Show on the map what a plan about a focus comes to, and take over what is dragged there. */
+  /** Show a plan with a focus on the map, and take over what the user drags there. */
   #preview(plan) {
     const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
     this.preview(this.query, whole ? plan : null, (drafted) => {
@@ -169,7 +169,7 @@ export class QueryForm {
     });
   }
 
-  /** The JSON changed: the fields show what it says; what they cannot show is sent as it is written. */
+  /** Show the plan in the fields after its JSON changed. What they cannot show is sent as it is written. */
   #fromText() {
     try {
       const plan = JSON.parse(this.form.elements.plan.value);

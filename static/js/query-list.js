@@ -1,4 +1,4 @@
-// The list of queries: how each stands, how many objects it holds, and what can be done with it.
+// The list of queries: a card for each, with its state, the number of objects in its answer, and its actions.
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
@@ -12,7 +12,7 @@ const AGES_MS = 1000;
 
 /**
  * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
- *   `object(stream, key, place)`; `roles(query, told)`, to be told how a query is answered, or not
+ *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that
  * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view
  */
 export function createQueryList(store, actions) {
@@ -90,7 +90,7 @@ function createRow(store, number, actions) {
     element.dataset.open = shown;
     main.setAttribute("aria-expanded", String(shown));
   };
-  // By an attribute, since :has(:focus-visible) hides an action in the moment in which the focus goes to it.
+  // An attribute shows the actions, since :has(:focus-visible) hides an action at the moment when the focus goes to it.
   row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
   row.addEventListener("focusout", ({ relatedTarget }) => !row.contains(relatedTarget) && delete row.dataset.focus);
   row.addEventListener("click", ({ target }) => (main.contains(target) || !target.closest("button, .query-actions")) && unfold(more.hidden));
@@ -109,7 +109,10 @@ function createRow(store, number, actions) {
   return { element, open, update: refresh };
 }
 
-/** All that a closed card of a query that rests is made of: of a thousand cards only those are written anew of which something here is another one. */
+/**
+ * Return all that a closed card shows of a query that does not move. Of a thousand cards, only those are written again
+ * for which one of these values has changed.
+ */
 function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
@@ -117,7 +120,7 @@ function inputsOf(store, query, nowMs) {
   return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
 }
 
-/** Whether a query starts only once the engine answers again. */
+/** Return whether a query waits to start until the engine answers again. */
 function waits(store, query, nowMs) {
   return query.status === "pending" && store.connection(nowMs) === "down";
 }
@@ -162,13 +165,13 @@ function update(store, query, element, parts, nowMs) {
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
-/** Name a button that shows only an icon, for the pointer and for screen readers. */
+/** Give a name to a button that shows only an icon, for the pointer and for screen readers. */
 function setHint(button, text) {
   button.setAttribute("aria-label", text);
   button.title = text;
 }
 
-/** How many objects are in the answer; of an aggregate without groups its figure, with them how many there are. */
+/** Show the number of objects in the answer; for an aggregate its figure, or with groups the number of groups. */
 function countOf(store, { query, plan, status }, element) {
   const figures = store.figures.get(query);
   const pairs = store.pairCount(query);
@@ -180,7 +183,7 @@ function countOf(store, { query, plan, status }, element) {
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
 }
 
-/** What the focal object of a query is called, as far as it is known. */
+/** Return what the focal object of a query is called; undefined if it is not known. */
 function focusName(store, { query, plan }) {
   if (!plan?.around?.key) return undefined;
   const place = store.places.get(query);

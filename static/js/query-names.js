@@ -1,8 +1,8 @@
-// Names of queries on their shapes: each within its shape's width, none where it is too small, none over another.
+// Writes the names of queries onto their shapes: within the shape's width, none on a shape that is too small, none over another.
 
 import { fitted, overlap } from "./labels.js";
 
-const SMALLEST_PX = 80; // the width of a shape that can carry a name
+const SMALLEST_PX = 80; // the least width of a shape that can carry a name
 const HEIGHT_PX = 18;
 const INSET_PX = 6;
 const MOST_PX = 260;
@@ -16,7 +16,7 @@ export class QueryNames {
   }
 
   /**
-   * Have a name on a shape; it comes with the next `place`.
+   * Put a name onto a shape; the next `place` writes it.
    *
    * @param {string} name
    * @param {object} how `bounds` in degrees, `colour`, and `round`, whether the name is on the top of a circle rather than within a corner
@@ -33,12 +33,12 @@ export class QueryNames {
     if (this.shapes.delete(number)) this.changed = true;
   }
 
-  /** Boxes of the map's layer in which names are written. */
+  /** Return the boxes, in layer points, in which names are written. */
   boxes() {
     return [...this.shapes.values()].flatMap(({ box }) => (box ? [box] : []));
   }
 
-  /** Write the names where their shapes are now, if any of them or the view is another one. */
+  /** Write the names where their shapes are now, if a shape or the view has changed. */
   place() {
     if (!this.changed) return;
     this.changed = false;
@@ -49,7 +49,7 @@ export class QueryNames {
     for (const shape of this.shapes.values()) {
       const sides = this.#sides(shape.bounds);
       const room = fitted(sides, view, { smallest: SMALLEST_PX, most: MOST_PX, height: HEIGHT_PX, inset: INSET_PX, round: shape.round });
-      // A name that would begin within another one is not written at all: to write and measure it takes the browser long.
+      // A name that would begin within another one is not even written: the browser takes long to write and measure it.
       const begins = room && [room.x, room.y, room.x + 1, room.y + HEIGHT_PX];
       this.#write(shape, begins && taken.some((box) => overlap(box, begins)) ? null : room);
       if (shape.box && taken.some((box) => overlap(box, shape.box))) this.#write(shape, null);

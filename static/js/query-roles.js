@@ -7,7 +7,7 @@ const WORDS =
   "A focal object's home server keeps its newest version; the tracking server is the region that it visits; participating servers are the " +
   "regions that the range meets; the assembler, in this web process, makes one answer of the tuples that they send.";
 
-/** @param {function} onOpen of whether it is open: only then is it told by the server */
+/** @param {function} onOpen called with whether the part is open: only then does the server send the roles */
 export function createRoles(store, number, onOpen) {
   const parts = {
     home: h("dd"),
@@ -48,7 +48,7 @@ export function createRoles(store, number, onOpen) {
   return { element, update };
 }
 
-/** The name of a hub, as far as it takes to tell it from others. */
+/** Shorten the name of a hub to as much as tells it from others. */
 function shortened(name) {
   const [space, id = ""] = name.split(":");
   return `${space}:${id.slice(0, 8)}\u2026`;

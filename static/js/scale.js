@@ -2,7 +2,7 @@
 
 import { units } from "./units.js";
 
-/** A scale bar of Leaflet's whose text is in the chosen units; `update()` shows others. */
+/** Make a Leaflet scale bar with its text in the chosen units; call `update()` after others were chosen. */
 export function createScale(L, options) {
   const Scale = L.Control.Scale.extend({
     _addScales(_options, className, container) {
@@ -18,7 +18,7 @@ export function createScale(L, options) {
   return new Scale(options);
 }
 
-/** The text of a bar that stands for at most some metres, and which share of these it stands for. */
+/** Return the text of a bar of a round length of at most some metres, and its length as a share of these metres. */
 export function barOf(metres, round) {
   const { short, long } = units();
   const [symbol, each] = metres >= long[1] ? long : short;

@@ -1,4 +1,4 @@
-// Find an object among those on the map by its name or key: a combobox, whose focus stays in the text while its options are chosen.
+// Finds an object on the map by its name or key. A combobox: the focus stays in the text while the user chooses an option.
 
 import { $, debounced, h, setText } from "./dom.js";
 import { title } from "./format.js";
@@ -23,7 +23,7 @@ class Search {
     this.input.addEventListener("keydown", (event) => this.#key(event));
     this.input.addEventListener("focus", () => this.#open());
     this.input.addEventListener("blur", () => this.#close());
-    // A press must not take the focus from the text.
+    // A press on the list must not take the focus from the text.
     this.box.addEventListener("pointerdown", (event) => event.preventDefault());
     this.list.addEventListener("click", ({ target }) => this.#take(target.closest("[role=option]")));
     document.addEventListener("pointerdown", ({ target }) => !target.closest(".search") && this.#close());

@@ -5,12 +5,13 @@ import { columnsOf, readFrame } from "./frames.js";
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
 const REPLY_MS = 20_000;
-// The server says something every second. After this many seconds in which nothing came the connection is lost, whatever the browser
-// believes: packets may be dropped without a word. They are counted, so that a page that slept does not take its sleep for silence.
+// The server sends something every second. After this many seconds without a message the connection is lost, whatever the
+// browser believes: the network may drop packets silently. A timer counts the seconds, so that a page that slept does not
+// take its sleep for silence.
 const SILENT_S = 8;
 const SIGNED_OUT_CODES = [4401, 4403];
 
-/** An error that the server answered a request with. */
+/** An error with which the server answered a request. */
 export class ServerError extends Error {
   constructor({ code, message }) {
     super(message);
@@ -55,12 +56,12 @@ export class Socket {
     return this.socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Send a message, unless the line is down: what matters is sent again after a reconnection. */
+  /** Send a message, unless the connection is down: the page sends what matters again after it has reconnected. */
   send(message) {
     if (this.open) this.socket.send(JSON.stringify(message));
   }
 
-  /** Send a message and return a promise of the reply; it is rejected with the server's error. */
+  /** Send a message and return a promise of the reply; an error of the server rejects it. */
   request(message) {
     if (!this.open) return Promise.reject(new ServerError({ code: "offline", message: "The connection is down. Try again in a moment." }));
     const id = String(++this.lastId);
@@ -98,23 +99,23 @@ export class Socket {
     }
     if (SIGNED_OUT_CODES.includes(code)) return this.parts.onState("signed-out");
     this.parts.onState(navigator.onLine === false ? "offline" : "reconnecting");
-    // Half of the wait is left to chance, so that many browsers do not come back in one moment.
+    // Half of the wait is random, so that many browsers do not come back at the same moment.
     this.timer = setTimeout(() => this.connect(), this.waitMs * (0.5 + Math.random() / 2));
     this.waitMs = Math.min(this.waitMs * 2, LONGEST_WAIT_MS);
   }
 
-  /** Give up a connection on which the server is silent, and one that does not come about. */
+  /** Count the seconds of silence. Give up a connection on which the server is silent, and one that does not open. */
   #listen() {
     if (!this.open && this.socket?.readyState !== WebSocket.CONNECTING) return;
     if (++this.silentS < SILENT_S) return;
-    // It may take the browser long to find that nobody answers to its good-bye.
+    // The browser may take long to find that nobody answers its closing handshake.
     this.socket.onopen = this.socket.onmessage = this.socket.onclose = null;
     this.socket.close();
     this.#closed();
   }
 
   #retryNow() {
-    if (this.open) return this.parts.onState("open"); // it outlived the break
+    if (this.open) return this.parts.onState("open"); // the connection survived
     if (this.socket?.readyState === WebSocket.CONNECTING) return;
     clearTimeout(this.timer);
     this.connect();

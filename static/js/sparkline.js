@@ -1,4 +1,4 @@
-// A small line of how a number ran lately. The path is pure; `createSparkline` alone touches the page.
+// A small line that shows the recent course of a number. The path is pure; only `createSparkline` touches the page.
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDTH = 120;
@@ -6,8 +6,8 @@ const HEIGHT = 28;
 const MARGIN = 2;
 
 /**
- * The path of steps through points `[ms, value]`, each of which holds until the next, over the time from `fromMs` to `toMs`.
- * A value that is missing breaks the line. Lower values lie lower; a line that does not rise or fall lies in the middle.
+ * Return the path of steps through points `[ms, value]`, over the time from `fromMs` to `toMs`. A value holds until the next
+ * point. A missing value breaks the line. Lower values lie lower; a line that does not rise or fall lies in the middle.
  */
 export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
@@ -23,7 +23,7 @@ export function steps(points, fromMs, toMs, width = WIDTH, height = HEIGHT) {
   return path;
 }
 
-/** An element with `update(points, nowMs, windowMs, text)`, where `text(value)` writes a value; drawn in the colour of the text around it. */
+/** Make an element with `update(points, nowMs, windowMs, text)`, where `text(value)` writes a value. Its colour is that of the text around. */
 export function createSparkline() {
   const svg = document.createElementNS(SVG, "svg");
   const attributes = { class: "sparkline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" };
@@ -45,7 +45,7 @@ export function createSparkline() {
   return { element: svg, update };
 }
 
-/** What the line shows, for who cannot see it. */
+/** Say in words what the line shows, for those who cannot see it. */
 export function words(points, ms, text) {
   const values = points.map(([, value]) => value).filter(Number.isFinite);
   if (values.length === 0) return "No recent value";

@@ -1,12 +1,12 @@
-// The sprites: every shape at every heading, drawn once and kept as its pixels. A row is a kind, a colour and whether it
-// is stale. Without a graphics card `drawImage` took nearly all of the time of ten thousand objects (11 frames/s);
-// copying the pixels that are not transparent leaves 50 frames/s.
+// The sprites: every shape at every heading, drawn once and kept as pixels. A row has one kind, one colour, and is stale
+// or not. Without a graphics card, `drawImage` took nearly all of the time with ten thousand objects (11 frames/s);
+// copying only the pixels that are not transparent gives 50 frames/s.
 
 import { HEADINGS } from "./geometry.js";
 import { KINDS } from "./objects.js";
 import { blit, pixelsOf } from "./pixels.js";
 
-const COLOURS = 9; // that of the kind, and those of the queries
+const COLOURS = 9; // the colour of the kind, and the colours of the queries
 const STALE_ALPHA = 0.38;
 const MARGIN = 3;
 
@@ -23,7 +23,7 @@ export function spriteSize(zoom) {
   return zoom < 4 ? 8 : zoom < 6 ? 10 : zoom < 7 ? 13 : zoom < 9 ? 17 : 21;
 }
 
-/** Row of the sheet. */
+/** Return the row of the sheet for a kind, a colour, and whether the object is stale. */
 export function spriteRow(kind, colour, stale) {
   return (kind * COLOURS + colour + 1) * 2 + (stale ? 1 : 0);
 }
@@ -46,7 +46,7 @@ export class SpriteSheet {
     this.rows = new Array(KINDS.length * COLOURS * 2).fill(null);
   }
 
-  /** Copy a sprite into a frame, its middle on a device pixel. */
+  /** Copy a sprite into a frame, with its middle on the device pixel (x, y). */
   draw(frame, row, heading, x, y) {
     this.rows[row] ??= this.#row(row);
     blit(frame, this.rows[row][heading], x - (this.cell >> 1), y - (this.cell >> 1));

@@ -1,4 +1,4 @@
-// All that the page knows, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
+// The state of the page, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
 import { Answer } from "./answers.js";
 import { Figures } from "./figures.js";
@@ -11,24 +11,25 @@ export const LAYER_COLOURS = 6;
 export const EVENTS_KEPT = 2000;
 export const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 
-// An event time further than this ahead of the server's clock is the sender's error, and does not make others look old.
+// An event time further ahead of the server's clock than this is an error of the sender. The stream's clock ignores it,
+// so that it does not make other objects look old.
 const FUTURE_MS = 60_000;
-// Why the place of a query is told when its focal object is lost.
+// The reasons with which the server sends the place of a query whose focal object is lost.
 const LOST = ["expired", "dropped"];
-// An object unheard of for this long, by its stream's own clock, is drawn faded.
+// The map draws an object faded that has not reported for this long, by the clock of its own stream.
 const STALE_MS = { ship: 360_000, aircraft: 60_000, bus: 180_000, other: 300_000 };
 
-/** @param {object} looks how layers were shown before, as `looksOf` returned it; null where that is not known */
+/** @param {object} looks how the layers were shown before, as `looksOf` returns it; null if that is not known */
 export function createStore(looks = {}) {
   return new Store(looks);
 }
 
-/** How layers are shown, to be remembered: `{shown, byCount}` by name, of those for which it was ever changed. */
+/** Return how the layers are shown, to remember it: `{shown, byCount}` by name, of the layers for which it was ever changed. */
 export function looksOf(store) {
   return Object.fromEntries(store.looks);
 }
 
-/** Queries by up to where their answers are held, as `[[{epoch, batch} or null, queries], ...]`. */
+/** Group queries by the last batch of their answers that the page holds: `[[{epoch, batch} or null, queries], ...]`. */
 export function heldAlike(store, queries) {
   const alike = new Map();
   for (const query of queries) {
@@ -46,36 +47,39 @@ class Store {
     this.streams = new Map(); // name -> {name, title, icon, enabled, kind, health, newestMs, heardMs}
     this.queries = new Map(); // number -> the last query.status, with {colour, shown}
     this.layers = new Map(); // name -> the last layer.status, with {colour, shown, byCount, truncated}
-    this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, of layers that are not listed yet, too
-    this.toldLayers = new Set(); // since layers were last asked for: what is listed later than that is not newer
+    this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, also of layers that are not listed yet
+    this.toldLayers = new Set(); // layers with a status since the page last asked for the list, which says nothing newer about them
     this.views = new Map(); // number -> stream
-    this.answers = new Map(); // number -> Answer, of views and queries alike
+    this.answers = new Map(); // number -> Answer, of views and of queries
     this.figures = new Map(); // number -> Figures, of aggregates
-    this.held = new Map(); // number -> {epoch, batch} up to which the answer of a saved query is held
-    this.going = new Set(); // saved queries whose answers this connection carries on
-    this.roles = new Map(); // number -> the last query.roles, its counts since the page opened
-    this.sentBefore = new Map(); // number -> region -> how many tuples it had sent when the connection was made
+    this.held = new Map(); // number -> {epoch, batch}: the last batch of a saved query's answer that the page holds
+    this.going = new Set(); // saved queries whose answers have begun on this connection
+    this.roles = new Map(); // number -> the last query.roles, with counts since the page was opened
+    this.sentBefore = new Map(); // number -> region -> its entry in `roles` when the connection was made; its counts go on from there
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
     this.user = null;
-    this.space = null; // the built-in one, whose engine the badge shows
-    this.dimensions = []; // names of those of the built-in space
-    this.mapped = null; // names of the geographic spaces, those that a map can show; null: all
+    this.space = null; // name of the built-in space; the badge shows the state of its engine
+    this.dimensions = []; // names of the dimensions of the built-in space
+    this.mapped = null; // names of the geographic spaces, which the map can show; null: all spaces
     this.engine = { alive: null, lagMs: NaN, elementsPerS: NaN, atMs: NaN };
     this.link = { state: "connecting", sinceMs: NaN };
     this.dataMs = NaN; // when the newest answer came
     this.lagMs = NaN;
     this.resyncMs = NaN;
-    this.clockOffsetMs = 0; // server minus this computer
-    this.restated = null; // after a greeting: the queries that the server told of
+    this.clockOffsetMs = 0; // the server's clock minus this computer's
+    this.restated = null; // from `hello` to the first `view.status`: the queries whose status has come; otherwise null
     this.selected = null; // {stream, key}
     this.selectedFeature = null; // {layer, key, properties}
     this.listeners = new Map();
   }
 
-  /** Call `listener` after every change of a topic: objects, queries, places, figures, roles, pairs, streams, layers, events, status, selection. */
+  /**
+   * Call `listener` after every change of a topic: objects, queries, places, figures, roles, pairs, streams, layers, events,
+   * status, selection.
+   */
   on(topics, listener) {
     for (const topic of topics.split(" ")) {
       if (!this.listeners.has(topic)) this.listeners.set(topic, new Set());
@@ -96,12 +100,12 @@ class Store {
   setLink(state, nowMs) {
     if (this.link.state === state) return;
     this.link = { state, sinceMs: nowMs };
-    // What was heard of the engine on the connection before says nothing of it now.
+    // What came over the previous connection says nothing of the engine's present state.
     if (state === "open") this.engine = { ...this.engine, alive: null, atMs: NaN };
     this.emit("status");
   }
 
-  /** Whether the map shows what lies in a space. */
+  /** Return whether the map shows the objects of a space. */
   maps(space) {
     return space === undefined || this.mapped === null || this.mapped.has(space);
   }
@@ -131,7 +135,7 @@ class Store {
     this.emit("queries", "objects", "pairs");
   }
 
-  /** Draw a layer on the map, or not. */
+  /** Draw a layer on the map, or hide it. */
   showLayer(name, shown) {
     const layer = this.layers.get(name);
     if (!layer || layer.shown === shown) return;
@@ -140,7 +144,7 @@ class Store {
     this.emit("layers");
   }
 
-  /** Keep whether more of a layer is in view than is drawn. */
+  /** Record whether more features of a layer are in view than are drawn. */
   truncateLayer(name, truncated) {
     const layer = this.layers.get(name);
     if (!layer || layer.truncated === truncated) return;
@@ -158,41 +162,41 @@ class Store {
     return this.answers.get(query)?.size ?? 0;
   }
 
-  /** Up to where the answer of a query is held, to go on from there on a new connection; null where there is none. */
+  /** Return the last batch of a query's answer that the page holds, from where a new connection goes on; null without an answer. */
   heldOf(query) {
     return this.answered(query) ? (this.held.get(query) ?? null) : null;
   }
 
-  /** Whether a query's answer has come. */
+  /** Return whether the answer of a query has arrived. */
   answered(query) {
     return this.answers.has(query) || this.figures.has(query);
   }
 
-  /** How long ago the focal object of a query was heard of, by its stream's own clock; NaN of a fixed place. */
+  /** Return how long ago the focal object of a query last reported, by the clock of its own stream; NaN for a fixed place. */
   focusAgeMs(query, nowMs) {
     const place = this.places.get(query);
     return place?.key ? this.streamTimeMs(place.stream, nowMs) - place.timeMs : NaN;
   }
 
-  /** Whether the focal object of a query has fallen silent. */
+  /** Return whether the focal object of a query is silent. */
   focusSilent(query, nowMs) {
     const kind = this.streams.get(this.places.get(query)?.stream)?.kind ?? KINDS.length - 1;
     return this.focusAgeMs(query, nowMs) > STALE_MS[KINDS[kind]];
   }
 
-  /** How many pairs a join's answer holds. */
+  /** Return the number of pairs in the answer of a join. */
   pairCount(query) {
     return this.answers.get(query)?.pairs ?? 0;
   }
 
-  /** The shown queries that join a layer, each as `{query, counts}`: how many objects each feature's key is paired with. */
+  /** Return the shown queries that join a layer, as `{query, counts}`; `counts` is the number of paired objects by the feature's key. */
   joinsOf(layer) {
     return [...this.queries.values()]
       .filter((query) => query.shown && query.plan?.join?.layer === layer && this.answers.has(query.query))
       .map((query) => ({ query, counts: this.answers.get(query.query).counts }));
   }
 
-  /** What an object is paired with, in all answers that it is in, and in those in which it is the partner. */
+  /** Return the partners of an object in all answers: those in which it is the object, and those in which it is the partner. */
   partnersOf(slot) {
     const queries = this.objects.queries[slot].filter((number) => this.queries.has(number));
     const partners = queries.flatMap((number) => this.answers.get(number)?.partners(slot) ?? []).filter(Boolean);
@@ -205,7 +209,7 @@ class Store {
     return partners;
   }
 
-  /** Colour a layer by how many objects its features are paired with, or not. */
+  /** Choose whether a layer is coloured by how many objects its features are paired with. */
   colourByCount(name, byCount) {
     const layer = this.layers.get(name);
     if (!layer) return;
@@ -214,12 +218,12 @@ class Store {
     this.emit("layers", "pairs");
   }
 
-  /** Queries to list, in the order of their making. */
+  /** Return the queries to list, in the order in which they were made. */
   listed() {
     return [...this.queries.values()].filter((q) => LIVE_STATUSES.includes(q.status)).sort((a, b) => a.query - b.query);
   }
 
-  /** A stream's own time at `nowMs`: its newest event time plus the silence since; so a replay of old data is not old. */
+  /** Return a stream's own time at `nowMs`: its newest event time plus the time since that arrived. So a replay of old data is not old. */
   streamTimeMs(name, nowMs) {
     const stream = this.streams.get(name);
     return stream && Number.isFinite(stream.newestMs) ? stream.newestMs + (nowMs - stream.heardMs) : NaN;
@@ -229,12 +233,15 @@ class Store {
     return this.streamTimeMs(this.objects.streams[slot], nowMs) - this.objects.timeMs[slot];
   }
 
-  /** The event time of each stream before which its objects are stale. */
+  /** Return, by stream, the event time before which its objects are stale. */
   staleBefore(nowMs) {
     return new Map([...this.streams.values()].map((s) => [s.name, this.streamTimeMs(s.name, nowMs) - STALE_MS[KINDS[s.kind]]]));
   }
 
-  /** The badge: live, slow, reconnecting, offline, down, signed-out. Without a connection the page knows nothing of the engine. */
+  /**
+   * Return the state that the badge shows: live, slow, reconnecting, offline, down or signed-out. Without a connection
+   * the page knows nothing of the engine.
+   */
   connection(nowMs) {
     if (this.link.state !== "open") return ["signed-out", "offline"].includes(this.link.state) ? this.link.state : "reconnecting";
     if (this.engine.alive === false) return "down";
@@ -243,7 +250,7 @@ class Store {
     return this.engine.lagMs > 2000 || silent > 4000 ? "slow" : "live";
   }
 
-  /** Forget the answers of the old connection's views; the new one sends snapshots. */
+  /** Forget the views and their answers. */
   dropViews() {
     for (const number of [...this.views.keys()]) dropAnswer(this, number);
     this.views.clear();
@@ -290,7 +297,7 @@ const REDUCERS = {
     return topics;
   },
 
-  /** The server may have missed changes: the layers are listed once more, it tells of all else by itself. */
+  /** The server may have missed changes: the page asks for the layers again; the server sends everything else by itself. */
   "changes.missed"(store) {
     store.toldLayers = new Set();
     return [];
@@ -303,7 +310,7 @@ const REDUCERS = {
     return ["layers"];
   },
 
-  /** The answer of `GET /layers/`, asked for after a greeting or a `changes.missed`. */
+  /** The reply to `GET /layers/`, for which the page asks after `hello` and after `changes.missed`. */
   "layers.listed"(store, { layers }) {
     const listed = new Set(layers.map(({ name }) => name));
     const known = new Set([...store.layers.keys(), ...store.looks.keys()]);
@@ -316,7 +323,8 @@ const REDUCERS = {
     const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
     for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
     store.views = views;
-    // The first reply after a greeting comes when all queries were told of: others ended while the line was down.
+    // The first `view.status` after `hello` comes after the status of every query. Queries without one ended while the
+    // connection was down.
     for (const number of store.restated ? store.queries.keys() : []) {
       if (store.restated.has(number)) continue;
       dropAnswer(store, number);
@@ -413,7 +421,7 @@ const REDUCERS = {
 
   "engine.status"(store, message, nowMs) {
     if (message.space !== undefined && message.space !== store.space) return [];
-    const { alive } = message; // null where the server itself hears nothing of the engine
+    const { alive } = message; // null while Redis does not answer the server
     const atMs = alive === null ? store.engine.atMs : nowMs;
     store.engine = { alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs };
     return ["status"];
@@ -442,7 +450,7 @@ const change = {
   },
 
   matched(store, query, stream, answer, rows, row, nowMs) {
-    if (!answer && store.objects.slot(stream, rows.keys[row]) === undefined) return; // of a query that keeps no answer
+    if (!answer && store.objects.slot(stream, rows.keys[row]) === undefined) return; // emit "all" keeps no answer, so it adds no object
     const slot = take(store, stream, rows, row);
     const partner = rows.partners?.[row] ?? null;
     const { fresh, object } = answer ? answer.add(slot, partner) : { fresh: true, object: false };
@@ -494,7 +502,7 @@ function aggregates(store, query) {
   return Boolean(store.queries.get(query)?.plan?.aggregate);
 }
 
-/** Keep where a query is; one whose focal object is lost stays where it was. */
+/** Record where a query is. Without a new position, as when its focal object is lost, it stays where it was. */
 function setPlace(store, query, rows, row) {
   const plan = store.queries.get(query)?.plan;
   const before = store.places.get(query);
@@ -515,7 +523,7 @@ function streamOf(store, query) {
   return store.views.get(query) ?? store.queries.get(query)?.stream;
 }
 
-/** Keep up to where the answer of a saved query is held; `begins` where it does so on this connection. */
+/** Record the last batch of a saved query's answer that the page holds; `begins`: the answer begins on this connection. */
 function hold(store, query, { epoch, batch }, begins = false) {
   if (!store.queries.has(query)) return;
   if (begins) store.going.add(query);
@@ -523,7 +531,7 @@ function hold(store, query, { epoch, batch }, begins = false) {
   if (begins || !held || held.epoch !== epoch || held.batch < batch) store.held.set(query, { epoch, batch });
 }
 
-/** Set the clock of the streams whose objects a message tells of. */
+/** Set the clocks of the streams whose objects a message reports. */
 function heard(store, stream, { query, rows, lag_ms }, nowMs) {
   if (rows.length > 0) store.dataMs = nowMs;
   if (Number.isFinite(lag_ms)) store.lagMs = lag_ms;
@@ -570,7 +578,7 @@ function leave(store, slot, query) {
   else recolour(store, slot);
 }
 
-/** Colour an object by the last shown query that it is in; a partner alone by the last one that pairs something with it. */
+/** Colour an object by the last shown query that has it in its answer, or else by the last one that has it as a partner. */
 function recolour(store, slot) {
   const shown = store.objects.queries[slot].map((number) => store.queries.get(number)).filter((query) => query?.shown);
   const joins = joinsWith(store, slot);
@@ -578,7 +586,7 @@ function recolour(store, slot) {
   store.objects.colour[slot] = (shown.at(-1) ?? joins.at(-1))?.colour ?? NO_COLOUR;
 }
 
-/** The shown queries that pair something with an object. */
+/** Return the shown queries that have an object as a partner. */
 function joinsWith(store, slot) {
   const { streams, keys } = store.objects;
   if (!isPartner(store, streams[slot])) return [];
@@ -587,7 +595,7 @@ function joinsWith(store, slot) {
   );
 }
 
-/** Whether a query joins with a stream's objects. */
+/** Return whether any query joins with the objects of a stream. */
 function isPartner(store, stream) {
   for (const { plan } of store.queries.values()) if (plan?.join?.stream === stream) return true;
   return false;
@@ -609,14 +617,14 @@ function dropAnswer(store, query) {
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }
 
-/** Forget of a query's answer what an edit made to be of another kind. */
+/** Forget the parts of a query's answer that do not fit the kind of query that an edit made it. */
 function dropUnlike(store, { query, plan }, after) {
   if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate)) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
   if (after?.kind !== "knn") store.answers.get(query)?.order.clear();
 }
 
-/** Keep the streams that the map can show, what is known of them, and how their objects are drawn. */
+/** Take over the streams that the map can show. Keep what is known of them, and update how their objects are drawn. */
 function keepStreams(store, { spaces, streams }) {
   store.mapped = spaces ? new Set(spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
   const known = store.streams;
@@ -650,14 +658,14 @@ function dropLayer(store, name) {
   store.looks.delete(name);
 }
 
-/** The first colour that nothing has yet; where all are taken, one by a number. */
+/** Return the first colour that is not in use; if all are, the one that `number` gives. */
 function freeOf(colours, things, number) {
   const used = new Set([...things.values()].map((thing) => thing.colour));
   for (let colour = 0; colour < colours; colour++) if (!used.has(colour)) return colour;
   return number % colours;
 }
 
-/** Record an event of a user's query; views have none. */
+/** Record an event of a user's query; views have no events. */
 function record(store, query, sign, reason, slot, partner, nowMs) {
   const { objects } = store;
   push(store, query, nowMs, {

@@ -1,4 +1,4 @@
-// The tabs of the side panel; on a phone the panel is a sheet that a tap on the open tab folds away.
+// The tabs of the side panel. On a phone, the panel is a sheet, and a tap on the open tab folds it away.
 
 import { $ } from "./dom.js";
 

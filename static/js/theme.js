@@ -8,12 +8,12 @@ export function isDark() {
   return chosen ? chosen === "dark" : system.matches;
 }
 
-/** The value of a colour of base.css or map.css under the present theme. */
+/** Return the value that a colour of base.css or map.css has in the present theme. */
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-/** Wire the toggle button; returns the toggle. `onChange` runs after every change, the system's included. */
+/** Connect the toggle button, and return the toggle. `onChange` runs after every change, including one of the system. */
 export function createTheme(button, onChange) {
   const show = () => button.setAttribute("aria-pressed", String(isDark()));
   const changed = () => {

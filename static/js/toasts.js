@@ -7,7 +7,7 @@ const SHOWN_MS = { info: 3500, error: 9000 };
 /**
  * Show a message; errors stay longer, and are announced at once to screen readers.
  *
- * @param {object} action `text` and `run()` of a button, which a message that has one stays longer for
+ * @param {object} action `text` and `run()` of a button; a message with a button stays longer
  */
 export function toast(text, kind = "info", action = null) {
   const close = h("button", { class: "quiet icon", type: "button", "aria-label": "Dismiss", onclick: () => box.remove() }, "\u00d7");

@@ -6,8 +6,9 @@ const MILE_M = 1609.344;
 const NAUTICAL_MILE_M = 1852;
 
 /**
- * The systems of units, by name. A unit is `[symbol, how many SI units it is, decimals]`. Lengths of less than `shortM` metres are in `short`,
- * others in `long`; `radiusM` is a round distance for queries around something; `celsius` says whether temperatures are.
+ * The systems of units, by name. A unit is `[symbol, size in SI units, decimals]`. Lengths below `shortM` metres are in
+ * `short`, others in `long`; `radiusM` is a round distance for queries around something; `celsius` says whether
+ * temperatures are in degrees Celsius.
  */
 export const SYSTEMS = {
   metric: {

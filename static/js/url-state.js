@@ -1,6 +1,6 @@
 // The view in the URL's hash: #zoom/latitude/longitude/stream,stream. Without the last part every stream is shown.
 
-/** Read a hash; null where it is none of ours. */
+/** Read a hash; null if it does not hold a view. */
 export function parseHash(hash) {
   const parts = hash.replace(/^#/, "").split("/");
   const [zoom, lat, lon] = parts.slice(0, 3).map((part) => (part === "" ? NaN : Number(part)));

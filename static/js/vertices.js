@@ -1,10 +1,10 @@
-// The corners of a geometry, to be moved, added and removed. Pure; rings are kept without their repeated last point.
+// Moves, adds and removes the corners of a geometry. Pure. Rings are kept without their repeated last point.
 
 const FEWEST = { Point: 1, MultiPoint: 1, LineString: 2, MultiLineString: 2, Polygon: 3, MultiPolygon: 3 };
 // How deep the lists of points lie in the coordinates.
 const DEPTH = { Point: 0, MultiPoint: 0, LineString: 0, MultiLineString: 1, Polygon: 1, MultiPolygon: 2 };
 
-/** An editable copy `{type, nested}` of a geometry, its longitudes turned by some degrees; null for a collection. */
+/** Return an editable copy `{type, nested}` of a geometry, with `turnDeg` added to its longitudes; null for a collection. */
 export function opened({ type, coordinates }, turnDeg = 0) {
   if (!(type in FEWEST)) return null;
   const copy = (list) => (Array.isArray(list[0]) ? list.map(copy) : [list[0] + turnDeg, list[1]]);
@@ -13,7 +13,7 @@ export function opened({ type, coordinates }, turnDeg = 0) {
   return { type, nested };
 }
 
-/** The geometry of an editable copy; a ring ends where it begins (RFC 7946 3.1.6). */
+/** Return the geometry of an editable copy; a ring ends where it begins (RFC 7946 3.1.6). */
 export function geometryOf({ type, nested }, turnDeg = 0) {
   const point = ([lon, lat]) => [rounded(lon - turnDeg), rounded(lat)];
   if (type === "Point") return { type, coordinates: point(nested[0]) };
@@ -23,18 +23,18 @@ export function geometryOf({ type, nested }, turnDeg = 0) {
   return { type, coordinates: copy(nested, DEPTH[type]) };
 }
 
-/** An editable geometry of a kind from the points that were drawn; null while they are too few. */
+/** Return an editable geometry of a type, made of the points that were drawn; null while they are too few. */
 export function drawn(type, points) {
   if (points.length < FEWEST[type]) return null;
   return { type, nested: DEPTH[type] === 1 ? [points] : points };
 }
 
-/** The lists of points: rings, lines, or one of all points. Changing them changes the shape. */
+/** Return the lists of points: rings, lines, or one list of all points. Changing a list changes the shape. */
 export function linesOf({ type, nested }) {
   return lists(nested, DEPTH[type]);
 }
 
-/** Places halfway between neighbours, each with the index at which a point put there belongs; none between points. */
+/** Return the middles of edges, each with the index at which to insert a point there; single points have no edges. */
 export function middlesOf({ type }, line) {
   if (type.endsWith("Point")) return [];
   const count = isClosed(type) ? line.length : line.length - 1;
@@ -44,7 +44,7 @@ export function middlesOf({ type }, line) {
   });
 }
 
-/** Remove a point, unless too few would be left; returns whether it was removed. */
+/** Remove a point, unless too few would be left. Return whether it was removed. */
 export function removePoint({ type }, line, at) {
   if (line.length <= FEWEST[type]) return false;
   line.splice(at, 1);

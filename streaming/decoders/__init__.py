@@ -1,4 +1,4 @@
-"""Decoders: the bytes of a feed become elements."""
+"""Decoders: they turn the bytes of a feed into elements."""
 
 from streaming.decoders.base import Decoded, Decoder, Malformed
 from streaming.decoders.registry import decoder_class, decoder_kinds, make_decoder

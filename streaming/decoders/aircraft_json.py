@@ -1,4 +1,4 @@
-"""ADS-B as ``aircraft.json`` of readsb and dump1090, and as the aggregators' answers of the same form.
+"""Decode ADS-B from ``aircraft.json`` of readsb and dump1090, and from aggregators' answers of the same form.
 
 References
 ----------
@@ -54,7 +54,7 @@ class AircraftJsonDecoder(DocumentDecoder):
 
 
 def _aircraft(content):
-    """Return the list of aircraft of a document, or None."""
+    """Return a document's list of aircraft, or None if it has none."""
     if not isinstance(content, dict):
         return None
     aircraft = content.get("aircraft", content.get("ac"))
@@ -67,7 +67,7 @@ def _number(entry, name):
 
 
 def _add(entry, now_us, points):
-    """Add an aircraft that has a position; return why it could not be read, or None."""
+    """Add an aircraft if it has a position; return the reason why it cannot be read, or None."""
     if not isinstance(entry, dict) or not isinstance(entry.get("hex"), str) or not entry["hex"].strip():
         return "aircraft without hex"
     lon, lat = entry.get("lon"), entry.get("lat")

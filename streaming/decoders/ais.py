@@ -1,4 +1,4 @@
-"""AIS: the positions of ships, as NMEA lines."""
+"""Decode AIS, the positions of ships, from NMEA lines."""
 
 from dataclasses import dataclass
 
@@ -59,12 +59,12 @@ class AisDecoder(LineDecoder):
         super().__init__(options, stream, space, told=options.time_source != "received")
         self._assembler = Assembler()
         self._group_times = Bounded(MAX_GROUPS)
-        # A time that came on a line of its own, for the next message.
+        # The time from a line without a message; it belongs to the next sentence.
         self._announced_us: int | None = None
         self.ships = Bounded(options.max_objects)
 
     def _end(self, points):
-        """Give up messages that miss parts, and the times of the lines before."""
+        """Count messages that lack parts as malformed, and forget the time for the next sentence."""
         for sample in self._assembler.finish():
             points.fault("incomplete message", sample)
         self._announced_us = None
@@ -87,7 +87,7 @@ class AisDecoder(LineDecoder):
             self._sentence(sentence, tag, received_us, points)
 
     def _other_line(self, line, tag, points):
-        """Take the time from a line without a sentence of AIS."""
+        """Keep the time of a line without an AIS sentence; count the line if it is malformed."""
         time_us = gatehouse_us(line) if self._options.time_source in ("auto", "gatehouse") else None
         if time_us is None and tag is not NO_TAG_BLOCK:
             time_us = self._tag_time(tag)
@@ -126,7 +126,7 @@ class AisDecoder(LineDecoder):
         self._give((str(report.mmsi), report.position, properties, sample), received_us, points)
 
     def _time(self, sentence, tag):
-        """Return the time of a sentence by the chosen source, or None."""
+        """Return the time of a sentence from the chosen source, or None."""
         source = self._options.time_source
         announced, self._announced_us = self._announced_us, None
         time_us = self._tag_time(tag)
@@ -135,7 +135,7 @@ class AisDecoder(LineDecoder):
         return announced if time_us is None else time_us
 
     def _tag_time(self, tag):
-        """Return the time of a tag block, or of another line of its group."""
+        """Return the time of a tag block, or the one of another line of its group; None if there is none."""
         if self._options.time_source not in ("auto", "tag_block"):
             return None
         if tag.group is None:

@@ -1,7 +1,7 @@
-"""Single AIS messages: from the bits of a payload to position and properties in SI units.
+"""Read single AIS messages: turn the bits of a payload into a position and properties in SI units.
 
-`pyais` reads the fields; here the codes for "not available" are taken out and units and names are given. The type of
-ship is read from its bits, because the enumeration of `pyais` turns reserved codes into others (78 into 75, 38 into 0).
+`pyais` reads the fields; this module removes the codes for "not available" and gives units and names. It reads the ship
+type from its bits, because the enumeration of `pyais` turns reserved codes into others (78 into 75, 38 into 0).
 
 References
 ----------
@@ -23,7 +23,7 @@ NO_LATITUDE, NO_LONGITUDE = 91.0, 181.0
 NO_HEADING, NO_COURSE = 511, 360.0
 NO_SPEED = 102.3
 
-# Shortest and longest payload in bits of each type that is read: some stations leave spare bits out, some pad.
+# Shortest and longest payload of each type in bits: some stations leave out the spare bits, some pad.
 LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
     5: (420, 426),
     19: (306, 312),
@@ -31,22 +31,22 @@ LENGTHS = dict.fromkeys((1, 2, 3, 4, 9, 18), (168, 168)) | {
     24: (160, 168),
     27: (96, 168),
 }
-# First bit of the type of ship, which has eight. Message 24 has it in its part B alone.
+# First of the eight bits of the ship type, by type of message. In message 24, only part B has it.
 SHIP_TYPE_AT = {5: 232, 19: 263, 24: 40}
 
 
 class Report(NamedTuple):
-    """What one message says.
+    """The content of one message.
 
     Parameters
     ----------
     mmsi : int
     position : (longitude, latitude, altitude_m or None) or None
-        None where the message has no position, or its codes say that there is none.
+        In degrees and metres. None if the message has no position, or its codes say that none is available.
     moving : dict
-        Properties that belong to the position; None where not available.
+        Properties that belong to the position; a value is None if not available.
     static : dict
-        Properties that stay with the sender; None where not available.
+        Properties that stay with the sender; a value is None if not available.
     """
 
     mmsi: int
@@ -56,12 +56,19 @@ class Report(NamedTuple):
 
 
 def read_report(payload: bytes, fill_bits: int) -> Report | str | None:
-    """Return what a payload says.
+    """Return the content of a payload.
+
+    Parameters
+    ----------
+    payload : bytes
+        The characters of the payload as transmitted, six bits each, of all parts of the message.
+    fill_bits : int
+        How many of its last bits are padding, 0 to 5.
 
     Returns
     -------
     Report, str or None
-        None for a type without position or static data; the reason, as text, for a payload that breaks the rules.
+        None for a type without position or static data; a str is the reason why the payload is malformed.
     """
     bits = bit_vector(payload, fill_bits)
     kind = bits.get(0, 6)

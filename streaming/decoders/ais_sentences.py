@@ -1,4 +1,4 @@
-"""NMEA 0183 lines that carry AIS: sentences, tag blocks, times, and messages in several parts.
+"""Read NMEA 0183 lines that carry AIS: sentences, tag blocks, times, and messages in several parts.
 
 References
 ----------
@@ -19,12 +19,12 @@ SENTENCE = re.compile(
     rb"(?P<payload>[^,*]*),(?P<fill>[0-5]))\*(?P<checksum>[0-9A-Fa-f]{2})(?:,(?P<epoch>\d{9,16}))?"
 )
 GATEHOUSE = re.compile(rb"\$PGHP,1,(\d{4}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,2}),(\d{1,3}),")
-# Any other sentence is somebody else's business, not a fault.
+# A sentence of another kind does not concern this decoder, and is no fault.
 OTHER_SENTENCE = re.compile(rb"[!$](?!..VD[MO])[A-Z]{2}[A-Z0-9]{1,6},[\x20-\x7e]*\Z")
 TAG_BLOCK = re.compile(rb"\\([\x20-\x5b\x5d-\x7e]*)\\")
 ARMOUR = bytes(range(48, 88)) + bytes(range(96, 120))
 
-# Digits of an epoch in microseconds; Python refuses to read thousands of them.
+# Most digits of an epoch, in microseconds; Python refuses to read numbers with thousands of digits.
 LONGEST_EPOCH = 16
 MAX_PARTIAL_MESSAGES = 1024
 MAX_GROUPS = 1024
@@ -40,7 +40,7 @@ def checksum(data: bytes) -> int:
     """
     folded = int.from_bytes(data)
     bits = 8 << max(len(data) - 1, 0).bit_length()
-    # Halving the number onto itself takes log2 steps in C where a loop over the bytes takes as many as there are.
+    # Folding the number in half again and again takes log2(n) steps in C; a loop over the bytes takes n.
     while bits > 8:
         bits >>= 1
         folded = (folded >> bits) ^ (folded & ((1 << bits) - 1))
@@ -49,12 +49,12 @@ def checksum(data: bytes) -> int:
 
 @dataclass(frozen=True)
 class TagBlock:
-    """The fields of a tag block that matter here.
+    """The fields of a tag block that the decoder uses.
 
     Parameters
     ----------
     time_us : int or None
-        Field ``c``, in seconds or milliseconds.
+        Microseconds since 1970, from field ``c``, which is in seconds or milliseconds.
     group : bytes or None
         The group's number, the last part of field ``g``.
     """
@@ -64,7 +64,7 @@ class TagBlock:
 
 
 def read_tag_block(content: bytes) -> TagBlock:
-    """Return the fields of a tag block; its checksum is not looked at, since stations are known to send a wrong one.
+    """Return the fields of a tag block; ignore its checksum, since some stations are known to send a wrong one.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def read_tag_block(content: bytes) -> TagBlock:
 
 
 def gatehouse_us(line: bytes) -> int | None:
-    """Return the time of a ``$PGHP`` line in microseconds, None where it is no time between 1970 and 2200.
+    """Return the time of a ``$PGHP`` line in microseconds, or None if it is no time between 1970 and 2200.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def gatehouse_us(line: bytes) -> int | None:
         return None
     year, month, day, hour, minute, second, milliseconds = map(int, match.groups())
     try:
-        # A leap second has the number 60, which Python does not know.
+        # A leap second has the number 60, which `datetime` does not accept.
         moment = datetime(year, month, day, hour, minute, min(second, 59), milliseconds * 1000, tzinfo=UTC)
     except ValueError:
         return None
@@ -104,7 +104,7 @@ def gatehouse_us(line: bytes) -> int | None:
 
 @dataclass
 class _Partial:
-    """Parts of a message that is not complete."""
+    """The parts of an incomplete message that have arrived."""
 
     time_us: int | None
     payloads: dict[int, bytes] = field(default_factory=dict)
@@ -113,19 +113,27 @@ class _Partial:
 
 
 class Assembler:
-    """Puts the parts of messages together; parts of different messages may interleave, and come in any order."""
+    """Joins the parts of messages; parts of different messages may interleave, and come in any order."""
 
     def __init__(self) -> None:
         self._partial = Bounded(MAX_PARTIAL_MESSAGES)
 
     def add(self, sentence: re.Match, group: bytes | None, time_us: int | None) -> tuple[tuple | None, list[bytes]]:
-        """Take in one part of a message.
+        """Add one part of a message.
+
+        Parameters
+        ----------
+        sentence : re.Match
+            Of `SENTENCE`.
+        group : bytes or None
+            The group's number in the tag block.
+        time_us : int or None
 
         Returns
         -------
         (message, lost)
-            `message` is (payload, fill bits, time in microseconds or None) when it is complete, else None; `lost` are
-            samples of messages that never will be.
+            `message` is (payload, fill bits, time in microseconds or None) once it is complete, else None; `lost` are
+            samples of messages that will never be complete.
         """
         parts, number = int(sentence["parts"]), int(sentence["part"])
         name = (sentence["checked"][:2], parts, sentence["sequence"], sentence["channel"], group)
@@ -144,7 +152,7 @@ class Assembler:
         return (payload, partial.fill_bits, partial.time_us), lost
 
     def finish(self) -> list[bytes]:
-        """Forget all that is incomplete; return samples of it."""
+        """Forget all incomplete messages; return a sample of each."""
         lost = [partial.sample for partial in self._partial.values()]
         self._partial.clear()
         return lost

@@ -1,4 +1,4 @@
-"""What every decoder is: bytes in, elements and faults out; no clock, no input or output."""
+"""The interface of every decoder: it takes bytes and returns elements and faults, without clock, input or output."""
 
 import math
 from collections.abc import Mapping
@@ -37,13 +37,14 @@ class Malformed:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What one call of a decoder gave.
+    """What one call of a decoder returned.
 
     Parameters
     ----------
     elements : pyarrow.Table
         With `streaming.elements.element_schema`, in the order of the input.
     malformed : tuple of Malformed
+        The pieces of input that could not be decoded.
     """
 
     elements: pa.Table
@@ -51,32 +52,32 @@ class Decoded:
 
 
 class Decoder(Protocol):
-    """Turns the bytes of one stream into elements; any cut of the bytes gives the same elements."""
+    """Turns the bytes of one stream into elements, which are the same however the bytes are cut."""
 
     options: type[Options]
 
     def __init__(self, options: Any, stream: str, space: Space) -> None:
-        """Decode for the stream of that name, in that space."""
+        """Make a decoder for the stream named `stream`, whose elements lie in `space`."""
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Decode what is complete in the bytes so far; keep the rest, within a bound.
+        """Decode the complete pieces of the bytes so far; keep the rest, within a bound.
 
-        A decoder may hold elements whose time is not known yet, if it has an attribute `waiting` that says so. Then it
-        is fed with no bytes every second, to give up what waited too long.
+        A decoder may hold elements whose time is not known yet, if it has an attribute `waiting` that is then true.
+        While it is, the decoder is fed empty bytes every second, so that it can return elements that waited too long.
 
         Parameters
         ----------
         data : bytes
         received_us : int
-            Time of arrival, for elements that carry no time of their own.
+            Time of arrival in microseconds since 1970, for elements that carry no time of their own.
         """
 
     def finish(self, received_us: int) -> Decoded:
-        """Decode what is kept: the input (a file, a connection, a document) ended. The decoder may be fed again."""
+        """Decode the rest, since the input (a file, a connection, a document) ended; more may be fed afterwards."""
 
 
 def on_earth(lon: float | None, lat: float | None) -> bool:
-    """Return whether a position is finite, its latitude within 90 degrees and its longitude within one turn of 0.
+    """Return whether a position is finite, with a latitude within 90 degrees and a longitude within 360 degrees.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def on_earth(lon: float | None, lat: float | None) -> bool:
 
 
 def json_sample(value: Any) -> bytes:
-    """Return the beginning of a value as JSON; empty where the value is nested too deep to be written."""
+    """Return the beginning of a value as JSON; empty if the value is nested too deep to be written."""
     try:
         return orjson.dumps(value)[:MAX_SAMPLE_BYTES]
     except orjson.JSONEncodeError:
@@ -117,12 +118,16 @@ class Points:
         self.malformed: list[Malformed] = []
 
     def add(self, key: str, time_us: int, position: tuple[float, float, float | None], properties: Mapping) -> bool:
-        """Add an element; return False, and add nothing, where its position is not on earth.
+        """Add an element and return True; add nothing and return False if its position is not on earth.
 
         Parameters
         ----------
+        key : str
+        time_us : int
+            Event time in microseconds since 1970.
         position : (longitude, latitude, altitude_m)
-            The altitude is None where the element has none.
+            In degrees and metres; the altitude is None if the element has none.
+        properties : mapping
         """
         lon, lat, altitude = position
         if not on_earth(lon, lat):
@@ -138,7 +143,7 @@ class Points:
         self.malformed.append(Malformed(reason, sample[:MAX_SAMPLE_BYTES]))
 
     def decoded(self) -> Decoded:
-        """Return all that was gathered."""
+        """Return the gathered elements and faults."""
         if not self.keys:
             return Decoded(element_schema(self.space).empty_table(), tuple(self.malformed))
         coordinates = np.array(self.coordinates)[:, : self.space.n]

@@ -1,15 +1,16 @@
-"""A dictionary that forgets."""
+"""A dictionary of bounded size."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
 
 
 class Bounded(dict):
-    """A dictionary of bounded size: beyond it, the entry that was renewed longest ago is forgotten.
+    """A dictionary of bounded size: `overflow` forgets the entries that were renewed longest ago.
 
     Parameters
     ----------
     limit : int
+        Most entries that `overflow` leaves.
     """
 
     def __init__(self, limit: int) -> None:
@@ -17,7 +18,7 @@ class Bounded(dict):
         self.limit = limit
 
     def renew(self, key: Hashable, default: Callable[[], Any]) -> Any:
-        """Return the value of a key, made by `default` where there is none, and count the key as newest."""
+        """Return the value of a key, made by `default` if it is missing, and make the key the newest."""
         value = self.pop(key, None)
         if value is None:
             value = default()
@@ -25,5 +26,5 @@ class Bounded(dict):
         return value
 
     def overflow(self) -> list:
-        """Forget what is beyond the limit, and return it."""
+        """Forget the oldest entries beyond the limit, and return their values."""
         return [self.pop(next(iter(self))) for _ in range(len(self) - self.limit)]

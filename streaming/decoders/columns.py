@@ -1,4 +1,4 @@
-"""Elements from columns of text, by Arrow alone: no Python object for a row."""
+"""Make elements from columns of text with Arrow alone, without a Python object per row."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ _ZONED = r"(Z|z|[+-]\d\d(:?\d\d)?)$"
 
 
 def numbers(texts: pa.Array) -> pa.Array:
-    """Return texts as float64, null where a text is no finite number.
+    """Return texts as float64, null if a text is no finite number.
 
     Examples
     --------
@@ -32,13 +32,14 @@ def numbers(texts: pa.Array) -> pa.Array:
 
 
 def times_us(texts: pa.Array, time_format: str, utc_offset_s: float) -> pa.Array:
-    """Return texts as int64 microseconds since 1970, null where a text is no time between 1970 and 2200.
+    """Return texts as int64 microseconds since 1970, null if a text is no time between 1970 and 2200.
 
     Parameters
     ----------
+    texts : pyarrow.StringArray
     time_format : {"iso8601", "epoch_s", "epoch_ms", "epoch_us"}
     utc_offset_s : float
-        Local time minus UTC, for ISO 8601 texts that do not say it.
+        Local time minus UTC, for ISO 8601 texts that do not state it.
     """
     if time_format == "iso8601":
         times = _iso_us(texts, utc_offset_s)
@@ -63,7 +64,7 @@ def _iso_us(texts, utc_offset_s):
 
 
 def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
-    r"""Return one JSON object a row, without the names whose value is null.
+    r"""Return one JSON object per row, without the names whose value is null.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
 
 
 def _members(name, column):
-    """Return ``,"name":value`` for each row, nothing where the value is null."""
+    """Return ``,"name":value`` for each row, or an empty text if the value is null."""
     start = "," + orjson.dumps({name: 0}).decode()[1:-2]
     if pa.types.is_floating(column.type):
         members = pc.binary_join_element_wise(start, pc.cast(column, pa.string()), "")
@@ -99,7 +100,7 @@ def _members(name, column):
 def box_table(
     stream: str, keys: pa.Array, times: np.ndarray, bounds: np.ndarray, properties: pa.Array, space: Space
 ) -> pa.Table:
-    """Return elements that are boxes, as `streaming.elements.box_elements` does, from columns.
+    """Return elements that are boxes from columns, as `streaming.elements.box_elements` does from sequences.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def box_table(
     times : ndarray of int64, shape (N,)
         Microseconds since 1970.
     bounds : ndarray of float64, shape (N, 2n)
-        Changed in place.
+        ``[lo.., hi..]``; changed in place.
     properties : pyarrow.StringArray, length N
         JSON objects.
     space : Space

@@ -1,4 +1,4 @@
-"""CSV with a header, by a mapping of its columns."""
+"""Decode CSV with a header, by a mapping of its columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -78,22 +78,22 @@ class CsvOptions(Options):
 
     @property
     def listed(self) -> tuple[Sequence, Sequence]:
-        """The columns of lower and of upper bounds; both empty where elements have lon and lat."""
+        """The columns of lower and of upper bounds; both are empty if elements have lon and lat."""
         return self.lo or self.coordinates, self.hi or self.coordinates
 
     @property
     def roles(self) -> dict[str, str]:
-        """Column of each role that is read; the usual ones of places are not, where others are listed."""
+        """The column of each role that is read, without the default `lon` and `lat` if columns are listed."""
         usual = self.columns == USUAL_COLUMNS and any(self.listed)
         return {role: name for role, name in self.columns.items() if not usual or role not in PLACES}
 
     @property
     def needed(self) -> list[str]:
-        """Columns that a header must have."""
+        """The columns that a header must have."""
         return [*self.roles.values(), *(name for names in self.listed for name in names if name is not None)]
 
     def check_space(self, space: Space) -> None:
-        """Raise InvalidOptions unless the columns are those of the space; see `Options.check_space`."""
+        """Raise InvalidOptions unless the columns fit the space; see `Options.check_space`."""
         lo, _ = self.listed
         if not lo:
             super().check_space(space)
@@ -137,10 +137,10 @@ class CsvDecoder:
         self._lines = Lines(options.max_line_bytes)
         self._targets = targets(options.properties)
         self._header = self._split(options.header) if options.header else None
-        # What is told people of the header, if there is anything.
+        # A message to people about the header; None if there is nothing to say.
         self.noted = self._absent(self._header) if self._header else None
         self._fewest_missing = len(options.needed) + 1
-        # A quoted field that does not end with its line would swallow the lines after it.
+        # Matches a well-quoted row: a quoted field that its line leaves open would swallow the lines after it.
         delimiter = re.escape(options.delimiter.encode())
         field = rb'(?:"(?:[^"]|"")*"|[^"%s]*)' % delimiter
         self._row = re.compile(rb"%s(?:%s%s)*" % (field, delimiter, field), re.DOTALL)
@@ -152,7 +152,7 @@ class CsvDecoder:
         return self._decoded(lines, received_us, malformed)
 
     def finish(self, received_us: int) -> Decoded:
-        """Decode a last line without an end; what comes next begins with a header. See `Decoder.finish`."""
+        """Decode a last line without an end; the next input begins with a header. See `Decoder.finish`."""
         decoded = self._decoded(self._lines.finish(), received_us, [])
         if not self._options.header:
             self._header = None
@@ -166,7 +166,7 @@ class CsvDecoder:
         return Decoded(self._elements(texts, received_us, malformed), tuple(malformed))
 
     def _without_header(self, lines, malformed):
-        """Take the header from the front of the lines; lines that are none are malformed."""
+        """Find the header, and return the lines after it; count the lines before it as malformed."""
         for number, line in enumerate(lines):
             text = line.decode("utf-8-sig", "replace").strip()
             if not text:
@@ -177,7 +177,7 @@ class CsvDecoder:
                 self._header, self.noted = header, self._absent(header)
                 return lines[number + 1 :]
             malformed.append(_malformed("header", line))
-            # Of the lines that are no header, the one that comes nearest to it says most.
+            # Note the line that lacks the fewest columns: it is most likely meant as the header.
             if len(missing) < self._fewest_missing:
                 self._fewest_missing = len(missing)
                 lacking = ", ".join(missing)
@@ -185,7 +185,7 @@ class CsvDecoder:
         return []
 
     def _absent(self, header):
-        """Return which of the columns that are to become properties the input does not have; None for none."""
+        """Return a message that names the columns of properties and null values that the input lacks, or None."""
         absent = [name for name in (*self._options.properties, *self._options.null_values) if name not in header]
         return (
             f"the input has no column {', '.join(dict.fromkeys(absent))}; it has {', '.join(header)[:200]}"
@@ -197,7 +197,7 @@ class CsvDecoder:
         return [name.strip().strip('"') for name in header.split(self._options.delimiter)]
 
     def _texts(self, lines, malformed):
-        """Return the cells that are needed as a table of texts, null where empty."""
+        """Return the needed cells as a table of texts, null where empty; None if there are no rows."""
         rows = self._rows(lines, malformed)
         if not rows:
             return None
@@ -223,7 +223,7 @@ class CsvDecoder:
         return table.combine_chunks()
 
     def _rows(self, lines, malformed):
-        """Return the lines that are text and well quoted, without blank ones."""
+        """Return the lines that are UTF-8 and well quoted, without empty ones; count the others as malformed."""
         lines = [line for line in (line.rstrip(b"\r") for line in lines) if line]
         joined = b"\n".join(lines)
         if not _is_text(joined):
@@ -259,12 +259,12 @@ class CsvDecoder:
         )
 
     def _boxes(self, texts):
-        """Return the boxes of rows by the listed columns, and the faults of their places."""
+        """Return the boxes of rows from the listed columns, and the faults in them."""
         lo, hi = ([None if c is None else self._column(texts, c) for c in names] for names in self._options.listed)
         return boxes(lo, hi, texts.num_rows, self._space)
 
     def _points(self, roles, altitude):
-        """Return the boxes of rows by longitude, latitude and altitude, and the faults of their places."""
+        """Return the boxes of rows from longitude, latitude and altitude, and the faults in them."""
         n = self._space.n
         lon, lat = numbers(roles["lon"]), numbers(roles["lat"])
         bounds = np.hstack([np.full((len(lon), n), -np.inf), np.full((len(lon), n), np.inf)])
@@ -281,7 +281,7 @@ class CsvDecoder:
         return bounds, faults
 
     def _column(self, texts, name):
-        """Return a column of texts, without blanks around them, null where they mean none."""
+        """Return a column of texts, trimmed; null where a text is empty or means none."""
         column = pc.utf8_trim_whitespace(texts[name].combine_chunks())
         nulls = self._options.null_values.get(name, ())
         is_null = pc.is_in(column, pa.array(["", *nulls])) if nulls else pc.equal(column, "")
@@ -304,7 +304,7 @@ def _malformed(reason, sample):
 
 
 def _is_text(data):
-    """Return whether bytes are UTF-8 without the control characters that Arrow takes for line ends or for nothing."""
+    """Return whether bytes are UTF-8 without NUL and carriage return, which Arrow misreads as nothing or a line end."""
     if b"\0" in data or b"\r" in data:
         return False
     try:
@@ -323,19 +323,19 @@ def _beyond(values, limit):
 
 
 def _scaled(texts, factor):
-    """Return texts as numbers in SI units, null where they are no finite numbers."""
+    """Return texts as numbers in SI units, null where a text is no finite number."""
     values = numbers(texts)
     if factor == 1.0:
         return values
     values = pc.multiply(values, factor)
-    # Arrow raises where it cannot round; numbers so large have no digits behind the point.
+    # Arrow raises an error for numbers too large to round; those have no digits behind the point anyway.
     small = pc.less(pc.abs(values), WHOLE)
     rounded = pc.round(pc.if_else(small, values, None), DIGITS_KEPT)
     return pc.if_else(small, rounded, pc.if_else(pc.is_finite(values), values, None))
 
 
 def _count_faults(faults, texts, malformed):
-    """Count each bad row by its first fault; return which rows are good, as booleans."""
+    """Count each bad row once, by its first fault; return which rows are good, as booleans."""
     good = np.ones(texts.num_rows, dtype=bool)
     for reason, rows in faults.items():
         bad = pc.fill_null(rows, False).to_numpy(zero_copy_only=False) & good

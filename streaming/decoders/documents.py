@@ -1,4 +1,4 @@
-"""What the decoders of whole documents share: gathering bytes until the document ends."""
+"""Base of the decoders of whole documents: it gathers bytes until the document ends."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class DocumentOptions(Options):
 
 
 class DocumentDecoder:
-    """Base of decoders whose input is one document between two calls of `finish`.
+    """Base of decoders whose input between two calls of `finish` is one document.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class DocumentDecoder:
         self._document = Document(options.max_document_bytes)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Keep a piece of the document; the elements come with `finish`. See `Decoder.feed`."""
+        """Keep a piece of the document; `finish` returns its elements. See `Decoder.feed`."""
         points = Points(self._stream, self._space)
         for beginning in self._document.feed(data):
             points.fault(TOO_LONG_DOCUMENT, beginning)

@@ -1,4 +1,4 @@
-"""Cutting a flow of bytes into lines or documents, in bounded memory."""
+"""Cut a flow of bytes into lines or documents, in bounded memory."""
 
 TOO_LONG_LINE = "line too long"
 TOO_LONG_DOCUMENT = "document too long"
@@ -10,7 +10,7 @@ class Document:
     Parameters
     ----------
     max_bytes : int
-        A longer document is discarded and reported once, however long it gets.
+        A longer document is discarded and reported only once, however long it gets.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -19,7 +19,7 @@ class Document:
         self._too_long = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Keep bytes; return the document's beginning, in a list, when it becomes too long."""
+        """Keep bytes; return the document's beginning in a list when it gets too long, else an empty list."""
         if self._too_long:
             return []
         self._kept += data
@@ -30,21 +30,21 @@ class Document:
         return [beginning]
 
     def finish(self) -> list[bytes]:
-        """Return the document, in a list that is empty without one, and begin the next."""
+        """Return the document in a list, which is empty if there is none, and begin the next document."""
         documents = [bytes(self._kept)] if self._kept else []
         self._kept, self._too_long = bytearray(), False
         return documents
 
 
 class Lines:
-    """Cuts bytes into lines; empty ones are left out.
+    """Cuts bytes into lines, and leaves out empty lines.
 
     Parameters
     ----------
     max_bytes : int
         A longer line is discarded and reported once.
     separator : bytes
-        One byte.
+        One byte, which ends a line.
     """
 
     def __init__(self, max_bytes: int, separator: bytes = b"\n") -> None:
@@ -52,7 +52,7 @@ class Lines:
         self._last = Document(max_bytes)
 
     def feed(self, data: bytes) -> tuple[list[bytes], list[bytes]]:
-        """Return the lines that are complete, without their ends, and the beginnings of those that were too long."""
+        """Return the complete lines, without their separators, and the beginnings of the lines that were too long."""
         first, *rest = data.split(self.separator)
         too_long = self._last.feed(first)
         if not rest:
@@ -64,5 +64,5 @@ class Lines:
         return lines, too_long + self._last.feed(last)
 
     def finish(self) -> list[bytes]:
-        """Return the line that has no end, if there is one, and forget it."""
+        """Return the last line, which has no separator, in a list, and forget it; empty if there is none."""
         return self._last.finish()

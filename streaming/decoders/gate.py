@@ -1,4 +1,4 @@
-"""The gate: what leaves a decoder, whichever it is, is sound, and a decoder that fails is replaced."""
+"""The gate around every decoder: it lets only sound elements pass, and replaces a decoder that fails."""
 
 import logging
 from collections.abc import Callable
@@ -14,7 +14,7 @@ FAILED = "decoder failed"
 
 
 class GatedDecoder:
-    """A decoder whose elements are sound, and that goes on after an error.
+    """A decoder that gives only sound elements, and goes on after an error.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class GatedDecoder:
     Attributes
     ----------
     inner : Decoder
-        The one that decodes now.
+        The decoder that decodes at present.
     """
 
     def __init__(self, make: Callable[[], Decoder], space: Space) -> None:
@@ -36,23 +36,23 @@ class GatedDecoder:
 
     @property
     def waiting(self) -> bool:
-        """Whether the decoder holds elements that wait for a time: it gives them up when it is fed with nothing."""
+        """Whether the decoder holds elements that wait for a time; see `Decoder.feed`."""
         return bool(getattr(self.inner, "waiting", False))
 
     @property
     def noted(self) -> str | None:
-        """What the decoder says of its input, such as columns that are not in it; None where it says nothing."""
+        """What the decoder notes about its input, such as columns that the input lacks; None if nothing."""
         return getattr(self.inner, "noted", None)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Decode what is complete in the bytes so far; see `Decoder.feed`."""
+        """Decode the complete pieces of the bytes so far; see `Decoder.feed`."""
         try:
             return sound(self.inner.feed(data, received_us), self._space)
-        except Exception as error:  # whatever the input or a decoder of somebody else does, the stream goes on
+        except Exception as error:  # neither the input nor a third-party decoder must end the stream
             return self._failed(error, data)
 
     def finish(self, received_us: int) -> Decoded:
-        """Decode what is kept; see `Decoder.finish`."""
+        """Decode the rest; see `Decoder.finish`."""
         try:
             return sound(self.inner.finish(received_us), self._space)
         except Exception as error:

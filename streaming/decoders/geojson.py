@@ -1,4 +1,4 @@
-"""GeoJSON: features as lines, as a text sequence, or as one FeatureCollection.
+"""Decode GeoJSON features from lines, from a text sequence, or from one FeatureCollection.
 
 References
 ----------
@@ -52,7 +52,7 @@ class GeoJsonOptions(Options):
 
 @dataclass
 class _Features:
-    """Features of one call, with their boxes; those with a geometry that is no point wait for `shapely`."""
+    """Gathers the features and faults of one call; the boxes of all features are then computed together."""
 
     keys: list[str] = field(default_factory=list)
     times_us: list[int] = field(default_factory=list)
@@ -84,7 +84,7 @@ class GeoJsonDecoder:
         self._document = Document(options.max_bytes)
 
     def feed(self, data: bytes, received_us: int) -> Decoded:
-        """Decode all complete lines or sequence texts; keep a document until `finish`. See `Decoder.feed`."""
+        """Decode all complete lines or texts of a sequence; keep a document until `finish`. See `Decoder.feed`."""
         features = _Features()
         if self._options.framing == "document":
             texts, too_long, reason = [], self._document.feed(data), TOO_LONG_DOCUMENT
@@ -143,7 +143,7 @@ class GeoJsonDecoder:
         return epoch_us(value) if is_number(value) else None
 
     def _elements(self, features):
-        """Return the elements of features whose place is on earth; count the others as malformed."""
+        """Return the elements of the features that lie on earth; count the others as malformed."""
         count = len(features.keys)
         if not count:
             return element_schema(self._space).empty_table()
@@ -187,7 +187,7 @@ class GeoJsonDecoder:
 
 
 def _fault(feature):
-    """Return why a value is not a feature with a place, or None."""
+    """Return the reason why a value is not a feature with a geometry, or None."""
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
         return "not a feature"
     if not isinstance(feature.get("properties") or {}, dict):
@@ -198,7 +198,7 @@ def _fault(feature):
 
 
 def _key(value):
-    """Return a key as text, or None where the value is none."""
+    """Return a text or a number as a key, or None if the value is neither, or empty."""
     return (str(value) or None) if isinstance(value, str) or is_number(value) else None
 
 

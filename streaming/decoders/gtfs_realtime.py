@@ -1,4 +1,4 @@
-"""GTFS-Realtime VehiclePositions.
+"""Decode GTFS-Realtime VehiclePositions.
 
 References
 ----------
@@ -37,7 +37,7 @@ class GtfsRealtimeDecoder(DocumentDecoder):
 
 
 def _add(entity, feed_us, points):
-    """Add a vehicle; return why it could not be read, or None."""
+    """Add a vehicle; return the reason why it cannot be read, or None."""
     vehicle = entity.vehicle
     time_us = epoch_us(vehicle.timestamp) if vehicle.timestamp else feed_us
     if time_us is None:
@@ -46,7 +46,7 @@ def _add(entity, feed_us, points):
     if not key:
         return "vehicle without id"
     properties = _properties(vehicle)
-    # Protobuf gives a text that is not UTF-8 as bytes.
+    # Protobuf returns a text that is not UTF-8 as bytes.
     if any(isinstance(value, bytes) for value in (key, *properties.values())):
         return "encoding"
     position = (vehicle.position.longitude, vehicle.position.latitude, None)
@@ -75,7 +75,7 @@ def _properties(vehicle):
 
 
 def _number(message, name):
-    # The numbers are single precision: three digits behind the point are all they have.
+    # The numbers have single precision, so they hold no more than three digits behind the point.
     number = round(getattr(message, name), 3)
     return number if message.HasField(name) and math.isfinite(number) else None
 

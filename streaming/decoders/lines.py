@@ -1,4 +1,4 @@
-"""What the decoders that take a line after the other share: cutting the bytes, and counting lines that are too long."""
+"""Base of the decoders that read line after line: it cuts the bytes and counts lines that are too long."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from streaming.spaces import EARTH, Space
 
 
 class LineDecoder:
-    """Base of decoders whose elements are points and whose lines are read one by one.
+    """Base of decoders that read lines one by one and whose elements are points.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class LineDecoder:
     stream : str
     space : Space
     told : bool
-        Whether lines may tell times; otherwise elements bear the time of arrival.
+        Whether lines may tell times; otherwise elements get their time of arrival.
     """
 
     def __init__(self, options: Any, stream: str, space: Space = EARTH, told: bool = True) -> None:
@@ -52,12 +52,12 @@ class LineDecoder:
         return points.decoded()
 
     def _tell(self, time_us: int | None, received_us: int, points: Points) -> None:
-        """Take note of a time that the feed tells, if it does, and add the elements that waited for one."""
+        """Note a time that the feed tells, unless it is None, and add the elements that waited for one."""
         if time_us is not None:
             self._add(self._times.tell(time_us, received_us), points)
 
     def _give(self, element: tuple, received_us: int, points: Points) -> None:
-        """Add an element (key, position, properties, line) with the time told last, or let it wait for one."""
+        """Add an element (key, position, properties, line) with the last told time, or let it wait for one."""
         self._add(self._times.give(element, received_us), points)
 
     def _add(self, timed, points):
@@ -70,4 +70,4 @@ class LineDecoder:
         raise NotImplementedError
 
     def _end(self, points: Points) -> None:
-        """Add the faults of what the end of the input left incomplete, and forget it."""
+        """At the end of the input, count what is incomplete as faults, and forget it."""

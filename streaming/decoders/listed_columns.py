@@ -1,4 +1,4 @@
-"""Boxes of any space from columns of text: one column, or two, for each dimension."""
+"""Make boxes of any space from columns of text: one or two columns for each dimension."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Column = pa.Array | None
 
 
 def check_lists(coordinates: Sequence[Any], lo: Sequence[Any], hi: Sequence[Any]) -> None:
-    """Raise InvalidOptions unless lists of columns describe a point, by `coordinates`, or a box, by `lo` and `hi`."""
+    """Raise InvalidOptions unless the lists name columns of a point, `coordinates`, or of a box, `lo` and `hi`."""
     if coordinates and (lo or hi):
         raise InvalidOptions(f"coordinates are those of points, lo and hi those of boxes; got both, {coordinates!r}")
     if len(lo) != len(hi):
@@ -32,20 +32,23 @@ def check_lists(coordinates: Sequence[Any], lo: Sequence[Any], hi: Sequence[Any]
 def boxes(
     lo: Sequence[Column], hi: Sequence[Column], rows: int, space: Space
 ) -> tuple[np.ndarray, dict[str, pa.Array]]:
-    """Return the boxes of rows whose bounds are texts, and which rows have no good box.
+    """Return the boxes of rows whose bounds are texts, and the rows that have a fault.
 
     Parameters
     ----------
     lo, hi : sequence of pyarrow.StringArray or None
-        At most n each, in the order of the space's dimensions; null where a row has no bound, None where no row has.
+        At most n each, in the order of the space's dimensions. A null means that the row has no bound, None that no row
+        has one.
     rows : int
+        Number of rows.
     space : Space
 
     Returns
     -------
     bounds : ndarray of float64, shape (rows, 2n)
-    faults : dict of str to pyarrow.BooleanArray
-        By reason.
+        ``[lo.., hi..]``, infinite where a row has no bound.
+    faults : dict of str to pyarrow.BooleanArray, length `rows`
+        By reason; true for rows with that fault.
     """
     n = space.n
     bounds = np.hstack([np.full((rows, n), -np.inf), np.full((rows, n), np.inf)])
@@ -66,7 +69,11 @@ def boxes(
 
 
 def _outside(bounds, space):
-    """Tell which boxes have a bound beyond its dimension, a turn beyond it where that wraps; open circles in place."""
+    """Return which boxes lie outside the space, as booleans of shape (rows,).
+
+    A dimension that wraps allows bounds one turn beyond it, and a width of one turn at most. A box with a single bound
+    in such a dimension becomes unbounded there; `bounds` is changed in place.
+    """
     outside = np.zeros(len(bounds), dtype=bool)
     for axis, dimension in enumerate(space.dimensions):
         sides = bounds[:, [axis, space.n + axis]]
@@ -75,8 +82,8 @@ def _outside(bounds, space):
         outside |= (finite & ((sides < dimension.lo - turn) | (sides > dimension.hi + turn))).any(axis=1)
         if dimension.wraps:
             half = finite.any(axis=1) & ~finite.all(axis=1)
-            # On a circle, all above a bound is everything.
+            # On a circle, everything lies above, or below, a single bound.
             bounds[half, axis], bounds[half, space.n + axis] = -np.inf, np.inf
-            # Compared without a difference, which is infinite for the largest numbers.
+            # Not by a difference, which would be infinite for the largest numbers.
             outside |= finite.all(axis=1) & (sides[:, 1] > sides[:, 0] + turn)
     return outside

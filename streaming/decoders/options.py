@@ -23,7 +23,7 @@ _KINDS = {
 
 REQUIRED = MISSING
 
-# What a mapping or a list holds, for forms that show it as text.
+# What an option that is a mapping or a list contains; forms that show it as text need to know.
 SHAPES = {
     "texts": "a text by name",
     "targets": "by name a property's name, or its name and unit",
@@ -39,15 +39,15 @@ def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = 
     Parameters
     ----------
     default : object
-        `REQUIRED` where the option must be given. A mapping or a list is copied for each instance.
+        `REQUIRED` if the option must be given. A mapping or a list is copied for each instance.
     doc : str
-        One sentence for people.
+        One sentence that explains the option to people.
     choices : tuple, optional
-        The values allowed.
+        The allowed values; empty for any.
     minimum : float, optional
-        The smallest number allowed.
+        The smallest allowed number.
     shape : str, optional
-        Of a mapping or a list: what is in it, one of `SHAPES`.
+        For a mapping or a list: what it contains, one of `SHAPES`.
     """
     metadata = {"doc": doc, "choices": choices, "minimum": minimum, "shape": shape}
     if isinstance(default, dict | list):
@@ -57,7 +57,7 @@ def option(default: Any, doc: str, choices: tuple = (), minimum: float | None = 
 
 @dataclass(frozen=True)
 class OptionDescription:
-    """What a form needs to know of an option; the default is None where it is required."""
+    """What a form needs to know about an option; the default of a required option is None."""
 
     name: str
     type: str
@@ -84,7 +84,7 @@ def _description(declared):
 
 @dataclass(frozen=True)
 class Options:
-    """Base of every decoder's options: each field is checked by its type, its choices and its minimum."""
+    """Base of every decoder's options; it checks each field against its type, its choices and its minimum."""
 
     def __post_init__(self) -> None:
         """Check every field."""
@@ -92,7 +92,7 @@ class Options:
             _check(declared, getattr(self, declared.name))
 
     def check_space(self, space: Space) -> None:
-        """Raise InvalidOptions unless the decoder can give elements of a space: of a geographic one, by itself."""
+        """Raise InvalidOptions unless the decoder can give elements of a space; by default, of a geographic space."""
         if not space.geographic:
             raise InvalidOptions(f"this decoder gives longitudes and latitudes, which {space.name} does not have")
 
@@ -119,7 +119,7 @@ class Options:
 
 
 def check_texts(name: str, mapping: Mapping[str, Any]) -> None:
-    """Raise InvalidOptions unless all values of a mapping are texts."""
+    """Raise InvalidOptions unless all values of a mapping are texts that are not empty."""
     for key, value in mapping.items():
         if not isinstance(value, str) or not value:
             raise InvalidOptions(f"{name}[{key!r}] must be a text; got {value!r}")

@@ -1,4 +1,4 @@
-"""What becomes of a feed's columns or properties: other names, SI units, nothing where a value means none."""
+"""Rename a feed's columns or properties, convert them to SI units, and drop values that mean none."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -21,20 +21,20 @@ def _check_target(place, target):
         raise InvalidOptions(f'{place} must be a name or {{"name": ..., "unit": ...}}; got {target!r}')
     if not isinstance(target["name"], str):
         raise InvalidOptions(f"{place}.name must be a text; got {target['name']!r}")
-    # As a tuple, for a unit may be of any type.
+    # A tuple, since a unit may be of any type, even one that cannot be looked up in a mapping.
     if target.get("unit", "number") not in tuple(FACTORS):
         raise InvalidOptions(f"{place}.unit must be one of {', '.join(FACTORS)}; got {target['unit']!r}")
 
 
 def check_null_values(null_values: Mapping[str, Any], kinds: type, words: str) -> None:
-    """Raise InvalidOptions unless every value is a list of what `words` names and `kinds` are."""
+    """Raise InvalidOptions unless every value is a list of instances of `kinds`, which the message calls `words`."""
     for source, values in null_values.items():
         if not isinstance(values, list | tuple) or not all(isinstance(value, kinds) for value in values):
             raise InvalidOptions(f"null_values[{source!r}] must be a list of {words}; got {values!r}")
 
 
 def targets(properties: Mapping[str, Any]) -> dict[str, tuple[str, float | None]]:
-    """Return the name of each property and the factor to its SI unit, None for one without a unit.
+    """Return each property's new name and the factor to its SI unit, which is None without a unit.
 
     Examples
     --------
@@ -67,16 +67,16 @@ def translated(
     targets: Mapping[str, tuple[str, float | None]],
     null_values: Mapping[str, Collection],
 ) -> Mapping[str, Any]:
-    """Return the properties of one object under their new names and in SI units; others stay as they are.
+    """Return an object's properties with new names and in SI units; those without a target stay as they are.
 
     Parameters
     ----------
     given : mapping
-        Values as in a JSON document. What has a unit but is no finite number in SI units is left out.
+        Values as in a JSON document. A value that has a unit, but is no finite number in SI units, is left out.
     targets : mapping
         As `targets` returns it.
     null_values : mapping
-        Values that mean none, by the name that they come under; they are left out.
+        Values that mean none, by the property's original name; they are left out.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The kinds of decoders: those of this package, and those that other packages offer by an entry point."""
+"""The kinds of decoders: the built-in ones, and those that other packages offer by an entry point."""
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
@@ -51,20 +51,20 @@ def decoder_class(kind: str) -> type[Decoder]:
 
 
 def make_decoder(definition: Mapping[str, Any], stream: str, space: Space = EARTH) -> GatedDecoder:
-    """Return a decoder for a stream: behind a gate, so that it gives sound elements alone and never raises.
+    """Return a stream's decoder behind a gate, so that it gives only sound elements and never raises.
 
     Parameters
     ----------
     definition : mapping
         ``{"kind": "ais", ...options}``.
     stream : str
-        The name of the stream, part of every element's key hash.
+        The name of the stream, which enters every element's key hash.
     space : Space
 
     Raises
     ------
     InvalidOptions
-        With the rule that the definition breaks, and the value; also where the decoder gives no elements of the space.
+        With the rule that the definition breaks, and the value; also if the decoder gives no elements of the space.
     """
     if not isinstance(definition, Mapping):
         raise InvalidOptions(f'a decoder must be an object like {{"kind": "ais"}}; got {definition!r}')

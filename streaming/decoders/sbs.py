@@ -1,4 +1,4 @@
-"""ADS-B as SBS-1 (BaseStation) lines, whose message types are merged into one element per aircraft.
+"""Decode ADS-B from SBS-1 (BaseStation) lines; the message types are merged for each aircraft.
 
 References
 ----------
@@ -109,7 +109,10 @@ class SbsDecoder(LineDecoder):
         return iso_us(text.decode("ascii", "replace"), self._options.utc_offset_s)
 
     def _merged(self, key, position, news):
-        """Return key, position and properties of an aircraft of which there is news, and whose position is known."""
+        """Merge a line into what is known of an aircraft; return its key, position and all properties.
+
+        Return None if the position is not known yet, or if the line has no position and changes no property.
+        """
         known = self._aircraft.renew(key, lambda: {"position": None, "properties": {"icao24": key, "kind": "aircraft"}})
         self._aircraft.overflow()
         properties = known["properties"] | {name: value for name, value in news.items() if value is not None}
@@ -121,7 +124,7 @@ class SbsDecoder(LineDecoder):
 
 
 def _fault(fields):
-    """Return why the fields are not those of a transmission, or None."""
+    """Return the reason why the fields are not those of a transmission, or None."""
     if fields[0] != b"MSG" or len(fields) != FIELDS:
         return "not a message"
     if fields[TYPE] not in (b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"8"):
@@ -131,7 +134,7 @@ def _fault(fields):
 
 
 def _position(fields):
-    """Return (longitude, latitude), or None where the line has none."""
+    """Return (longitude, latitude), or None if the line lacks one of them."""
     if not fields[LATITUDE] or not fields[LONGITUDE]:
         return None
     return float(fields[LONGITUDE]), float(fields[LATITUDE])

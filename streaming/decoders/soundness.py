@@ -1,4 +1,4 @@
-"""What is sound of decoded elements: the rules that everything behind the decoders relies on."""
+"""Check decoded elements by the rules on which everything behind the decoders relies."""
 
 import numpy as np
 import orjson
@@ -28,13 +28,13 @@ MAX_PROPERTIES = 1_000
 MAX_NAME_CHARACTERS = 1_000
 MAX_TEXT_CHARACTERS = 10_000
 MAX_DEPTH = 32
-# In a text so short no name and no value can break a bound, nor can there be too many of them.
+# A text this short holds no name or value that breaks a bound, and not too many of them.
 _SHORT_BYTES = 1_000
 _ESCAPED_NUL = b"\\u0000"
 
 
 def sound(decoded: Decoded, space: Space) -> Decoded:
-    """Return what was decoded without the elements that break a rule; these are malformed.
+    """Return decoded elements without those that break a rule; count these as malformed.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ def sound(decoded: Decoded, space: Space) -> Decoded:
     Returns
     -------
     Decoded
-        Of its elements, each has a key, a time and a box within the space, and its texts are UTF-8 without NUL, its
-        properties a JSON object of bounded size, and its geometry, where there is one, is WKB. See docs/decoders.md.
+        Each of its elements has a key, a time, and a box within the space. Its texts are UTF-8 without NUL, its
+        properties are a JSON object of bounded size, and its geometry, if any, is WKB. See docs/decoders.md.
     """
     malformed = tuple(map(_plain, decoded.malformed))
     elements = decoded.elements
@@ -63,13 +63,13 @@ def sound(decoded: Decoded, space: Space) -> Decoded:
 
 
 def _plain(fault):
-    """Return a fault whose reason is a short text that can be written anywhere."""
+    """Return a fault with a short reason, in valid UTF-8 without NUL, so that it can be written anywhere."""
     reason = str(fault.reason)[:MAX_REASON_CHARACTERS].encode(errors="replace").decode().replace("\0", " ")
     return Malformed(reason, bytes(fault.sample[:MAX_SAMPLE_BYTES]))
 
 
 def _is_well_formed(elements, space):
-    """Return whether a table has the columns of elements, no null where there must be none, and texts in UTF-8."""
+    """Return whether a table has the columns of elements, UTF-8 texts, and no null in columns that forbid it."""
     if not isinstance(elements, pa.Table) or elements.schema != element_schema(space):
         return False
     try:
@@ -80,7 +80,7 @@ def _is_well_formed(elements, space):
 
 
 def _faults(elements, space):
-    """Yield each reason with the rows that it applies to, as booleans of shape (N,)."""
+    """Yield each reason, and the rows to which it applies as booleans of shape (N,)."""
     yield NO_KEY, _outside(pc.binary_length(elements["key"]), 1, MAX_KEY_BYTES + 1)
     yield NUL, _contains(elements["key"], b"\0")
     version = elements["version"]
@@ -93,25 +93,25 @@ def _faults(elements, space):
 
 
 def _outside(values, lo, hi):
-    """Tell which numbers are below `lo`, or not below `hi`."""
+    """Return which numbers are below `lo`, or not below `hi`."""
     values = values.to_numpy()
     return (values < lo) | (values >= hi)
 
 
 def _contains(column, needle):
-    """Tell which texts contain some bytes; one look at all texts finds most often that none does."""
+    """Return which texts contain `needle`; most often, one search through all bytes shows that none does."""
     if not any(needle in data for data in _data(column)):
         return np.zeros(len(column), dtype=bool)
     return pc.fill_null(pc.match_substring(column, needle.decode()), False).to_numpy()
 
 
 def _data(column):
-    """Return the bytes of the texts of each chunk; they may begin and end with texts that are not in the column."""
+    """Return each chunk's text bytes, which may also hold texts before and after those of the column."""
     return [memoryview(chunk.buffers()[2] or b"").tobytes() for chunk in column.chunks if len(chunk)]
 
 
 def _beyond(bounds, space):
-    """Tell which boxes are not within the space: see `elements.element_schema`."""
+    """Return which boxes, shape (N, 2n), do not lie within the space; see `elements.element_schema`."""
     lo, hi = bounds[:, : space.n], bounds[:, space.n :]
     bad = ~(lo <= hi).all(axis=1)
     for axis, dimension in enumerate(space.dimensions):
@@ -127,7 +127,7 @@ def _beyond(bounds, space):
 
 
 def _unsound_geometry(column):
-    """Tell which geometries are too long, no WKB, empty, or have a coordinate that is not finite; null is sound."""
+    """Return which geometries are too long, not WKB, empty, or have a coordinate that is not finite; null is sound."""
     given = pc.is_valid(column).to_numpy()
     bad = np.zeros(len(given), dtype=bool)
     rows = np.flatnonzero(given)
@@ -140,7 +140,7 @@ def _unsound_geometry(column):
 
 
 def _property_faults(column):
-    """Yield the reasons of `_text_fault` with their rows; texts that may break a bound are looked at one by one."""
+    """Yield each fault of properties with its rows; only texts that may break a bound are read one by one."""
     texts = column.to_numpy()
     bad = np.zeros(len(texts), dtype=bool)
     if not _are_objects(texts):
@@ -154,7 +154,7 @@ def _property_faults(column):
 
 
 def _are_objects(texts):
-    """Return whether all texts are JSON objects; without a step of Python for each, since nearly always they are."""
+    """Return whether all texts are JSON objects, without a Python step per text: nearly always they are."""
     try:
         return set(map(type, map(orjson.loads, texts))) <= {dict}
     except orjson.JSONDecodeError:
@@ -171,7 +171,7 @@ def _is_object(text):
 
 
 def _suspicious(column):
-    """Tell which texts are long, may hold a NUL, or are nested."""
+    """Return which texts are long, may hold a NUL, or may be nested too deep."""
     lengths = pc.fill_null(pc.binary_length(column), 0).to_numpy()
     suspicious = (lengths > _SHORT_BYTES) | _contains(column, _ESCAPED_NUL)
     if sum(data.count(b"[") + data.count(b"{") for data in _data(column)) > len(column):
@@ -202,14 +202,14 @@ def _text_fault(text):
 
 
 def _inside(value):
-    """Return the values within a value of a JSON document."""
+    """Return the values directly inside a value of a JSON document."""
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
 def _samples(elements, rows):
-    """Return the beginnings of some elements' keys and properties."""
+    """Return the beginning of the key and properties of each row, as a sample."""
     if not len(rows):
         return []
     chosen = elements.select(["key", "properties"]).take(pa.array(rows)).to_pylist()

@@ -8,7 +8,7 @@ FOOT_M = 0.3048
 FOOT_PER_MINUTE_MPS = FOOT_M / 60
 MILE_M = 1609.344
 
-# What a number is multiplied with to be in SI units; degrees and plain numbers stay.
+# The factor from each unit to its SI unit; degrees and plain numbers stay as they are.
 FACTORS = {
     "number": 1.0,
     "degrees": 1.0,
@@ -24,20 +24,20 @@ FACTORS = {
     "nautical_miles": 1852.0,
 }
 
-# Of numbers that were brought into SI units: millimetres, and millimetres per second.
+# Digits kept behind the point of numbers converted to SI units: millimetres, and millimetres per second.
 DIGITS_KEPT = 3
-# Numbers from here on have none of them.
+# Numbers from here on have no digits behind the point.
 WHOLE = 2.0**53
 
 MICROSECONDS = 1_000_000
-# Epoch numbers tell their own unit by their size: these limits are the year 5138 in seconds and in milliseconds.
+# The size of an epoch number shows its unit: these limits are the year 5138 in seconds and in milliseconds.
 _SECONDS_LIMIT = 1e11
 _MILLISECONDS_LIMIT = 1e14
 LATEST_US = int(datetime(2200, 1, 1, tzinfo=UTC).timestamp()) * MICROSECONDS
 
 
 def scaled(value: float | None, factor: float) -> float | None:
-    """Return a number in SI units, to a millimetre (per second); None for None, and where it is no finite number.
+    """Return a number in SI units, rounded to a millimetre (per second); None for None, or if it is not finite.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def scaled(value: float | None, factor: float) -> float | None:
 
 
 def epoch_us(number: float) -> int | None:
-    """Return microseconds since 1970 of an epoch number in seconds, milliseconds or microseconds, told by its size.
+    """Return microseconds since 1970 of an epoch number in s, ms or us, whichever its size suggests.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def iso_us(text: str, utc_offset_s: float = 0.0) -> int | None:
     ----------
     text : str
     utc_offset_s : float
-        Local time minus UTC, for texts that do not say it themselves.
+        Local time minus UTC, for texts that do not state it.
 
     Returns
     -------

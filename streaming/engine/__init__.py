@@ -1,1 +1,1 @@
-"""The engine: the servers run by Spark, over the logs and versioned state files."""
+"""The engine: Spark runs the servers, which read the logs and keep versioned state files."""

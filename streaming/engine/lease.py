@@ -1,7 +1,7 @@
-"""The right to evaluate a space: one engine has it, another may stand by.
+"""The lease: the right to evaluate a space. One engine has it, another may stand by.
 
-The lease is a lock on a file, so the kernel takes it back when its holder dies, in whichever way. The processes in
-which Spark runs the tasks share the lock: it is free once nobody is left who writes state.
+The lease is a lock on a file, so the kernel releases it when its holder ends, even if it is killed. The processes in
+which Spark runs the tasks share the lock. So it is free only when no process is left that writes state.
 """
 
 import contextlib
@@ -13,17 +13,18 @@ from pathlib import Path
 import psutil
 
 POLL_S = 0.05
-# The time at which a process began is known by a clock that may be set meanwhile.
+# Two readings of the start time of one process may differ by less than this, since the clock may be set in between.
 CLOCK_S = 5.0
 
 
 class Lease:
-    """The lease of one space; a context that gives it back.
+    """The lease of one space; leaving the context gives it back.
 
     Parameters
     ----------
     path : Path
-        Made if it is not there. It lies outside of the state, which may be removed while engines run.
+        The file to lock; created if missing. It lies outside of the state folder, whose content may be removed while
+        engines run.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,11 +38,11 @@ class Lease:
         self._file.close()
 
     def fileno(self) -> int:
-        """Return the file descriptor; whoever inherits it holds the lease as well."""
+        """Return the file descriptor; a process that inherits it holds the lease as well."""
         return self._file.fileno()
 
     def take(self, timeout_s: float = 0.0) -> bool:
-        """Take the lease, if it becomes free in time; return whether this process has it now."""
+        """Take the lease if it becomes free within `timeout_s` seconds; return whether this process has it now."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -53,12 +54,12 @@ class Lease:
             time.sleep(POLL_S)
 
     def sign(self, java: int) -> None:
-        """Write down the Java of this engine, and kill the one of the engine before, should it have outlived that.
+        """Record the Java process of this engine in the lease; first kill that of the previous engine if it still runs.
 
         Parameters
         ----------
         java : int
-            The number of the process.
+            The process id.
         """
         while before := signed(self._path):
             before.kill()
@@ -69,12 +70,12 @@ class Lease:
 
 
 def signed(path: Path) -> psutil.Process | None:
-    """Return the living Java of the engine that signed a lease last."""
-    # A file that nobody has signed, or of which a power cut left something else, names no process.
+    """Return the Java process of the engine that signed a lease last, or None if it does not run any more."""
+    # A file that nobody has signed, or that a power cut has damaged, names no process.
     with contextlib.suppress(FileNotFoundError, ValueError, psutil.NoSuchProcess):
         pid, started = json.loads(path.read_bytes())
         process = psutil.Process(pid)
-        # Its number may be another one's by now.
+        # Another process may have the same id by now.
         if abs(process.create_time() - started) < CLOCK_S and process.status() != psutil.STATUS_ZOMBIE:
             return process
     return None

@@ -18,7 +18,7 @@ from streaming.spaces import space_text
 
 
 def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery:
-    """Start the query of a space; it goes on from the state that it finds."""
+    """Start the streaming query of a space; it continues from the state on disk."""
     options = {
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
@@ -32,7 +32,7 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     _layout(settings)().store.epoch()
     spark.dataSource.register(LogSource)
     inputs = spark.readStream.format("lookout").options(**options).load()
-    # Regions take turns on the tasks; by a hash, three of four default regions would share one.
+    # Regions are assigned to the tasks in turn. A hash would put three of the four default regions into one task.
     placed = inputs.repartitionById(settings.shuffle_partitions, "region")
     published = placed.mapInArrow(region_stage(settings), "regions long")
     checkpoint = Path(settings.state_dir) / "checkpoint"
@@ -46,7 +46,7 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     Returns
     -------
     threading.Thread
-        Ends with the warm-up; a failure only means that the first micro-batch waits for its workers.
+        Ends with the warm-up. If the warm-up fails, the first micro-batch waits for its workers; nothing else happens.
     """
     tasks = spark.sparkContext.defaultParallelism
     job = spark.range(0, tasks, 1, tasks).mapInArrow(_same, "id long")
@@ -56,12 +56,12 @@ def warm_up(spark: SparkSession) -> threading.Thread:
 
 
 def _same(batches):
-    """Return the batches as they are; to know this function, a worker imports this module."""
+    """Yield the batches unchanged; a worker has to import this module to find this function."""
     yield from batches
 
 
 def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function of the region stage's tasks: it runs regional servers and publishes from the executor."""
+    """Return the function of the region stage's tasks: it runs regional servers and publishes their fragments."""
     url, name, partitions, layout_here = settings.redis_url, settings.space.name, settings.partitions, _layout(settings)
 
     def run(batches):
@@ -79,6 +79,6 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
 
 
 def _layout(settings):
-    """Return what returns the layout in whatever process it is called."""
+    """Return a function without parameters that returns the layout of the process that calls it."""
     folders = str(settings.state_dir), str(settings.layers_dir), str(settings.history_dir)
     return partial(layout_of, *folders, space_text(settings.space), settings.partitions, settings.regions)

@@ -1,4 +1,4 @@
-"""What the engine says of itself, in the hash `LogNames.engine`."""
+"""The engine's report about itself, in the hash `LogNames.engine`."""
 
 import json
 import time
@@ -9,12 +9,12 @@ from streaming.logs import Log
 
 
 def forget(log: Log) -> None:
-    """Delete what an earlier run has said, so that a batch in the report is one of this run."""
+    """Delete the report of an earlier run, so that the report has only batches of this run."""
     log.client.delete(log.names.engine)
 
 
 def report(log: Log, query: StreamingQuery, epoch: str) -> None:
-    """Write the heartbeat, the epoch of the state, and the last micro-batch's figures."""
+    """Write the heartbeat, the epoch of the state, the backlog, and the last micro-batch's number and durations."""
     progress = query.lastProgress
     fields = {"at_us": time.time_ns() // 1000, "epoch": epoch, "backlog": log.backlog()}
     if progress is not None:

@@ -25,24 +25,29 @@ from streaming.settings import EngineSettings
 logger = logging.getLogger("lookout.engine")
 
 REPORT_EVERY_S = 1.0
-# By then Java has loaded what it needs, and whoever started Lookout sees something.
+# By then Java has loaded the classes that it needs, and the user who started Lookout has something to see.
 ARCHIVE_AFTER_S = 60.0
 
 
 def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, lease: Lease) -> int:
-    """Stand by until the lease is free, then evaluate until told to stop; return the exit code.
+    """Stand by until the lease is free, then evaluate until a signal stops the engine; return the exit code.
 
     Parameters
     ----------
     spark : SparkSession
     settings : EngineSettings
     archive : ClassArchive
-        Of the Java on which Spark runs; made meanwhile where it is missing.
+        The archive for the Java on which Spark runs; if it is missing, it is made while the engine evaluates.
     lease : Lease
-        Of the space.
+        The lease of the space.
+
+    Returns
+    -------
+    int
+        0 after a signal or the end of the query, 1 if Java is gone.
     """
     log = Log(_redis(settings.redis_url), settings.space.name, settings.partitions)
-    # It tells of every connection that ends, with the whole way to it.
+    # py4j logs every connection that ends, with a traceback.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     java = spark.sparkContext._gateway.proc
     try:
@@ -57,8 +62,8 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
 
 
 def _stand_by(settings, java, lease):
-    """Wait for the lease; an error when Java ends."""
-    # A report waits for nothing: the lease may be free at any time.
+    """Wait for the lease; raise `Py4JNetworkError` if Java ends meanwhile."""
+    # A report must not wait for Redis, since the lease may become free at any time.
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=REPORT_EVERY_S, retry=Retry(NoBackoff(), 0))
     log = Log(client, settings.space.name, settings.partitions)
     logger.info("standing by")
@@ -77,7 +82,7 @@ def _evaluate(spark, settings, log, archive):
         logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
     warm_up(spark)
     query = start_query(spark, settings)
-    # Before it evaluates, there is nothing to bring to an end: a signal ends it at once.
+    # Until here, a signal ends the process at once, since no batch has to be finished.
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
@@ -87,20 +92,20 @@ def _evaluate(spark, settings, log, archive):
 
 
 def _follow(spark, query, log, epoch, archive, stopping):
-    """Report until the query ends or is to end, then end it."""
+    """Report once a second until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
     while query.isActive and not stopping:
         report(log, query, epoch)
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
-        # Wakes up at once when the query ends.
+        # This returns at once when the query ends.
         query.awaitTermination(REPORT_EVERY_S)
     if query.isActive:
         _stop_between_batches(query)
 
 
 def _redis(url):
-    """Return a connection to Redis, waiting until it answers."""
+    """Return a connection to Redis as soon as Redis answers."""
     client = patient_client(url)
     while True:
         try:
@@ -111,7 +116,7 @@ def _redis(url):
 
 
 def _stop_between_batches(query):
-    """Stop the query while it waits for data, if it does within two seconds: a batch that is cut off is run again."""
+    """Stop the query between batches, or after two seconds at the latest: an interrupted batch has to run again."""
     deadline = time.monotonic() + 2
     while query.status["isDataAvailable"] and time.monotonic() < deadline:
         time.sleep(0.01)

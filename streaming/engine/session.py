@@ -1,4 +1,4 @@
-"""Spark in this process: its settings, its Java, its Python."""
+"""Start Spark in this process, with its settings, its Java and its Python."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,11 @@ from pyspark.sql import SparkSession
 
 from streaming.settings import EngineSettings
 
-# The driver runs much code a few times a second: planning, not number crunching. The second compiler and the parallel
-# collector take more of the cores from the workers than they give (150 ms of Java a micro-batch with them, 98 without).
+# The driver plans a few times a second and computes little. The second compiler and the parallel collector take more
+# processor time from the workers than they save: a micro-batch takes 150 ms of Java with them, 98 ms without.
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-# Spark renames through Hadoop's local file system; the default manager would start a process for each file's rights.
+# This manager renames files through Hadoop's local file system. The default one would start a process for each file to
+# set its permissions.
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -23,9 +24,9 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
     java : Path
         The JAVA_HOME of the Java to start.
     python : Path
-        What Spark starts as its Python.
+        The program that Spark starts as its Python.
     java_options : str
-        For Java, beside those that every session has; see `ClassArchive.options`.
+        More options for Java, beside those of every session; see `ClassArchive.options`.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(python)
     os.environ["JAVA_HOME"] = str(java)
@@ -37,7 +38,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.driver.extraJavaOptions", f"{_JAVA_OPTIONS} {java_options}")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop has an umask of its own
+        .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop does not use the umask of the process
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.adaptive.enabled", "false")
@@ -45,7 +46,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTING)
         .config("spark.sql.streaming.minBatchesToRetain", "10")
         .config("spark.sql.streaming.metricsEnabled", "false")
-        # Over TCP a batch waits 40 ms in each stage for a delayed acknowledgement.
+        # Over TCP, a batch waits 40 ms in each stage for a delayed acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.shuffle.compress", "false")
         .config("spark.shuffle.spill.compress", "false")

@@ -1,7 +1,7 @@
 """The Spark source that reads the logs and, in the same task, runs the home servers.
 
-A task is given a span of one ingest partition and of the control log; it yields the inputs of the regions. So blocks
-never pass through the Java machine, only what the regions need.
+A task gets a span of one ingest partition and of the control log, and yields the inputs of the regions. So only these
+inputs pass through Java; the blocks never do.
 """
 
 import gc
@@ -27,17 +27,17 @@ from streaming.spaces import parse_space
 REGION_INPUT = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
 _SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", *TABLES))])
 CONTROL = "control"
-# Control entries are small; so many are parsed and applied within a second.
+# Control entries are small: this many are parsed and applied within a second.
 MOST_CONTROL_ENTRIES = 10_000
-# Of "all that there is"; a bound that no log reaches.
+# The limit for `ReadAllAvailable`; no log has this many entries.
 ALL_ENTRIES = 2**53
-# Spark would ask a hundred times a second whether there is something new. A query that is to stop waits so long for it.
+# Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
 NEW_ENTRY_WAIT_S = 0.1
 
 
 @lru_cache(maxsize=8)
 def layout_of(root: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
-    """Return this process's layout of an engine; its store remembers the newest states between tasks.
+    """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
     Parameters
     ----------
@@ -46,8 +46,10 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
     space : str
         The JSON text of the engine's space.
     partitions, regions : int
+        The number of ingest partitions, and of regions.
     """
-    # Spark collects garbage after every task: 40 ms each with all modules in view, nothing with them out of it.
+    # Spark collects garbage after every task. This takes 40 ms if the collector scans all modules, and no time if they
+    # are frozen.
     gc.freeze()
     known = parse_space(space)
     store = Store(Path(root), known, Path(layers), Path(history))
@@ -66,7 +68,7 @@ def batch_number() -> int:
 
 
 class LogSource(DataSource):
-    """The data source ``lookout``; its options are the engine's settings."""
+    """The Spark data source ``lookout``; its options are the engine's settings."""
 
     @classmethod
     def name(cls) -> str:
@@ -83,14 +85,14 @@ class LogSource(DataSource):
 
 
 class LogSpan(InputPartition):
-    """Entries of one ingest partition, and of the control log, after one offset up to another."""
+    """The entries of one ingest partition and of the control log, after the offset `start`, up to the offset `end`."""
 
     def __init__(self, partition: int, start: dict, end: dict) -> None:
         self.partition, self.start, self.end = partition, start, end
 
 
 class LogReader(DataSourceStreamReader):
-    """Plans micro-batches over the logs; an offset is the last entry's id of each log."""
+    """Plans micro-batches over the logs. An offset is the id of the last entry read, for each log."""
 
     def __init__(self, options: dict) -> None:
         self.url = options["redis_url"]
@@ -108,11 +110,11 @@ class LogReader(DataSourceStreamReader):
         return dict.fromkeys(self._logs(), FIRST)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return the bound on the blocks that a micro-batch takes from each log."""
+        """Return how many blocks a micro-batch takes from each ingest partition at most."""
         return ReadMaxRows(self.max_blocks)
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
-        """Return the offset up to which the next micro-batch reads; where nothing is new, wait a little for it."""
+        """Return the offset up to which the next micro-batch reads; wait a little if no log has a new entry."""
         everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
         most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
         after = {key: start[name] for name, key in logs.items()}
@@ -127,7 +129,7 @@ class LogReader(DataSourceStreamReader):
         return [LogSpan(partition, start, end) for partition in range(self.partitions_count)]
 
     def read(self, span: LogSpan) -> Iterator[pa.RecordBatch]:
-        """Run one home server on its span; yield its inputs of the regions."""
+        """Run one home server on its span; yield its inputs for the regions, a row each."""
         layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
         control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
         blocks = (
@@ -145,7 +147,7 @@ class LogReader(DataSourceStreamReader):
         return [fields for _, fields in entries]
 
     def commit(self, end: dict) -> None:
-        """Trim the logs behind what Spark has committed."""
+        """Remove the entries that Spark has committed from the logs."""
         with client_of(self.url).pipeline(transaction=False) as pipeline:
             for name, key in self._logs().items():
                 if end[name] != FIRST:

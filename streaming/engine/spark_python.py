@@ -1,7 +1,7 @@
-"""Spark's Python: has the fork server run a module, and ends as the module does.
+"""Spark's Python: ask the fork server to run a module, and end with the exit code of the module.
 
-It imports next to nothing, so that it starts fast. A command line other than ``-m module ...`` is run by the
-interpreter itself, and so is every command line when no fork server answers.
+This program imports very little, so that it starts fast. The interpreter itself runs any command line other than
+``-m module ...``, and every command line when no fork server answers.
 """
 
 import json
@@ -11,13 +11,13 @@ import sys
 
 
 def main(folder: str, arguments: list[str]) -> int:
-    """Run a command line by the fork server of a folder; return the exit code."""
+    """Let the fork server of a folder run a command line; return the exit code."""
     here = os.getcwd()
     connection = socket.socket(socket.AF_UNIX)
     try:
         if arguments[:1] != ["-m"]:
             raise ConnectionRefusedError
-        os.chdir(folder)  # the path of a socket may have about 100 bytes
+        os.chdir(folder)  # the path of a socket may have about 100 bytes at most
         connection.connect("socket")
     except OSError:
         os.chdir(here)
@@ -25,7 +25,7 @@ def main(folder: str, arguments: list[str]) -> int:
     wanted = json.dumps({"arguments": arguments, "environment": dict(os.environ)}).encode() + b"\n"
     sent = socket.send_fds(connection, [wanted], [0, 1, 2])
     connection.sendall(wanted[sent:])
-    # Now only the module holds them, and who reads its output sees the end.
+    # Now only the module holds the streams, so the reader of its output sees their end.
     for stream in (0, 1, 2):
         os.close(stream)
     code = connection.recv(1)

@@ -1,7 +1,7 @@
-"""State of the servers on disk: versioned Arrow files, one version a micro-batch.
+"""State of the servers on disk: versioned Arrow files, one version per micro-batch.
 
-The version of batch *b* is written, under a temporary name and then renamed, before Spark commits *b*; *b* is computed
-from the version of *b* - 1, so a replayed batch meets the state that it met before.
+Batch *b* reads the version of *b* - 1 and writes its own version before Spark commits *b*, under a temporary name that
+is then renamed. So a replayed batch reads the same state as before.
 """
 
 import functools
@@ -39,12 +39,12 @@ from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-# What micro-batches leave behind, by the kind of state.
+# The folders of the state that micro-batches write, one for each kind.
 FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
 HEAD = b"head"
 PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
 REGISTRIES_KEPT = 3
-# Of a layer: that before and that after an edit.
+# The versions of a layer before and after an edit.
 VERSIONS_KEPT = 2
 
 
@@ -53,7 +53,7 @@ class LostState(LookoutError):
 
 
 def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write tables into one file, one Arrow IPC stream after the other; the file appears whole or not at all."""
+    """Write tables into one file, as Arrow IPC streams one after the other; the file appears whole or not at all."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     with pa.OSFile(str(temporary), "wb") as sink:
         for table in tables:
@@ -72,17 +72,19 @@ def read_tables(path: Path) -> list[pa.Table]:
 
 
 class Store:
-    """Versions of the registry, the home servers and the regional servers of one engine.
+    """The versioned state of one engine: the registry, the home servers, the regional servers and the assembler.
 
-    A process keeps the newest version that it wrote or read, so that a file is read only when another process was last.
+    Each process keeps the newest version that it wrote or read in memory. So it reads a file only if another process
+    wrote the version last.
 
     Parameters
     ----------
     root : Path
-        Made if it is not there.
+        The state folder; created if missing.
     space : Space
     layers, history : Path, optional
-        Where the versions of layers are kept, and the snapshots of stored elements.
+        The folders of the layers and of the stored elements with their snapshots; by default, ``layers`` and
+        ``history`` in `root`.
     """
 
     def __init__(self, root: Path, space: Space, layers: Path | None = None, history: Path | None = None) -> None:
@@ -96,7 +98,7 @@ class Store:
             (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:
-        """Return the name of this state's life: batch numbers count from its making."""
+        """Return the unique name of this state, made with the state folder; batch numbers count from then on."""
         path = self.root / "epoch"
         if not path.exists():
             temporary = path.with_name(f"epoch.{os.getpid()}.tmp")
@@ -105,9 +107,9 @@ class Store:
         return path.read_text()
 
     def features(self, layer: str, version: int) -> Features:
-        """Return the features of a layer's version, the last two versions of each as this process knows them.
+        """Return the features of a layer's version; this process keeps the last two versions of each layer in memory.
 
-        A version that is not kept any more has none, which is logged: queries must go on without it.
+        A version that is not stored any more has no features. This is logged, not raised, so that queries go on.
         """
         versions = self._features.setdefault(layer, {})
         if version not in versions:
@@ -121,7 +123,7 @@ class Store:
         return versions[version]
 
     def _mapped(self, layer, version):
-        """Return the table of a layer's version, mapped into memory: all processes share its pages."""
+        """Return the table of a layer's version, mapped into memory so that all processes share its pages."""
         folder = self.root / "features" / layer
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{version}.arrow"
@@ -138,7 +140,7 @@ class Store:
         return store.read(stream, version, self.space)
 
     def registry(self, batch: int) -> Registry:
-        """Return the registry before `batch`; it has a version only for the batches that changed it."""
+        """Return the registry before `batch`; only batches that change the registry write a version of it."""
         version = max((v for v in _versions(self.root / "registry", ".json") if v < batch), default=-1)
         if version not in self._registries:
             registry = Registry(self.space, catalogue=self.features)
@@ -149,17 +151,17 @@ class Store:
         return self._registries[version]
 
     def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
-        """Return the registry as the control entries of `batch` leave it, and what they do."""
+        """Return the registry after the control entries of `batch`, and what the entries did."""
         before = self.registry(batch)
         after, applied = before.apply(control)
         if after is not before:
-            # Equal entries make equal registries: whoever compiled the queries of this batch first has done it for all.
+            # Equal entries make equal registries, so the tasks of a process share the queries that the first compiled.
             after = self._registries.get(batch, after)
             self._remember(batch, after)
         return after, applied
 
     def save_registry(self, batch: int, registry: Registry) -> None:
-        """Write the registry as `batch` left it."""
+        """Write the registry after `batch`."""
         path = self.root / "registry" / f"{batch}.json"
         temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         temporary.write_bytes(registry.to_json())
@@ -178,7 +180,7 @@ class Store:
         return self._load(f"home/{partition}", batch, Home.empty, _read_home)
 
     def save_home(self, partition: int, batch: int, home: Home) -> None:
-        """Write the state of a home server as `batch` left it."""
+        """Write the state of a home server after `batch`."""
         columns = {name: getattr(home, name) for name in COLUMNS if name != "copies" or home.copies.any()}
         head = {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
         self._save(f"home/{partition}", batch, home, [_with_head(pa.table(columns), head)])
@@ -188,32 +190,32 @@ class Store:
         return self._load(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
 
     def save_region(self, number: int, batch: int, region: Region) -> None:
-        """Write the state of a regional server as `batch` left it; a segment is written once."""
+        """Write the state of a regional server after `batch`; each segment is written only once."""
         self._save_region(f"region/{number}", batch, self.region(number, batch), region)
 
     def regions(self, batch: int, regions: int) -> Iterator[Region]:
-        """Return the states of all regional servers before `batch`, whichever of them have run it since."""
+        """Yield the states of all regional servers before `batch`, even if some of them have run it already."""
         for number in range(regions):
             yield self._read(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
 
     def stream_joins(self, number: int, batch: int) -> Region:
-        """Return the state of a region's joins with streams before `batch`; it is kept only while there are some."""
+        """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
         if not self.registry(batch).reach:
             return Region.empty(self.space)
         return self._load(f"stream_join/{number}", batch, lambda: Region.empty(self.space), _read_region)
 
     def save_stream_joins(self, number: int, batch: int, state: Region) -> None:
-        """Write the state of a region's joins with streams as `batch` left it."""
+        """Write the state of a region's joins with streams after `batch`."""
         self._save_region(f"stream_join/{number}", batch, self.stream_joins(number, batch), state)
 
     def members(self, number: int, batch: int) -> pl.DataFrame:
-        """Return the members of aggregates in a region before `batch`; they are kept while a query is distributed."""
+        """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
         if not len(self.registry(batch).distributed_ids):
             return pl.DataFrame(schema=MEMBERS)
         return self._load(f"participant/{number}", batch, lambda: pl.DataFrame(schema=MEMBERS), _read_members)
 
     def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
-        """Write what a participating server keeps of `batch`, and what it sends to the assembler."""
+        """Write the members that a participating server keeps after `batch`, and what it sends to the assembler."""
         found = [_arrays(part) for part in (partial.removed, partial.added)]
         named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
         self._save(f"partial/{number}", batch, partial, [*found, *named, _of_frame(partial.parts)])
@@ -228,13 +230,13 @@ class Store:
         return all((self.root / "region" / str(number) / f"{batch}.arrow").exists() for number in range(regions))
 
     def assembly(self, batch: int) -> AssemblerState:
-        """Return the state of the assembler before `batch`; it is kept while a query is distributed."""
+        """Return the state of the assembler before `batch`; it is kept while there are distributed queries."""
         if not len(self.registry(batch).distributed_ids):
             return AssemblerState.none(self.space)
         return self._read("assembly", batch, lambda: AssemblerState.none(self.space), _read_assembly)
 
     def save_assembly(self, batch: int, state: AssemblerState) -> None:
-        """Write the state of the assembler as `batch` left it."""
+        """Write the state of the assembler after `batch`."""
         self._save("assembly", batch, state, _assembly_tables(state))
 
     def _save_region(self, name, batch, before, region):
@@ -292,7 +294,7 @@ def _head(table):
 
 def _read_home(path):
     (table,) = read_tables(path)
-    # Without a column of copies there are none; without one of streams, objects are kept until they are heard.
+    # A file without the column `copies` has no copies. Without `stream`, objects are kept until they are heard again.
     none = pa.chunked_array([pa.array(np.zeros(table.num_rows, dtype=np.int64))])
     columns = {name: table[name] if name in table.column_names else none for name in COLUMNS}
     return Home(*map(_array, columns.values()), **_head(table))
@@ -319,9 +321,9 @@ def _region_tables(region):
 
 def _read_region(path):
     table, pairs = read_tables(path)
-    if "pair_partner" not in pairs.column_names:  # written before there were joins
+    if "pair_partner" not in pairs.column_names:  # an earlier release, without joins, wrote it
         pairs = pairs.append_column("pair_partner", pa.array(np.zeros(pairs.num_rows, dtype=np.int64)))
-    if "pair_query" in pairs.column_names:  # written before answers were shared
+    if "pair_query" in pairs.column_names:  # an earlier release, without shared answers, wrote it
         pairs = pairs.rename_columns({"pair_query": "pair_answer"})
     head = _head(table)
     columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
@@ -342,22 +344,22 @@ def _left_out(queries):
 
 
 def _were_left_out(rows):
-    """Return the queries that `_left_out` wrote."""
+    """Return the queries left out; the inverse of `_left_out`."""
     return {query: LeftOut(*out) for query, *out in rows}
 
 
 def _arrays(columns):
-    """Return a dataclass of arrays as a table."""
+    """Return a dataclass of arrays as a table, with a column for each field."""
     return pa.table({field.name: getattr(columns, field.name) for field in fields(columns)})
 
 
 def _of_arrays(kind, table):
-    """Return the dataclass of arrays that `_arrays` wrote."""
+    """Return a dataclass of arrays; the inverse of `_arrays`."""
     return kind(*(_array(table[field.name]) for field in fields(kind)))
 
 
 def _of_frame(frame):
-    """Return a data frame as a table; most are empty, and polars takes milliseconds for those, too."""
+    """Return a data frame as a table. Most are empty, and polars takes milliseconds even then, so these are cached."""
     return frame.to_arrow() if len(frame) else _no_rows(tuple(frame.schema.items()))
 
 
@@ -367,7 +369,7 @@ def _no_rows(columns):
 
 
 def _frame(table):
-    """Return a table that was written as a data frame."""
+    """Return a table as a data frame; the inverse of `_of_frame`."""
     return pl.DataFrame(pl.from_arrow(table))
 
 
@@ -379,7 +381,7 @@ def _read_members(path):
 def _read_partial(path):
     removed, added, moved, altered, lacking, parts = read_tables(path)
     found = (_of_arrays(Candidates, table) for table in (removed, added))
-    # Arrow packs truth values, so numpy cannot look at them where they are.
+    # Arrow packs booleans into bits, so numpy needs a copy of them.
     mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
     return Partial(*found, mask, _array(altered["altered"]), _frame(parts), _array(lacking["lacking"]))
 
@@ -398,14 +400,14 @@ def _read_assembly(path):
     elements = elements.replace_schema_metadata(None)
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
     *ranked, parts, told, crossed = tables[3:]
-    if len(ranked) > 1:  # written before candidates had ranks
+    if len(ranked) > 1:  # an earlier release, whose candidates had no ranks, wrote it
         ranked = [_with_ranks(*ranked)]
     aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
     return AssemblerState(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
 
 
 def _with_ranks(candidates, answers):
-    """Return candidates with their ranks in answers, of which some may be no candidates."""
+    """Return candidates with their ranks in answers, 0 if they have none; add the answers that are no candidates."""
     both = _frame(candidates).join(_frame(answers), ["query", "key"], "full", coalesce=True).sort("query", "key")
     distance = pl.coalesce("distance", "distance_right")
     return both.select("query", "key", distance, pl.col("rank").fill_null(0).cast(pl.Int32)).to_arrow()

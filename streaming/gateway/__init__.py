@@ -1,1 +1,1 @@
-"""The ingest gateway: from the bytes of feeds to blocks in the ingest log of one space."""
+"""The ingest gateway: it turns the bytes of feeds into blocks in the ingest logs of the spaces."""

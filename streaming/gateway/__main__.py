@@ -29,14 +29,14 @@ async def run(settings: EngineSettings) -> None:
 def _prepare_samples():
     try:
         prepare_flights(FLIGHTS)
-    except (LookoutError, OSError) as error:  # only the demonstration's stream needs it, and says that it is missing
+    except (LookoutError, OSError) as error:  # only the demonstration's stream needs it, and reports its absence
         logger.warning("%s", error)
 
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s gateway %(levelname)s %(message)s")
     chosen = EngineSettings.from_environ()
-    # Relative paths of files and pipes are meant from the state folder.
+    # Feeds give the paths of files and pipes relative to the state folder.
     (chosen.home / "feeds").mkdir(parents=True, exist_ok=True)
     os.chdir(chosen.home)
     asyncio.run(run(chosen))

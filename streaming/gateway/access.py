@@ -1,4 +1,4 @@
-"""What feeds may reach: the files below the folders, and the hosts, that the operator allows."""
+"""What the operator allows feeds to reach: files below certain folders, and hosts."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -28,16 +28,16 @@ _IPV4_BITS = 0xFFFFFFFF
 
 @dataclass(frozen=True)
 class FeedAccess:
-    """What the operator allows feeds to reach; by default, public hosts and no file but the demonstration's.
+    """What the operator allows feeds to reach; by default, public hosts and only the demonstration's files.
 
     Parameters
     ----------
     home : Path
-        The state folder, from which relative paths are meant.
+        The state folder; relative paths start from it.
     folders : tuple of Path
-        Files and pipes are read only below them, or below the folder of the samples.
+        Feeds read files and pipes only below these folders, or below the folder of the samples.
     hosts : tuple of str
-        Names, addresses and networks (``192.168.0.0/16``) that are allowed although they are not public.
+        Names, addresses and networks (``192.168.0.0/16``) that feeds may reach although they are not public.
     """
 
     home: Path = Path("var")
@@ -46,7 +46,7 @@ class FeedAccess:
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "FeedAccess":
-        """Return what an environment allows, the process's own where it is left out."""
+        """Return what an environment allows; by default, the environment of this process."""
         home = home_of(environ)
         return cls(home, feed_dirs(environ, home), feed_hosts(environ))
 
@@ -55,13 +55,13 @@ class FeedAccess:
         return tuple(network for host in self.hosts if (network := _network(host)))
 
     def file(self, path: str) -> Path:
-        """Return where a path leads, without symbolic links.
+        """Return the absolute path that a path leads to, with symbolic links followed.
 
         Raises
         ------
         InvalidOptions
-            Unless that is below an allowed folder. The state folder holds secrets, so that of its files only those
-            below an allowed folder *within* it may be read.
+            Unless that path is below an allowed folder. The state folder holds secrets, so its files may be read only
+            if they are below an allowed folder *within* it.
         """
         home, target = self.home.resolve(), _resolved(self.home / Path(path).expanduser(), path)
         folders = [folder.resolve() for folder in (*self.folders, self.home / SAMPLES)]
@@ -73,7 +73,7 @@ class FeedAccess:
         raise InvalidOptions(f"path must lie below a folder of LOOKOUT_FEED_DIRS ({allowed}); got {path!r}")
 
     def check_host(self, host: str, local: bool = False) -> None:
-        """Raise InvalidOptions where a host is seen, without asking the DNS, to be out of reach.
+        """Raise InvalidOptions if a host is out of reach, as far as that is known without asking the DNS.
 
         Parameters
         ----------
@@ -93,9 +93,9 @@ class FeedAccess:
         Parameters
         ----------
         host, address : str
-            What was asked for, and what the DNS made of it.
+            The host that the feed asks for, and an address that the DNS gave for it.
         local : bool
-            Whether this machine and private networks are in reach without being allowed by the operator.
+            Whether feeds may reach this machine and private networks even if the operator does not allow them.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class FeedAccess:
 
 
 def unreachable(host: str, local: bool = False) -> str:
-    """Return the words for a host that is out of reach."""
+    """Return the error message for a host that is out of reach."""
     where = "is for special use" if local else "is an address of this machine, of a private network or for special use"
     rule = "public or local" if local else "public"
     return f"a host must be {rule}, or allowed by LOOKOUT_FEED_HOSTS; {host!r} {where}"
@@ -135,7 +135,7 @@ def _network(text):
 
 
 def _address(text: str) -> Address | None:
-    """Return an address, for one of IPv6 that stands for one of IPv4 the latter; None where the text is none."""
+    """Return the address that a text states, or None; an IPv6 address that stands for an IPv4 one gives that one."""
     try:
         ip = ipaddress.ip_address(text.strip("[]"))
     except ValueError:

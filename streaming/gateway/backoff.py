@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 
 def backoff_s(first_s: float, longest_s: float, jitter: random.Random) -> Iterator[float]:
-    """Yield waiting times that double up to a bound, each between half of it and the whole ("equal jitter").
+    """Yield waiting times in seconds, each between half a limit and the limit, which doubles ("equal jitter").
 
     Parameters
     ----------
     first_s, longest_s : float
-        Bounds of the first wait and of all waits, in seconds.
+        The limit of the first wait, and the largest limit, in seconds.
     jitter : random.Random
-        Keeps many gateways from coming back in step.
+        Source of the jitter, which keeps many gateways from trying again at the same moment.
 
     References
     ----------

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 SECOND_US = 1_000_000
-# How far event times may be ahead of the clock: clocks of feeds differ by seconds, those that are not set by years.
+# Event times may be ahead of the clock by this much: clocks of feeds differ by seconds, clocks never set by years.
 MAX_AHEAD_S = 300.0
 
 
@@ -16,5 +16,5 @@ class Clock:
         return time.time_ns() // 1_000
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for a number of seconds."""
         await asyncio.sleep(seconds)

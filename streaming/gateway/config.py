@@ -12,26 +12,27 @@ class GatewayConfig:
     Parameters
     ----------
     partitions : int
-        Of the ingest log.
+        Number of partitions of the ingest log.
     flush_s : float
-        Elements wait at most so long to be joined by others in a block.
+        Longest time that elements wait for others to join them in a block, in seconds.
     block_rows : int
         Most elements in a block.
     queue_rows : int
-        Elements that each stream's queue holds as they came.
+        Elements that each stream's queue holds before it conflates them or makes the feed wait.
     waiting_backlog, live_backlog : int
-        Blocks per partition that the engine has not committed, beyond which recordings, and live feeds, are not
-        written. A recording leaves room for the live ones.
+        Bounds on the blocks per partition that the engine has not committed. Beyond the first, no recording is written;
+        beyond the second, no live feed. The first is lower, so that recordings leave room for live feeds.
     report_s, reread_s : float
-        Intervals of ticks and health, and of reading the definitions without being told.
+        Interval at which the gateway sends ticks and writes the health, and at which it reads the definitions even if
+        no change was announced, in seconds.
     backoff_s, longest_backoff_s : float
-        First and longest wait before a broken stream is tried again.
+        First and longest wait before the gateway tries a broken stream again, in seconds.
     stop_s : float
-        Time to write what is queued when the gateway is told to stop.
+        Time that a stopping gateway has to write the queued elements, in seconds.
     unfinished_bytes : int
-        What all clients of a listening stream together may have sent without completing a line or a document.
+        Most bytes that all clients of a listening stream together may send without completing a line or a document.
     access : FeedAccess or None
-        What feeds may reach; None for what the environment says.
+        What feeds may reach; None to read it from the environment.
     """
 
     partitions: int = 2

@@ -1,4 +1,4 @@
-"""Conflation: of several elements of one object, only the newest matters to those who are late."""
+"""Conflation: a reader that is late needs only the newest of several elements of one object."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Definitions of streams, as they stand in ``lookout:streams``."""
+"""Definitions of streams, as the hash ``lookout:streams`` holds them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ _OPTIONAL = ("enabled", "ttl_s", "stored", "max_ahead_s")
 
 @dataclass(frozen=True)
 class StreamDefinition:
-    """A stream: where its bytes come from, what they mean, and what becomes of its objects.
+    """A stream: where its bytes come from, how they are decoded, and how the engine treats its objects.
 
     Parameters
     ----------
     name, space : str
     transport, decoder : dict
-        Each a `kind` and its options.
+        Each has a `kind` and the options of that kind.
     enabled : bool
     ttl_s : float or None
-        Time to live; None for ever.
+        Time to live of an object, in seconds; None for ever.
     stored : bool
         Whether the engine stores its elements.
     max_ahead_s : float
-        Elements whose event time is ahead of the clock by more are malformed.
+        Elements whose event time is ahead of the clock by more seconds than this are malformed.
     """
 
     name: str
@@ -46,12 +46,12 @@ class StreamDefinition:
 
 
 def read_definition(payload: bytes) -> StreamDefinition:
-    """Return the definition that a JSON document states; keys that the gateway does not need are left to others.
+    """Return the definition that a JSON document states; ignore keys that the gateway does not need.
 
     Raises
     ------
     InvalidOptions
-        When it is not an object with the keys that a definition needs.
+        When the document is not an object with the keys that a definition needs.
     """
     try:
         document = orjson.loads(payload)
@@ -65,9 +65,9 @@ def read_definition(payload: bytes) -> StreamDefinition:
 def check_definition(
     definition: StreamDefinition, spaces: Mapping[str, Space], access: FeedAccess | None = None
 ) -> None:
-    """Raise InvalidOptions unless a definition can be run in one of some spaces, given by their names.
+    """Raise InvalidOptions unless a definition can run in one of the spaces, which are given by name.
 
-    `access` is what the feed may reach; what the environment of this process says, where it is left out.
+    `access` is what the feed may reach; by default, what the environment of this process allows.
     """
     if not isinstance(definition.space, str) or definition.space not in spaces:
         raise InvalidOptions(f"space must be one of {', '.join(spaces)}; got {definition.space!r}")

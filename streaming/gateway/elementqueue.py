@@ -11,16 +11,17 @@ from streaming.gateway.conflation import newest_per_key
 class ElementQueue:
     """Elements of one stream that wait to be written.
 
-    Beyond its bound it makes a recording wait, while a live feed is conflated: of each object the newest survives.
+    When the queue is full, it makes a recording wait, but conflates a live feed: of each object, the newest element
+    stays.
 
     Parameters
     ----------
     rows_bound : int
-        Elements that are held as they came.
+        Number of elements at which the queue is full.
     live : bool
-        The feed does not wait.
+        Whether the feed does not wait.
     filled : asyncio.Event
-        Set whenever elements have come in.
+        The queue sets it whenever elements come in.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class ElementQueue:
         self._room.set()
 
     async def put(self, elements: pa.Table, heard_us: int) -> None:
-        """Append elements that arrived at a wall-clock time; unless the feed is live, wait for room first."""
+        """Append elements that arrived at a wall-clock time in microseconds; unless the feed is live, wait for room."""
         if not self.live:
             await self._room.wait()
         if elements.num_rows:
@@ -48,13 +49,13 @@ class ElementQueue:
             self.filled.set()
 
     def put_back(self, elements: pa.Table, heard_us: int) -> None:
-        """Return elements that were taken but could not be written."""
+        """Put elements back in front that were taken but could not be written."""
         self._parts.appendleft((elements, heard_us))
         self._counted(elements.num_rows)
         self.filled.set()
 
     def take(self, rows: int) -> tuple[pa.Table, int]:
-        """Remove the oldest elements, at most so many; return them with the wall-clock time of the newest arrival."""
+        """Remove the oldest elements, at most `rows`; return them and the wall-clock time of the newest arrival."""
         taken, heard = [], []
         while self._parts and rows > 0:
             elements, heard_us = self._parts.popleft()
@@ -84,5 +85,5 @@ class ElementQueue:
         self.merged += self.rows - newest.num_rows
         self.rows = newest.num_rows
         self._parts = deque([(newest, max(heard_us for _, heard_us in self._parts))])
-        # Where objects are many, conflate again only when it pays, so that the work per element stays constant.
+        # With many objects, conflate again only once the queue has doubled, so that the work per element is constant.
         self._conflate_at = max(self.rows_bound, 2 * self.rows)

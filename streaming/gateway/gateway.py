@@ -1,4 +1,4 @@
-"""The gateway: it runs the streams that are defined, and keeps the clocks of all spaces."""
+"""The gateway: it runs the defined streams, and advances the clocks of all spaces."""
 
 import asyncio
 import logging
@@ -25,9 +25,9 @@ from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
 
-# Reports over which rates are taken.
+# Rates are taken over this many of the last reports.
 _COUNTS_KEPT = 11
-# Short, so that a Redis that hangs does not hold up the end of the process.
+# Short, so that a hanging Redis does not delay the end of the process.
 _REDIS_TIMEOUT_S = 1.0
 
 
@@ -45,7 +45,7 @@ class Gateway:
     intakes : dict of str to Intake
         By space.
     streams : dict of str to RunningStream
-        Those that run, by name.
+        The running streams, by name.
     health : dict of str to StreamHealth
         By stream.
     """
@@ -61,14 +61,14 @@ class Gateway:
         self.intakes = {EARTH.name: Intake(EARTH, self.client, config)}
         self.health: dict[str, StreamHealth] = {}
         self.streams: dict[str, RunningStream] = {}
-        # What was last made of each stream: its definition and its space.
+        # The definition and the space that were last applied to each stream.
         self._applied: dict[str, tuple[bytes, Space | None]] = {}
         self._tasks: dict[str, asyncio.Task] = {}
         self._counts: dict[str, deque[tuple[int, int]]] = {}
         self._health_log = asyncio.Lock()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until told to stop, then write what is queued and return."""
+        """Run until `stop` is set, then write the queued elements and return."""
         for intake in self.intakes.values():
             intake.start()
         duties = [asyncio.create_task(duty) for duty in (self._watch(), self._report())]
@@ -76,7 +76,7 @@ class Gateway:
         try:
             done, _ = await asyncio.wait([*duties, stopping], return_when=asyncio.FIRST_COMPLETED)
             for duty in done - {stopping}:
-                duty.result()  # a duty ends only by an error of ours
+                duty.result()  # a duty ends only by a bug, which is raised here
         finally:
             await _cancel(*duties, stopping, *self._tasks.values())
             await asyncio.gather(*(intake.stop() for intake in self.intakes.values()))
@@ -84,7 +84,7 @@ class Gateway:
             self.client.close()
 
     async def reconcile(self, wanted: Mapping[str, bytes], spaces: Mapping[str, Space]) -> None:
-        """Start, stop and restart streams so that those run which the definitions ask for; touch no other.
+        """Start, stop and restart streams as the definitions ask; leave unchanged streams alone.
 
         Parameters
         ----------
@@ -150,13 +150,13 @@ class Gateway:
         self._applied.pop(name, None)
 
     async def _close(self, space):
-        """Let go of a space that is no more, or no longer what it was; its streams are halted."""
+        """Halt the streams of a space that was removed or redefined, and stop its intake."""
         for name in [name for name in self.streams if self.health[name].space == space]:
             await self._halt(name)
         await self.intakes.pop(space).stop()
 
     async def _watch(self):
-        """Follow the definitions: at once when told of a change, and every few seconds in any case."""
+        """Apply the definitions: at once when a change is announced, and every few seconds in any case."""
         while True:
             try:
                 if not self._applied:
@@ -184,17 +184,17 @@ class Gateway:
         return {name.decode(): payload for name, payload in documents.items()}, published_spaces(self.client)
 
     def _known(self):
-        """Return the streams that an earlier gateway ran, so that those removed since are dropped."""
+        """Return the streams that an earlier gateway ran; `reconcile` drops those that were removed since."""
         told = self.client.hgetall(HEALTH_KEY)
         return {name.decode(): StreamHealth(_space_name(counters)) for name, counters in told.items()}
 
     def _forget_stale(self):
-        """Count stale elements from this gateway's start on, as all else is counted."""
+        """Reset the counts of stale elements, since all counters begin at this gateway's start."""
         for space in published_spaces(self.client):
             Log(self.client, space, self.config.partitions).forget_stale()
 
     async def _report(self):
-        """Every second: a tick for each engine, a sign of life, and the health of the streams."""
+        """Every second, send each engine a tick and a sign of life, and write the health of the streams."""
         while True:
             try:
                 for intake in list(self.intakes.values()):
@@ -242,7 +242,7 @@ class Gateway:
 
 
 def _space_name(payload):
-    """Return the name of the space that a definition, or a stream's health, states; empty where it states none."""
+    """Return the space's name in a definition or in a stream's health; empty if there is none."""
     try:
         document = orjson.loads(payload)
     except orjson.JSONDecodeError:
@@ -252,7 +252,7 @@ def _space_name(payload):
 
 
 async def _message(told, timeout_s):
-    """Wait for news; those that came together count as one."""
+    """Wait for a message; messages that came together count as one."""
     if await told.get_message(timeout=timeout_s):
         while await told.get_message(timeout=0):
             pass

@@ -1,4 +1,4 @@
-"""What the gateway says of each stream."""
+"""What the gateway reports about each stream."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -7,10 +7,10 @@ from typing import Any
 from streaming.gateway.clock import SECOND_US
 
 SAMPLE_CHARACTERS = 200
-# A decoder of somebody else may make up as many as there are elements.
+# A third-party decoder may give as many different reasons as there are elements.
 MAX_REASONS = 100
 OTHER_REASONS = "other reasons"
-# So many bytes without an element are no accident.
+# After this many bytes without an element, the definition is probably wrong.
 _SILENT_BYTES = 65_536
 
 
@@ -24,17 +24,17 @@ class StreamHealth:
     state : str
         running, connecting, retrying, stopped, failed or finished.
     error : str or None
-        Why it is retrying or has failed.
+        Why the stream is retrying or has failed.
     elements, merged, bytes : int
-        Elements decoded; of those, replaced by newer ones before they were written; bytes received.
+        Elements decoded; those of them that were replaced by newer ones before they were written; bytes received.
     stale : int
         Elements that the engine dropped because it knew a newer one of their object.
     lost : int
-        Datagrams that came faster than they were taken.
+        Datagrams that were dropped because they came faster than the stream took them.
     noted : str or None
-        What a decoder says of its input, such as columns that are not in it.
+        What the decoder notes about its input, such as columns that the input lacks.
     malformed : dict of str to int
-        Pieces of input that no element could be made of, by reason.
+        Number of pieces of input that gave no element, by reason.
     last_malformed : dict
         By reason, the last such piece (`sample`) and when it came (`at_us`).
     last_us : int or None
@@ -58,7 +58,7 @@ class StreamHealth:
     elements_per_s: float = 0.0
 
     def enter(self, state: str, error: object = None) -> None:
-        """Change the state."""
+        """Change the state, and the error that led to it."""
         self.state, self.error = state, None if error is None else _writable(str(error) or type(error).__name__)
 
     def count_elements(self, elements: int, now_us: int) -> None:
@@ -76,7 +76,7 @@ class StreamHealth:
         self.last_malformed[reason] = {"sample": printable(sample), "at_us": now_us}
 
     def document(self) -> dict[str, Any]:
-        """Return the entry of ``lookout:health``."""
+        """Return the stream's entry in ``lookout:health``, as a JSON object."""
         return asdict(self) | {"hint": self.hint()}
 
     def hint(self) -> str | None:
@@ -121,5 +121,5 @@ def printable(sample: bytes) -> str:
 
 
 def _writable(text):
-    """Return a text without lone surrogates, such as a file's name may have: JSON cannot write them."""
+    """Return a text without lone surrogates, which a file's name may have and JSON cannot write."""
     return text.encode(errors="replace").decode()

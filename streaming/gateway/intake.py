@@ -1,4 +1,4 @@
-"""What the gateway has of one space: its logs, the writer of its blocks, and its clock."""
+"""The gateway's part for one space: its logs, the writer of its blocks, and its clock."""
 
 import asyncio
 
@@ -11,14 +11,14 @@ from streaming.logs import Log
 from streaming.spaces import Space
 
 _TICKS_UNPROCESSED = 10
-# Beyond so many, a tick only so often.
+# With more unprocessed ticks, send one only at this interval.
 _SLOW_TICK_US = 5_000_000
-# The newest control entries that are searched for ticks.
+# How many of the newest control entries are searched for ticks.
 _ENTRIES_SEARCHED = 64
 
 
 class Intake:
-    """Writes to the logs of one space: an engine that is slow, or away, holds up no other space.
+    """Writes to the logs of one space, so that a slow or stopped engine holds up no other space.
 
     Parameters
     ----------
@@ -39,25 +39,25 @@ class Intake:
         self._writing: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Begin to write blocks."""
+        """Start the task that writes blocks."""
         self._writing = asyncio.create_task(self.writer.run(), name=f"writer of {self.space.name}")
 
     async def stop(self) -> None:
-        """Write no more."""
+        """Stop the task that writes blocks."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
 
     def check(self) -> None:
-        """Raise what ended the writer, if it has ended: an error of ours."""
+        """Raise the error that ended the writer, if it has ended: only a bug ends it."""
         if self._writing is not None and self._writing.done():
             self._writing.result()
 
     def live(self, now_us: int) -> None:
-        """Give a sign of life, and advance the space's clock.
+        """Write the gateway's sign of life, and send a tick that advances the space's clock.
 
-        The clock goes slowly if the engine is down: more ticks would only make the log longer. Not to tick at all would
-        be too little: what an engine has taken it trims from the log once more has come.
+        While the engine is down, ticks are sent rarely, since they only make the log longer. They must not stop: an
+        engine trims the entries that it has taken only once more have come.
         """
         newest = self.log.client.xrevrange(self.log.names.control, count=_ENTRIES_SEARCHED)
         entries = (orjson.loads(fields[b"entry"]) for _, fields in newest)

@@ -1,4 +1,4 @@
-"""When the elements of a recording are due, and which times they then bear: arithmetic only, no clock, no waiting."""
+"""Compute when the elements of a recording are due and which times they then get: arithmetic, no clock, no waiting."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,11 @@ import pyarrow as pa
 from streaming.gateway.clock import SECOND_US
 from streaming.gateway.transports.base import Replay
 
-# Two neighbours further apart than this are a leap of the recording (a night without data, a wrong time stamp, the
-# next vehicle of a file that is sorted by vehicle), which nobody wants to wait for.
+# If two neighbours are further apart than this, the recording leaps (a night without data, a wrong time stamp, the
+# next vehicle of a file that is sorted by vehicle), and the replay does not wait.
 LEAP_US = 3600 * SECOND_US
-# A replay that fell behind by more than this (nobody took its elements) goes on from where it stood.
+# A replay that fell behind by more than this (nobody took its elements) does not catch up; it goes on from where
+# it stood.
 LATE_US = 1 * SECOND_US
 
 
@@ -22,11 +23,11 @@ class Progress:
     Parameters
     ----------
     start_us : int
-        Wall-clock time at which the recording's beginning was, or would have been, played.
+        Wall-clock time at which the beginning of the recording was played, or would have been played.
     latest_us : int or None
         Event time of the element read last; None at the beginning of a lap.
     played_us : int
-        Its distance from the beginning in recorded time, leaps left out.
+        Distance of that element from the beginning, in recorded time without the leaps.
     furthest_us : int
         The greatest such distance so far.
     """
@@ -40,19 +41,20 @@ class Progress:
 def schedule(
     progress: Progress | None, time_us: np.ndarray, replay: Replay, now_us: int
 ) -> tuple[Progress, np.ndarray, np.ndarray]:
-    """Say when elements are due and which event times they bear if they are restamped.
+    """Return when elements are due, and which event times they get if they are restamped.
 
-    An element is due when the newest event time so far is reached, so that elements out of order come in the order of
-    the recording. A restamped one bears the time at which its own event time is reached.
+    An element is due when the replay reaches the newest event time so far, so elements out of order are played in the
+    order of the recording. A restamped element gets the time at which the replay reaches its own event time.
 
     Parameters
     ----------
     progress : Progress or None
-        Where the replay stands; None before the first elements.
+        How far the replay has come; None before the first elements.
     time_us : ndarray of int64, shape (N,), N >= 1
         Event times in the order of the recording.
     replay : Replay
     now_us : int
+        Wall-clock time in microseconds.
 
     Returns
     -------
@@ -61,6 +63,7 @@ def schedule(
     due_us : ndarray of int64, shape (N,)
         Wall-clock times, never decreasing; `now_us` at full speed.
     stamp_us : ndarray of int64, shape (N,)
+        Event times for restamped elements.
     """
     progress = progress or Progress(now_us)
     steps = np.diff(time_us, prepend=time_us[0] if progress.latest_us is None else progress.latest_us)
@@ -72,14 +75,14 @@ def schedule(
     if replay.speed:
         late_us = now_us - start_us - round(int(furthest[0]) * scale)
         start_us += late_us if late_us > LATE_US else 0
-    # Not before the start: each lap is later than the one before, though its first elements may be out of order.
+    # Never before the start: each lap must be later than the one before, even if its first elements are out of order.
     stamp_us = start_us + np.rint(np.maximum(distance, 0) * scale).astype(np.int64)
     due_us = start_us + np.rint(furthest * scale).astype(np.int64) if replay.speed else np.full(len(time_us), now_us)
     return Progress(start_us, int(time_us[-1]), int(distance[-1]), int(furthest[-1])), due_us, stamp_us
 
 
 def next_lap(progress: Progress | None, replay: Replay, now_us: int) -> Progress | None:
-    """Return where a recording stands that begins anew: later than all it has played."""
+    """Return the progress of a recording that begins again, later than all that it has played."""
     if progress is None:
         return None
     scale = 1 / replay.speed if replay.speed else 1.0
@@ -88,7 +91,7 @@ def next_lap(progress: Progress | None, replay: Replay, now_us: int) -> Progress
 
 
 def restamped(elements: pa.Table, stamp_us: np.ndarray) -> pa.Table:
-    """Return elements with other event times, their versions moved by as much as the times."""
+    """Return elements with new event times, and versions shifted by the same amount as the times."""
     shift_us = stamp_us - elements["time_us"].to_numpy()
     version = elements["version"].to_numpy() + shift_us
     schema = elements.schema

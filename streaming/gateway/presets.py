@@ -1,4 +1,4 @@
-"""The streams that a new installation begins with: the demonstration's, and public live feeds, which are off."""
+"""The streams of a new installation: those of the demonstration, and public live feeds, which are disabled."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from streaming.gateway.samples import FLIGHTS
 
 _SIMULATED = {"kind": "geojson", "key": "id", "time": "time"}
 
-# What the file of `samples.prepare_flights` means.
+# The decoder for the file that `samples.prepare_flights` writes.
 FLIGHTS_DECODER: dict[str, Any] = {
     "kind": "csv",
     "columns": {
@@ -26,7 +26,7 @@ FLIGHTS_DECODER: dict[str, Any] = {
     },
 }
 
-# Definitions as the gateway reads them, with what people see of a stream: its title and its icon.
+# Definitions as the gateway reads them, and the title and icon of each stream for people.
 DEMO_STREAMS: list[dict[str, Any]] = [
     {
         "name": "aircraft",
@@ -55,7 +55,7 @@ DEMO_STREAMS: list[dict[str, Any]] = [
         "space": "earth",
         "enabled": True,
         "ttl_s": 60,
-        # Some 500 elements/s: five million in three hours, below 200 MB.
+        # About 500 elements/s: five million in three hours, below 200 MB.
         "stored": True,
         "retention_s": 3 * 3600,
         "transport": {"kind": "simulator", "fleet": "buses", "count": 120, "seed": 1, "step_s": 1, "pace": 4},
@@ -85,7 +85,7 @@ DEMO_STREAMS: list[dict[str, Any]] = [
                 "heading": {"name": "heading_deg", "unit": "degrees"},
                 "rot": "turn_code",
             },
-            # ITU-R M.1371-5, annex 8: what ships send for what they do not know.
+            # ITU-R M.1371-5, annex 8: the values that ships send for "not available".
             "null_values": {"sog": [102.3], "cog": [360], "heading": [511], "rot": [-128]},
         },
     },

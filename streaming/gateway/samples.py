@@ -12,7 +12,7 @@ from pyarrow import csv
 from streaming.errors import LookoutError
 from streaming.gateway.access import SAMPLES
 
-# In the state folder; the gateway, which works there, finds it by this name.
+# Relative to the state folder, in which the gateway runs.
 FLIGHTS = Path(SAMPLES) / "flights.csv.gz"
 
 _PACKAGE = "traffic"
@@ -23,20 +23,20 @@ _COLUMNS = (
 )
 _MILLISECONDS = 1_000
 _DAY_S = 86_400
-# The busiest hours of the day, in UTC; in the first of the recording there are half a dozen aircraft.
+# Begin and end of the busiest hours of the day, in UTC; the first hours of the recording have half a dozen aircraft.
 _BUSY_S = (9 * 3_600, 15 * 3_600)
 
 
 def prepare_flights(target: Path) -> Path:
-    """Write flights that the package `traffic` carries as CSV in the order of time, unless that is done.
+    """Write the recorded flights of the package `traffic` as CSV, ordered by time, unless the file exists.
 
-    The six busiest hours of a day over Switzerland, with a state of each aircraft every 10 s. The package serves as
-    data only and is not imported, so it can be installed without what it depends on.
+    They are the six busiest hours of a day over Switzerland, with a state of each aircraft every 10 s. The package is
+    only read as data, never imported, so it can be installed without its dependencies.
 
     Parameters
     ----------
     target : Path
-        A ``.csv.gz``; its folder is made.
+        A ``.csv.gz`` file; its folder is made if it does not exist.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One running stream: transport to decoder to queue, again and again."""
+"""One running stream: from its transport through its decoders to its queue, tried again after errors."""
 
 import asyncio
 import logging
@@ -27,17 +27,17 @@ logger = logging.getLogger(__name__)
 
 AHEAD = "time ahead of the clock"
 
-# Decoding more than this could hold up the other streams for longer than 50 ms.
+# More bytes are decoded in a thread: they could hold up the other streams for longer than 50 ms.
 _THREAD_BYTES = 8_192
-# Elements that wait for a time are looked after so often.
+# How often decoders are asked for the elements that have waited too long for a time.
 _TICK_S = 1.0
-# A paced replay hands over what is due at most so often.
+# Shortest wait of a paced replay before it delivers the next elements that are due.
 _STEP_S = 0.02
 
 
 @dataclass(frozen=True)
 class Outlet:
-    """What a running stream writes to, and what it lives by."""
+    """What a running stream writes to, and the clock, the constants and the space that it uses."""
 
     queue: ElementQueue
     health: StreamHealth
@@ -47,7 +47,7 @@ class Outlet:
 
 
 class RunningStream:
-    """A stream between start and stop.
+    """Runs one stream from its start to its stop.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class RunningStream:
         self._progress: Progress | None = None
 
     async def run(self) -> None:
-        """Run until the feed ends for good; whatever breaks it is reported, and tried again after a while."""
+        """Run until the feed ends for good; after an error, report it in the health, wait and try again."""
         health, config = self.outlet.health, self.outlet.config
         waits = None
         while True:
@@ -77,7 +77,7 @@ class RunningStream:
                 return
             except (OSError, TransportError) as error:
                 health.enter("retrying", error)
-            except Exception as error:  # whatever a feed's bytes do to a transport, they end no stream
+            except Exception as error:  # an error that a feed's bytes cause in a transport must not end the stream
                 self._count_failure("transport failed", error, b"")
                 health.enter("retrying", f"{type(error).__name__}: {error}")
             if waits is None or health.elements > before:
@@ -99,7 +99,7 @@ class RunningStream:
             await asyncio.gather(ticking, return_exceptions=True)
 
     async def _tick(self):
-        """Let decoders give up elements that wait for a time, also while nothing comes."""
+        """Let decoders release elements that have waited too long for a time, even while no bytes come."""
         while True:
             await asyncio.sleep(_TICK_S)
             for source in [source for source, decoder in self._decoders.items() if decoder.waiting]:
@@ -114,7 +114,7 @@ class RunningStream:
                 self._count_failure("input failed", error, chunk.payload)
 
     def _count_failure(self, what, error, payload):
-        """Count bytes that made something raise as malformed; write the first of a kind to the log."""
+        """Count bytes that caused an error as malformed; log the first error of each kind."""
         health, reason = self.outlet.health, f"{what}: {type(error).__name__}"
         if reason not in health.malformed:
             logger.error("stream %s: %s", self.definition.name, what, exc_info=error)
@@ -141,7 +141,7 @@ class RunningStream:
             self._progress = next_lap(self._progress, self.transport.replay, clock.now_us())
 
     def _bound(self, chunk, decoded):
-        """Forget the decoders that keep the most, where all together keep too much."""
+        """Forget the decoders that keep the most bytes, if all together keep too many."""
         gave = bool(decoded.elements.num_rows or decoded.malformed)
         for source in self._unfinished.count(chunk.source, len(chunk.payload), gave):
             self._decoders.pop(source, None)
@@ -168,7 +168,7 @@ class RunningStream:
     def _not_ahead(self, elements, now_us):
         """Return the elements that are not ahead of the clock by more than the stream's bound; count the others.
 
-        One of them would make all later elements of its object stale until the clock has come so far.
+        One such element would make all later elements of its object stale until the clock reaches its time.
         """
         if self.transport.replay and self.transport.replay.restamp:
             return elements

@@ -1,7 +1,7 @@
-"""A short trial of a stream that nobody has saved: ``python -m streaming.gateway.trial``, with a job as JSON as input.
+"""Try an unsaved stream for a short time: ``python -m streaming.gateway.trial``, with a job as JSON on standard input.
 
-It runs the transport and the decoder as the gateway does, writes nothing anywhere, and prints what came: the first
-elements, what was malformed, and the error if there is one.
+It runs the transport and the decoder as the gateway does, stores nothing, and prints the result as JSON: the first
+elements, the malformed input, and the error if there is one.
 """
 
 import asyncio
@@ -34,25 +34,30 @@ _PROPERTIES_CHARACTERS = 1_000
 
 
 class Gathered:
-    """A queue that keeps the first elements and lets the others go."""
+    """A queue that keeps the first `ELEMENTS_SHOWN` elements and only counts the others."""
 
     def __init__(self) -> None:
         self.tables: list[pa.Table] = []
         self.rows = 0
 
     async def put(self, table: pa.Table, heard_us: int) -> None:
-        """Take elements."""
+        """Keep elements until there are `ELEMENTS_SHOWN`, and count all."""
         if self.rows < ELEMENTS_SHOWN:
             self.tables.append(table.slice(0, ELEMENTS_SHOWN - self.rows))
         self.rows += table.num_rows
 
     def elements(self) -> list[dict[str, Any]]:
-        """Return the elements that are kept, as JSON shows them."""
+        """Return the kept elements as JSON objects."""
         return [element for table in self.tables for element in _elements(table)]
 
 
 async def tried(definition: StreamDefinition, space: Space, access: FeedAccess, seconds: float) -> dict[str, Any]:
-    """Return what a definition gives until it has given some elements, or ends, or breaks, or the time is over.
+    """Run a stream until it has given `ELEMENTS_SHOWN` elements, ends, breaks, or the time is over.
+
+    Returns
+    -------
+    dict
+        The document of its health (see `StreamHealth.document`), and ``shown``: the first elements.
 
     Raises
     ------
@@ -86,7 +91,7 @@ def _elements(table):
 
 
 def answer(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a job gives, or its error."""
+    """Return the result of a job, or its error."""
     access = FeedAccess(Path(job["home"]), tuple(map(Path, job["folders"])), tuple(job["hosts"]))
     try:
         space = parse_space(job["space"])
@@ -101,7 +106,7 @@ def answer(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do the job that comes in, and print its answer."""
+    """Read a job from standard input, and print its result as JSON."""
     logging.disable(logging.CRITICAL)
     job = orjson.loads(sys.stdin.buffer.read())
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, _MEMORY_BYTES))

@@ -1,15 +1,15 @@
-"""What the sources of a stream have sent without completing it, bounded for all of them together."""
+"""Bound the bytes that all sources of a stream together have sent without completing a line or a document."""
 
 
 class Unfinished:
-    """Counts the bytes that decoders may keep since they await the end of a line or of a document.
+    """Counts the bytes that decoders may keep while they wait for the end of a line or of a document.
 
-    A decoder that gives anything, elements or faults, keeps at most what it was last fed.
+    A decoder that returns anything, elements or faults, keeps at most the bytes that it was fed last.
 
     Parameters
     ----------
     most_bytes : int
-        For all sources together.
+        Bound for all sources together.
 
     Examples
     --------
@@ -25,20 +25,20 @@ class Unfinished:
         self._kept: dict[str, int] = {}
 
     def count(self, source: str, size: int, gave: bool) -> list[str]:
-        """Count what a source sent.
+        """Count the bytes that a source sent.
 
         Parameters
         ----------
         source : str
         size : int
-            Bytes.
+            Number of bytes.
         gave : bool
-            Whether its decoder gave anything of them.
+            Whether its decoder returned anything, elements or faults, for them.
 
         Returns
         -------
         list of str
-            The sources whose decoders must be forgotten: those that keep the most.
+            The sources whose decoders must be forgotten, because they keep the most.
         """
         self._kept[source] = size + (0 if gave else self._kept.get(source, 0))
         forgotten = []
@@ -48,5 +48,5 @@ class Unfinished:
         return forgotten
 
     def forget(self, source: str) -> None:
-        """Count a source no longer: it has gone, or its document ended."""
+        """Stop counting a source: it has gone, or its document has ended."""
         self._kept.pop(source, None)

@@ -1,4 +1,4 @@
-"""The one writer of blocks: it takes from every queue in turn, as long as the engine keeps up."""
+"""The only writer of blocks: it takes from every queue in turn, while the engine keeps up."""
 
 import asyncio
 import logging
@@ -21,7 +21,15 @@ _LONGEST_BROKEN_S = 2.0
 
 @dataclass(frozen=True)
 class StreamBlock:
-    """Elements of one stream, taken from its queue."""
+    """Elements of one stream, taken from its queue.
+
+    Parameters
+    ----------
+    stream : str
+    elements : pyarrow.Table
+    heard_us : int
+        Wall-clock time at which the newest of them arrived, in microseconds.
+    """
 
     stream: str
     elements: pa.Table
@@ -29,7 +37,7 @@ class StreamBlock:
 
 
 class BlockWriter:
-    """Writes the streams' queues to the ingest log, fairly: one block of each stream a round.
+    """Writes the streams' queues to the ingest log fairly: at most one block of each stream per round.
 
     Parameters
     ----------
@@ -39,9 +47,9 @@ class BlockWriter:
     Attributes
     ----------
     queues : dict of str to ElementQueue
-        By stream.
+        By stream's name.
     filled : asyncio.Event
-        To be set by the queues.
+        The queues set it when elements come in.
     """
 
     def __init__(self, log: Log, config: GatewayConfig) -> None:
@@ -51,7 +59,7 @@ class BlockWriter:
         self._writing = asyncio.Lock()
 
     def queue(self, stream: str, live: bool) -> ElementQueue:
-        """Return the queue of a stream, with what it still holds from before the stream's last change."""
+        """Return the queue of a stream; it still holds the elements from before the stream's last change."""
         queue = self.queues.setdefault(stream, ElementQueue(self.config.queue_rows, live, self.filled))
         queue.live = live
         return queue
@@ -63,7 +71,7 @@ class BlockWriter:
             pass
 
     async def run(self) -> None:
-        """Write until cancelled; while Redis is away, try again with growing waits."""
+        """Write until cancelled; while Redis does not answer, try again after growing waits."""
         broken_s = _BROKEN_S
         while True:
             await self.filled.wait()
@@ -80,12 +88,19 @@ class BlockWriter:
                 broken_s = min(2 * broken_s, _LONGEST_BROKEN_S)
 
     async def flush(self) -> None:
-        """Write everything that is queued, whether or not the engine keeps up."""
+        """Write all queued elements, whether or not the engine keeps up."""
         while await self.round(-math.inf):
             pass
 
     async def round(self, backlog: float) -> bool:
-        """Write at most one block of every stream that may be written at this backlog; return whether any was."""
+        """Write at most one block of each stream; return whether any was written.
+
+        Parameters
+        ----------
+        backlog : float
+            Blocks in the longest partition that the engine has not committed. A stream is written only if they are not
+            more than its bound: `GatewayConfig.live_backlog`, or `waiting_backlog` for a feed that waits.
+        """
         async with self._writing:
             blocks = self._take(backlog)
             unwritten = [*blocks]
@@ -108,7 +123,7 @@ class BlockWriter:
         ]
 
     def _write(self, blocks):
-        """Write blocks and remove each from the list as soon as it is written."""
+        """Write blocks, and remove each from the list as soon as it is written."""
         while blocks:
             self.log.ingest(blocks[0].elements, blocks[0].stream, blocks[0].heard_us)
             del blocks[0]
@@ -118,7 +133,7 @@ class BlockWriter:
 
 
 async def _finished(work):
-    """Await work in a thread to its end even when cancelled, since a thread cannot be stopped half-way."""
+    """Wait until work in a thread has ended, even when cancelled, since a thread cannot be stopped half-way."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

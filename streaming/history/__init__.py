@@ -1,8 +1,8 @@
-"""The history: stored elements of streams, and questions to them and to layers.
+"""The history: the stored elements of streams, and questions (one-time queries) to them and to layers.
 
 References
 ----------
-BBoxDB Streams (2022), sections 3.2 and 4.1: what is stored of a stream is a table like any other.
+BBoxDB Streams (2022), sections 3.2 and 4.1: the stored elements of a stream are a table like any other.
 """
 
 from streaming.history.errors import InvalidQuestion

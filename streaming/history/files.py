@@ -1,12 +1,12 @@
-"""Where stored elements lie: Parquet parts by stream, day and region, and what is not in a part yet.
+"""The files of stored elements: Parquet parts by stream, day and region, and pending files that are not in a part yet.
 
 Below ``{root}/{space}``, ``{stream}/day={day}/region={region}/{epoch}.{first}.{last}.parquet`` holds the elements of a
 stream, with event times of a day, that a region accepted in the micro-batches `first` to `last` of an epoch, and
 ``.pending/{epoch}/{region}/{batch}.{rows}.{second}.arrow`` those of one micro-batch, of all streams and days.
 
-A name says what its file is complete for. So a part supersedes the parts whose batches lie within its own, and pending
-batches likewise; whoever lists the pending files first and the parts afterwards meets every element once, whatever is
-being merged meanwhile, and whenever somebody was killed while merging.
+A file is complete for the batches in its name. So a part supersedes the parts and the pending files whose batches lie
+within its own. A reader that lists the pending files first and the parts afterwards gets every element once, even while
+files are merged, and after a merge that was killed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ PART, WAITING, UNFINISHED = ".parquet", ".arrow", ".tmp"
 
 @dataclass(frozen=True)
 class Part:
-    """A Parquet file: the elements of a stream and a day that a region accepted in some batches of an epoch."""
+    """A Parquet file: the elements of one stream and day that a region accepted in batches `first` to `last`."""
 
     path: Path
     day: str
@@ -35,13 +35,13 @@ class Part:
 
     @property
     def place(self) -> tuple[str, int, str]:
-        """What parts must have in common for one to supersede the other."""
+        """Day, region and epoch; a part can supersede another only if these are equal."""
         return self.day, self.region, self.epoch
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A file of elements that are not in a part yet: those of one region and batch, `second` by the batch's clock."""
+    """A file of elements that are in no part yet: those of one region and batch, at `second` of the batch's clock."""
 
     path: Path
     epoch: str
@@ -52,27 +52,27 @@ class Pending:
 
 
 def part_path(folder: Path, day: str, region: int, epoch: str, first: int, last: int) -> Path:
-    """Return the path of a part, given its stream's folder."""
+    """Return the path of a part in a stream's folder."""
     return folder / f"day={day}" / f"region={region}" / f"{epoch}.{first}.{last}{PART}"
 
 
 def pending_path(folder: Path, epoch: str, region: int, batch: int, rows: int, second: int) -> Path:
-    """Return the path of a pending file, given its space's folder."""
+    """Return the path of a pending file in a space's folder."""
     return folder / PENDING / epoch / str(region) / f"{batch}.{rows}.{second}{WAITING}"
 
 
 def stream_names(folder: Path) -> list[str]:
-    """Return the streams of which a space's folder has parts."""
+    """Return the names of the streams with parts in a space's folder, in order."""
     return sorted(entry.name for entry in _entries(folder) if not entry.name.startswith("."))
 
 
 def days_of(folder: Path) -> list[str]:
-    """Return the days of which a stream's folder has parts, in order."""
+    """Return the days with parts in a stream's folder, in order."""
     return sorted(entry.name.removeprefix("day=") for entry in _entries(folder) if entry.name.startswith("day="))
 
 
 def parts_of(folder: Path, days: Iterable[str] | None = None) -> list[Part]:
-    """Return the parts in a stream's folder, those of some days where `days` are given; superseded ones, too."""
+    """Return the parts in a stream's folder, of all days or of `days`; superseded parts are included."""
     return [part for day in (days_of(folder) if days is None else days) for part in _parts(folder / f"day={day}", day)]
 
 
@@ -86,7 +86,7 @@ def _parts(folder, day):
 
 
 def pending_of(folder: Path, among: Callable[[int], bool] = lambda region: True) -> list[Pending]:
-    """Return the pending files in a space's folder, of the regions asked for, in the order of their batches."""
+    """Return the pending files in a space's folder of the regions `among`, ordered by epoch, region and batch."""
     found = [
         pending
         for epoch in _entries(folder / PENDING)
@@ -105,7 +105,7 @@ def _pending(folder, epoch, region):
 
 
 def in_force(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
-    """Return the parts to be read, in the order of their batches within each place, and those that are superseded."""
+    """Return the parts to read, in the order of their batches within each place, and the superseded parts."""
     kept: list[Part] = []
     superseded: list[Part] = []
     for part in sorted(parts, key=lambda part: (*part.place, part.first, -part.last)):
@@ -115,14 +115,14 @@ def in_force(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
 
 
 def covers(parts: Iterable[Part], day: str, pending: Pending) -> bool:
-    """Tell whether one of some parts of a stream has the elements of a day that are in a pending file."""
+    """Return whether one of a stream's parts already has the elements of a pending file for a day."""
     place = day, pending.region, pending.epoch
     return any(part.place == place and part.first <= pending.batch <= part.last for part in parts)
 
 
 @contextlib.contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which becomes `path` at the end, its bytes on the disk, or not at all."""
+    """Yield a temporary path to write to; then sync the file and rename it to `path`, or remove it on an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}{UNFINISHED}")
     try:
@@ -133,7 +133,7 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def _entries(folder):
-    """Return what is in a folder; nothing where there is none (any more)."""
+    """Return the entries of a folder; none if the folder does not exist (any more)."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)

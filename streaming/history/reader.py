@@ -1,4 +1,4 @@
-"""The history of a space, read: every stored element once, parts and pending files alike."""
+"""Read the history of a space: every stored element once, from parts and pending files."""
 
 import contextlib
 import functools
@@ -19,12 +19,12 @@ from streaming.spaces import Space
 Answer = TypeVar("Answer")
 Span = tuple[int | None, int | None]
 EVER: Span = (None, None)
-# Files that a list names may have been merged when they are to be read: then there is a new list.
+# How often files are listed for one question. If a listed file is merged before it is read, they are listed again.
 ATTEMPTS = 5
 
 
 class Moved(Exception):
-    """A file has gone since it was listed: what it held is in another one, or is not kept any more."""
+    """A listed file has gone: its elements are in another file, or are not kept any more."""
 
 
 class History:
@@ -40,11 +40,11 @@ class History:
         self.folder, self.space = Path(root) / space.name, space
 
     def streams(self) -> list[str]:
-        """Return the streams of which parts are stored."""
+        """Return the names of the streams that have parts."""
         return stream_names(self.folder)
 
     def pending(self) -> int:
-        """Return the number of elements that are not in parts yet, of all streams."""
+        """Return the number of elements of all streams that are not in parts yet."""
         return sum(one.rows for one in pending_of(self.folder))
 
     def collect(
@@ -55,7 +55,7 @@ class History:
         take: Callable[[pa.Table], None],
         few: bool = False,
     ) -> None:
-        """Hand stored elements of a stream on, in no order.
+        """Pass the stored elements of a stream that satisfy a condition to `take`, in no order.
 
         Parameters
         ----------
@@ -63,13 +63,18 @@ class History:
         condition : pyarrow.compute.Expression
             Over the columns of `rows.part_schema`.
         span : (int or None, int or None)
-            Of event times in microseconds, both ends included, by which days are left out; the condition is to say it,
-            too.
+            Event times in microseconds since 1970 UTC, both ends included; None leaves an end open. It only serves to
+            skip days, so the condition must contain it as well.
         take : callable
-            Of tables with `rows.row_schema`. It may raise to end the reading.
+            Called with tables with `rows.row_schema`. It may raise an error to end the reading.
         few : bool
-            Whether rows that satisfy the condition are so few, in spite of what row groups tell of their least and
-            greatest values, that it is worth to look for them first by the columns of the condition alone.
+            Whether to read the columns of the condition first, and the other columns only of row groups that have such
+            rows. This pays if few rows satisfy the condition, but the row groups' minima and maxima do not show it.
+
+        Raises
+        ------
+        Moved
+            When a file has gone since it was listed; see `asked`.
         """
         pending, parts = self._listed(stream, span)
         waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
@@ -79,14 +84,14 @@ class History:
             take(rows_of(batch, self.space))
 
     def _listed(self, stream, span):
-        """Return the pending files and a stream's parts; in this order, so that nothing is missed that is merged."""
+        """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
         pending = pending_of(self.folder)
         folder = self.folder / stream
         wanted = [day for day in days_of(folder) if _in_span(day, span)]
         return pending, in_force(parts_of(folder, wanted))[0]
 
     def _waiting(self, stream, pending, parts):
-        """Return what a pending file has of a stream that no part has."""
+        """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""
         table = _pending_table(pending.path, _stamp(pending.path), self.space)
         mine = table.filter(pc.equal(table["stream"].cast(pa.string()), stream))
         if not mine.num_rows:
@@ -97,7 +102,7 @@ class History:
 
 
 def asked(ask: Callable[[], Answer]) -> Answer:
-    """Return the answer to a question, asked again where files moved meanwhile."""
+    """Return the answer to a question; ask again, `ATTEMPTS` times in all, if files moved meanwhile."""
     for _ in range(ATTEMPTS - 1):
         with contextlib.suppress(Moved):
             return ask()
@@ -105,7 +110,7 @@ def asked(ask: Callable[[], Answer]) -> Answer:
 
 
 def _stamp(path):
-    """Return what changes when a file is written anew."""
+    """Return a value that changes when a file is written anew."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -115,7 +120,7 @@ def _stamp(path):
 
 @functools.lru_cache(maxsize=2048)
 def _pending_table(path, _, space):
-    """Return the elements of a pending file; none of one of a space that was defined anew since."""
+    """Return the elements of a pending file; none if the space was defined anew since it was written."""
     try:
         table = from_ipc(path.read_bytes())
     except FileNotFoundError:
@@ -124,7 +129,7 @@ def _pending_table(path, _, space):
 
 
 def _batches(parts: list[Part], condition, space: Space, few: bool) -> Iterator[pa.Table]:
-    """Return the elements of parts that satisfy a condition; row groups that cannot have any are not read."""
+    """Yield the elements of parts that satisfy a condition; row groups that cannot have any are not read."""
     if not parts:
         return
     try:

@@ -1,4 +1,4 @@
-"""Stored elements as tables: how they wait, how they lie in Parquet, and how they are told."""
+"""Stored elements as tables: while they wait for a part, in a part (Parquet), and as rows of an answer."""
 
 import functools
 from collections.abc import Mapping
@@ -15,13 +15,21 @@ from streaming.spaces import Space
 
 ROWS_PER_GROUP = 16_384
 INSTANT = pa.timestamp("us", tz="UTC")
-# The shift of a dimension that wraps is rounded; what passes by that alone is judged once more.
+# Shifting a box by a turn rounds its bounds, so the condition of `meets` is this much wider; an exact test follows it.
 MARGIN = 1e-9
 
 
 @functools.lru_cache(maxsize=32)
 def waiting_schema(space: Space) -> pa.Schema:
-    """Return the columns of elements that wait for a part: those of `elements.element_schema`, stream and heard_us."""
+    """Return the columns of elements that wait for a part.
+
+    Returns
+    -------
+    pyarrow.Schema
+        The columns of `elements.element_schema` without key_hash and version;
+        heard_us : int64, when the gateway received the element, in microseconds since 1970 UTC;
+        stream : dictionary of string, the name of the stream.
+    """
     kept = [field for field in element_schema(space) if field.name not in ("key_hash", "version")]
     return pa.schema(
         [*kept, pa.field("heard_us", pa.int64()), pa.field("stream", pa.dictionary(pa.int32(), pa.string()))]
@@ -36,9 +44,9 @@ def part_schema(space: Space) -> pa.Schema:
     -------
     pyarrow.Schema
         key : string;
-        time, heard : timestamp, the event time, and when the gateway received the element;
-        lo_0, hi_0, lo_1, .. : float64, the bounds in each dimension, a column each, so that readers skip row groups by
-        their least and greatest values;
+        time, heard : timestamp in UTC, the event time, and when the gateway received the element;
+        lo_0, hi_0, lo_1, .. : float64, each bound in a column of its own, so that readers can skip row groups by their
+        minimum and maximum;
         geometry : binary, WKB or null;
         properties : string, a JSON object.
     """
@@ -49,13 +57,13 @@ def part_schema(space: Space) -> pa.Schema:
 
 @functools.lru_cache(maxsize=32)
 def row_schema(space: Space) -> pa.Schema:
-    """Return the columns of what is read of a table.
+    """Return the columns of the rows of an answer.
 
     Returns
     -------
     pyarrow.Schema
         key : string;
-        time_us : int64, null in a layer;
+        time_us : int64, event time in microseconds since 1970 UTC; null in a layer;
         bounds : fixed-size list of 2n float64;
         geometry : binary, WKB or null;
         properties : string, a JSON object.
@@ -66,14 +74,14 @@ def row_schema(space: Space) -> pa.Schema:
 
 
 def waiting(elements: pa.Table, names: Mapping[int, str], space: Space) -> pa.Table:
-    """Return elements of streams that are stored, with `waiting_schema(space)`.
+    """Return the elements of stored streams, with `waiting_schema(space)`.
 
     Parameters
     ----------
     elements : pyarrow.Table
-        With `servers.home.tracked_schema(space)`.
+        With `servers.elements.tracked_schema(space)`.
     names : mapping of int to str
-        The stored streams, by their numbers; elements of others are left out.
+        The names of the stored streams, by number. Elements of other streams are left out.
     space : Space
     """
     numbers, schema = np.array(sorted(names), dtype=np.int64), waiting_schema(space)
@@ -88,12 +96,12 @@ def waiting(elements: pa.Table, names: Mapping[int, str], space: Space) -> pa.Ta
 
 
 def days(elements: pa.Table) -> np.ndarray:
-    """Return the day, UTC, of each element's event time: datetime64[D] of shape (N,)."""
+    """Return the day in UTC of each element's event time: datetime64[D] of shape (N,)."""
     return elements["time_us"].to_numpy().astype("datetime64[us]").astype("datetime64[D]")
 
 
 def stored(elements: pa.Table, space: Space) -> pa.Table:
-    """Return waiting elements with `part_schema(space)`."""
+    """Return elements with `waiting_schema(space)` as a table with `part_schema(space)`."""
     bounds = bounds_of(elements["bounds"]) if elements.num_rows else np.empty((0, 2 * space.n))
     sides = {
         f"{side}_{axis}": pa.array(np.ascontiguousarray(bounds[:, first + axis]))
@@ -107,19 +115,19 @@ def stored(elements: pa.Table, space: Space) -> pa.Table:
 
 
 def write_rows(path: Path, table: pa.Table, space: Space) -> None:
-    """Write stored elements as Parquet, along a Hilbert curve, so that a row group is small in space."""
+    """Write elements with `part_schema(space)` as Parquet, along a Hilbert curve, so that row groups are compact."""
     order = hilbert_order(boxes(table, space), space)
     pq.write_table(table.take(pa.array(order)), path, compression="zstd", row_group_size=ROWS_PER_GROUP)
 
 
 def boxes(table: pa.Table, space: Space) -> np.ndarray:
-    """Return the boxes of stored elements, float64 of shape (N, 2n)."""
+    """Return the boxes of elements with `part_schema(space)`, float64 of shape (N, 2n)."""
     names = [f"{side}_{axis}" for side in ("lo", "hi") for axis in range(space.n)]
     return np.stack([table[name].to_numpy() for name in names], axis=1)
 
 
 def rows_of(table: pa.Table, space: Space) -> pa.Table:
-    """Return stored elements with `row_schema(space)`."""
+    """Return elements with `part_schema(space)` as a table with `row_schema(space)`."""
     columns = {name: table[name] for name in ("key", "geometry", "properties")}
     columns |= {"time_us": table["time"].cast(pa.int64()), "bounds": bounds_array(boxes(table, space))}
     schema = row_schema(space)
@@ -127,12 +135,17 @@ def rows_of(table: pa.Table, space: Space) -> pa.Table:
 
 
 def meets(box: np.ndarray, space: Space) -> pc.Expression:
-    """Return the condition that every stored element satisfies whose box intersects another, and few others do.
+    """Return a condition that holds for every stored element whose box intersects `box`, and for few others.
 
     Parameters
     ----------
     box : ndarray of float64, shape (2n,)
     space : Space
+
+    Returns
+    -------
+    pyarrow.compute.Expression
+        Over the columns of `part_schema`.
     """
     condition = pc.scalar(True)
     for axis, dimension in enumerate(space.dimensions):
@@ -149,7 +162,10 @@ def meets(box: np.ndarray, space: Space) -> pc.Expression:
 
 
 def within(span: tuple[int | None, int | None]) -> pc.Expression:
-    """Return the condition that an event time lies in a span of microseconds, both ends included; None is open."""
+    """Return the condition that the event time lies in a span, in microseconds since 1970 UTC.
+
+    Both ends are included; None leaves an end open.
+    """
     condition = pc.scalar(True)
     start, stop = span
     if start is not None:

@@ -1,8 +1,8 @@
-"""Snapshots of the history, with which streams are joined as with layers.
+"""Snapshots of the history; a stream is joined with a snapshot as with a layer.
 
 References
 ----------
-BBoxDB Streams (2022), section 2.2.5: elements are joined with all stored elements before them.
+BBoxDB Streams (2022), section 2.2.5: elements are joined with all elements that were stored before them.
 """
 
 from pathlib import Path
@@ -17,18 +17,18 @@ from streaming.layers.features import feature_schema, with_hashes
 from streaming.spaces import Space
 
 SNAPSHOTS = ".snapshots"
-# A snapshot is in the memory of each worker process of the engine: the newest elements, at most so many.
+# A snapshot has at most this many elements, the newest, since each worker process of the engine holds it in memory.
 MOST_ROWS = 1_000_000
 VERSIONS_KEPT, VERSION_LIFE_S = 3, 600.0
 
 
 def snapshots(history: Path, space: Space) -> LayerStore:
-    """Return the snapshots of a space's streams, each a layer of the stream's name."""
+    """Return the store with the snapshots of a space: for each stream, a layer with the name of the stream."""
     return LayerStore(Path(history) / space.name / SNAPSHOTS)
 
 
 def take(history: Path, stream: str, space: Space, most_rows: int = MOST_ROWS) -> int:
-    """Make a version of what is stored of a stream by now; return its number, the last one's where nothing is new.
+    """Take a snapshot of the stored elements of a stream; return its version, or the last one if nothing is new.
 
     Parameters
     ----------
@@ -36,7 +36,11 @@ def take(history: Path, stream: str, space: Space, most_rows: int = MOST_ROWS) -
     stream : str
     space : Space
     most_rows : int
-        Of more, the newest.
+        The most elements in the snapshot; if more are stored, it has the newest.
+
+    Returns
+    -------
+    int
     """
     store = snapshots(history, space)
     found = StoredTables(store.root, history, space).newest(stored(stream), most_rows).rows
@@ -51,7 +55,7 @@ def take(history: Path, stream: str, space: Space, most_rows: int = MOST_ROWS) -
 
 
 def features(stream: str, rows: pa.Table, space: Space) -> pa.Table:
-    """Return stored elements as features, whose keys are ``key@time``; of those of one key and time, one.
+    """Return stored elements as features with the keys ``key@time``; of elements with equal key and time, keep one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Questions to layers and to the stored elements of streams, alike: by key, by box, and joined.
+"""Questions to layers and to the stored elements of streams: by key, by box, and by a join.
 
 References
 ----------
@@ -30,9 +30,9 @@ from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")
 BY_KEY, BY_TIME = ("key", "time_us"), ("time_us", "key")
-# A join compares so many rows of the left table at a time.
+# A join compares this many rows of the left table at a time.
 CHUNK = 8_192
-# `disjoint` looks at every pair at once.
+# The most pairs that a join may compare by `disjoint`, which compares every row with every other.
 DISJOINT_PAIRS = 50_000_000
 
 
@@ -44,7 +44,7 @@ class Table:
     ----------
     source : {"layer", "stored"}
     name : str
-        Of the layer or stream.
+        The name of the layer or stream.
     """
 
     source: str
@@ -68,9 +68,9 @@ class Found:
     Parameters
     ----------
     rows : pyarrow.Table
-        With `rows.row_schema`; of a join with `joined_schema`. Ordered by key, then time.
+        With `rows.row_schema`, for a join with `joined_schema`. Ordered by key, then time.
     truncated : bool
-        Whether there is more than was asked for.
+        Whether there are more rows than the limit.
     """
 
     rows: pa.Table
@@ -80,7 +80,7 @@ class Found:
 def joined_schema(space: Space) -> pa.Schema:
     """Return the columns of a join's rows: those of the left table, of the right one as partner_..., and distance.
 
-    `distance` is null but where the predicate is one of distance.
+    `distance` is float64, and null unless the predicate is ``dwithin``.
     """
     left = row_schema(space)
     right = [field.with_name(f"partner_{field.name}") for field in left]
@@ -88,22 +88,22 @@ def joined_schema(space: Space) -> pa.Schema:
 
 
 def no_limit(rows: int) -> None:
-    """Let a question take its time; see `StoredTables`."""
+    """Do nothing, so that a question may take any time: the default `turn` of `StoredTables`."""
 
 
 class StoredTables:
-    """The layers and the history of a space.
+    """The tables of a space: its layers, and the stored elements of its streams.
 
     Parameters
     ----------
     layers, history : Path
-        The folders in which they are.
+        The folders of the layers and of the history.
     space : Space
     most_rows : int, optional
-        A join that would compare more rows of a table than that is refused.
+        The most rows of one table that a join may compare; a join with more is refused. By default, there is no limit.
     turn : callable
-        Called again and again while a question is answered, with the number of rows that were read since; it may raise
-        to end that.
+        Called repeatedly while a question is answered, with the number of rows read since the last call. It may raise
+        an error to end the question.
 
     Examples
     --------
@@ -124,14 +124,23 @@ class StoredTables:
         self.layers, self.history = LayerStore(layers), History(history, space)
 
     def get(self, table: Table, key: str, limit: int | None = None) -> Found:
-        """Return what is stored under a key, in the order of time; where that is too much, the newest of it.
+        """Return the rows with a key, in the order of time; if there are more than the limit, the newest.
 
         Parameters
         ----------
         table : Table
         key : str
         limit : int, optional
-            Of rows.
+            The most rows to return.
+
+        Returns
+        -------
+        Found
+
+        Raises
+        ------
+        InvalidQuestion
+            When there is no such layer.
         """
         if table.source == "layer":
             rows = self._features(table)
@@ -141,18 +150,27 @@ class StoredTables:
     def query_by_box(
         self, table: Table, box: np.ndarray | None = None, span: Span = EVER, limit: int | None = None
     ) -> Found:
-        """Return what intersects a box, by its own box.
+        """Return the rows whose own boxes intersect a box.
 
         Parameters
         ----------
         table : Table
         box : ndarray of float64, shape (2n,), optional
-            See `spaces.Space.box`; without it, everywhere.
+            See `spaces.Space.box`; by default, the whole space.
         span : (int or None, int or None)
-            Event times in microseconds since 1970 UTC, both ends included; None is open. Features of layers have none,
-            and are there at all times.
+            Event times in microseconds since 1970 UTC, both ends included; None leaves an end open. The features of
+            layers have no time, and match every span.
         limit : int, optional
-            Of rows: the first, by key and time.
+            The most rows to return: the first by key and time.
+
+        Returns
+        -------
+        Found
+
+        Raises
+        ------
+        InvalidQuestion
+            When there is no such layer.
         """
         box = self.space.whole() if box is None else np.asarray(box, dtype=np.float64)
         if table.source == "layer":
@@ -161,7 +179,7 @@ class StoredTables:
         return self._stored(table, meets(box, self.space) & within(span), span, collected, box)
 
     def newest(self, table: Table, limit: int) -> Found:
-        """Return the newest stored elements of a stream, in the order of time, then key."""
+        """Return at most `limit` newest stored elements of a stream, in the order of time, then key."""
         return self._stored(table, pc.scalar(True), EVER, _Collected(self.space, limit, BY_TIME, True))
 
     def join(
@@ -179,20 +197,25 @@ class StoredTables:
         Parameters
         ----------
         left, right : Table
-            Of the same table, a row is never paired with one of the same key.
+            In a join of a table with itself, rows with the same key are no pair.
         box, span
-            As in `query_by_box`; both rows of a pair satisfy them.
+            As in `query_by_box`; both rows of a pair must match them.
         predicate : str
-            One of `plans.PREDICATES`: what the left row is to the right one.
+            One of `plans.PREDICATES`: the relation of the left row to the right one.
         distance : float, optional
-            Of the predicate ``dwithin``.
+            The distance of the predicate ``dwithin``.
         limit : int, optional
-            Of pairs: the first, by key and time of the left row, then of the right one.
+            The most pairs to return: the first by key and time of the left row, then of the right row.
+
+        Returns
+        -------
+        Found
 
         Raises
         ------
         InvalidQuestion
-            When the predicate is none, or the tables have too many rows in the box and the span.
+            When the predicate or its distance is invalid, there is no such layer, or a table has too many rows in the
+            box and the span.
         """
         plan = _plan(predicate, distance, self.space)
         rows, partners = (self.query_by_box(table, box, span, self._most()).rows for table in (left, right))
@@ -211,7 +234,7 @@ class StoredTables:
         return self._pairs(comparison, elements, rows, partners, left == right, limit)
 
     def _pairs(self, comparison, elements, rows, partners, alike, limit):
-        """Compare a chunk of rows at a time, until there are pairs enough."""
+        """Compare a chunk of rows at a time, until there are enough pairs for the limit."""
         found, count = [joined_schema(self.space).empty_table()], 0
         for start in range(0, rows.num_rows, CHUNK):
             chunk = np.arange(start, min(start + CHUNK, rows.num_rows))
@@ -266,7 +289,7 @@ class StoredTables:
 
 @functools.lru_cache(maxsize=4)
 def _layer_rows(root, name, version, space):
-    """Return the features of a version with `rows.row_schema`."""
+    """Return the features of a layer's version with `rows.row_schema`."""
     features = LayerStore(root).read(name, version, space)
     schema = row_schema(space)
     columns = {field: features[field] for field in ("key", "bounds", "geometry", "properties")}
@@ -275,18 +298,18 @@ def _layer_rows(root, name, version, space):
 
 
 class _Collected:
-    """Keeps the first rows of many in an order, or the last, and whether there were more."""
+    """Collects the first rows in an order, or the last, up to a limit, and whether there were more."""
 
     def __init__(self, space, limit, order, last=False):
         self._limit, self._order, self._last = limit, order, last
         self._none = row_schema(space).empty_table()
 
     def begin(self):
-        """Forget what was taken."""
+        """Forget all rows, to begin again."""
         self._tables, self._rows, self._more = [self._none], 0, False
 
     def take(self, rows):
-        """Take some more rows."""
+        """Add rows; drop those beyond the limit now and then, to save memory."""
         self._tables.append(rows)
         self._rows += rows.num_rows
         if self._limit is not None and self._rows > max(4 * self._limit, 65_536):
@@ -294,13 +317,13 @@ class _Collected:
             self._tables, self._rows, self._more = [found.rows], found.rows.num_rows, found.truncated
 
     def found(self):
-        """Return the rows that are kept."""
+        """Return the collected rows, in order and cut to the limit."""
         found = _cut(self._tables, self._limit, self._order, self._last)
         return replace(found, truncated=found.truncated or self._more)
 
 
 def _cut(tables, limit, order=BY_KEY, last=False):
-    """Return rows in order, and no more of them than the limit."""
+    """Return rows in order, cut to the limit."""
     rows = pa.concat_tables(tables)
     rows = rows.sort_by([(name, "ascending") for name in order])
     if limit is None or rows.num_rows <= limit:
@@ -313,7 +336,7 @@ def _boxes(rows, space):
 
 
 def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
-    """Return the plan of a continuous join that compares in the same way."""
+    """Return the plan of a continuous join with this predicate and distance, to compare rows in the same way."""
     given = {"predicate": predicate, "distance": distance}
     join = {"layer": "partners"} | {name: value for name, value in given.items() if value is not None}
     try:
@@ -325,7 +348,7 @@ def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
 
 
 def _as_features(rows, space):
-    """Return rows as what elements are joined with, in the same order."""
+    """Return rows as the features that elements are joined with, in the same order."""
     return Features(rows.append_column("key_hash", pa.array(np.arange(rows.num_rows))), space)
 
 
@@ -341,7 +364,7 @@ def parse_table(document: Any) -> Table:
     Raises
     ------
     InvalidQuestion
-        When it is none.
+        When the document is no such object.
     """
     if isinstance(document, dict) and len(document) == 1:
         ((source, name),) = document.items()

@@ -1,8 +1,8 @@
-"""The upkeep of a history, beside the engine: small parts become larger ones, old ones go.
+"""Maintain a history while the engine runs: merge small parts into larger ones, and remove old ones.
 
 References
 ----------
-BBoxDB Streams (2022), section 4.1.2: files that were written once are merged in a cleanup task.
+BBoxDB Streams (2022), section 4.1.2: a cleanup task merges files that were written once.
 """
 
 import contextlib
@@ -22,23 +22,23 @@ from streaming.history.rows import part_schema, write_rows
 from streaming.history.writer import remove
 from streaming.spaces import Space
 
-# Of parts that are smaller than this, so many in a row become one.
+# Parts smaller than this are merged once there are this many in a row, or once they reach this size together.
 SMALL_BYTES = 4 << 20
 MERGED_AT_ONCE = 16
-# What a program that was killed has left unfinished goes after this time.
+# Unfinished files, which killed programs left, are removed after this time.
 UNFINISHED_S = 3600.0
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What a stream's history takes.
+    """The extent of a stream's history.
 
     Parameters
     ----------
     files, size : int
-        Parts and their bytes.
+        The number of parts, and their size in bytes.
     first_day, last_day : str
-        Empty where there is none.
+        As in ``2026-11-21``; empty if there are no parts.
     """
 
     files: int
@@ -48,19 +48,19 @@ class Extent:
 
 
 def extent(folder: Path) -> Extent:
-    """Return what the parts in a stream's folder take."""
+    """Return the extent of the parts in a stream's folder; superseded parts count too."""
     parts = parts_of(folder)
     days = sorted({part.day for part in parts}) or [""]
     return Extent(len(parts), sum(map(_size, parts)), days[0], days[-1])
 
 
 def expire(folder: Path, before_us: int) -> int:
-    """Remove the parts of a stream all of whose event times are before another; return their number.
+    """Remove the parts of a stream whose event times are all before `before_us`; return the number of parts.
 
     Parameters
     ----------
     folder : Path
-        The stream's.
+        The stream's folder.
     before_us : int
         Microseconds since 1970 UTC.
     """
@@ -71,15 +71,15 @@ def expire(folder: Path, before_us: int) -> int:
 
 
 def compact(folder: Path, space: Space, more: Callable[[], bool] = lambda: True) -> int:
-    """Merge small parts in a stream's folder, and remove those that are superseded; return how many were merged.
+    """Merge small parts in a stream's folder, and remove superseded parts; return how many parts were merged.
 
     Parameters
     ----------
     folder : Path
-        The stream's.
+        The stream's folder.
     space : Space
     more : callable
-        Whether to go on; asked before each merge.
+        Called before each merge; returns whether to go on.
     """
     kept, superseded = in_force(parts_of(folder))
     remove(superseded)
@@ -93,12 +93,12 @@ def compact(folder: Path, space: Space, more: Callable[[], bool] = lambda: True)
 
 
 def forget(folder: Path) -> None:
-    """Remove the folder of a stream, or of a space, with all that is in it."""
+    """Remove the folder of a stream, or of a space, with all its files."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def tidy(folder: Path) -> None:
-    """Remove what killed programs have left unfinished in a space's folder."""
+    """Remove unfinished files, which killed programs left, from a space's folder."""
     for path in folder.rglob(f"*{UNFINISHED}"):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > UNFINISHED_S:
@@ -106,7 +106,7 @@ def tidy(folder: Path) -> None:
 
 
 def _runs(parts: Iterable[Part]) -> list[list[Part]]:
-    """Return the runs of small parts that are worth a merge."""
+    """Return the runs of small parts that are worth merging."""
     runs: list[list[Part]] = [[]]
     sizes = [0]
     for part in parts:
@@ -121,7 +121,7 @@ def _runs(parts: Iterable[Part]) -> list[list[Part]]:
 
 
 def _merge(folder, run, space):
-    """Make one part of a run of parts; no word of it where one has gone meanwhile."""
+    """Merge a run of parts into one; return how many were merged, or 0 if one of them has gone meanwhile."""
     path = part_path(folder, run[0].day, run[0].region, run[0].epoch, run[0].first, run[-1].last)
     try:
         table = pa.concat_tables([pq.read_table(part.path, schema=part_schema(space)) for part in run])
@@ -144,7 +144,7 @@ def _size(part):
 
 
 def _newest_us(part):
-    """Return the newest event time of a part; the far future where that is not known."""
+    """Return the newest event time of a part, in microseconds since 1970 UTC; infinity if it is not known."""
     try:
         metadata = pq.read_metadata(part.path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The engine's side of the history: a region stores what it accepts.
+"""Write the history, in the engine: a region stores the elements that it accepts.
 
 References
 ----------
@@ -32,7 +32,7 @@ from streaming.history.files import (
 from streaming.history.rows import days, stored, waiting, waiting_schema, write_rows
 from streaming.spaces import Space
 
-# What waits is written as parts once there is so much of it, or some of it has waited for so long.
+# Pending elements are written as parts once there are this many, or once the oldest have waited this long.
 MERGE_ROWS = 50_000
 MERGE_AFTER_S = 60
 MICROSECONDS = 1_000_000
@@ -46,11 +46,11 @@ class Turn:
     ----------
     epoch : str
     region, regions : int
-        The region's number, and how many there are.
+        The region's number, and the number of regions.
     batch : int
-        That it runs proves that all before it are committed.
+        The number of the micro-batch. Since it runs, all earlier ones are committed.
     now_us : int
-        The region's clock.
+        The region's clock, in microseconds since 1970 UTC.
     """
 
     epoch: str
@@ -66,7 +66,7 @@ class HistoryWriter:
     Parameters
     ----------
     root : Path
-        Made when the first element is stored.
+        The folder of the history; created when the first element is stored.
     space : Space
     """
 
@@ -76,22 +76,22 @@ class HistoryWriter:
     def store(
         self, turn: Turn, elements: Sequence[pa.Table], names: Mapping[int, str], dropped: Collection[str] = ()
     ) -> None:
-        """Store what a region has accepted in a micro-batch; a batch that is run again stores the same once.
+        """Store the elements that a region accepted in a micro-batch, only once even if the batch runs again.
 
         Parameters
         ----------
         turn : Turn
         elements : sequence of pyarrow.Table
-            With `servers.home.tracked_schema`, of whatever streams.
+            With `servers.elements.tracked_schema`, of all streams.
         names : mapping of int to str
-            The streams that are stored, by their numbers.
+            The names of the stored streams, by number. Elements of other streams are not stored.
         dropped : collection of str
-            Streams of which nothing is to be left that was stored in earlier batches.
+            The streams whose elements from earlier batches are to be removed.
         """
         pending = self._pending(turn)
         if dropped:
             self._drop(turn, pending, dropped)
-        # Regions take turns, so that a batch waits for one merge, not for all of them.
+        # Regions take turns, so that a batch waits for the merge of one region only.
         if turn.batch % turn.regions == turn.region and _due(turn, pending):
             self._merge(turn, pending)
         kept = [waiting(table, names, self.space) for table in elements if names and table.num_rows]
@@ -99,11 +99,11 @@ class HistoryWriter:
             self._wait(turn, pending, pa.concat_tables([waiting_schema(self.space).empty_table(), *kept]))
 
     def _pending(self, turn):
-        """Return the pending files that this region looks after: its own, and those of regions that are no more."""
+        """Return the pending files that this region cares for: its own, and those of regions that no longer exist."""
         return pending_of(self.folder, lambda region: region % turn.regions == turn.region)
 
     def _wait(self, turn, pending, elements):
-        """Write the batch's pending file, or none; what a run of it that was cut off has left is replaced."""
+        """Write the batch's pending file unless it is empty, and remove the file of an interrupted run of the batch."""
         second = turn.now_us // MICROSECONDS
         path = pending_path(self.folder, turn.epoch, turn.region, turn.batch, elements.num_rows, second)
         if elements.num_rows:
@@ -114,7 +114,7 @@ class HistoryWriter:
                 other.path.unlink(missing_ok=True)
 
     def _merge(self, turn, pending):
-        """Write parts of what committed batches have left, then remove that."""
+        """Write the pending elements of committed batches as parts, then remove their pending files."""
         ripe = [one for one in pending if _committed(one, turn)]
         places: dict[tuple[str, int], list[Pending]] = {}
         for one in ripe:
@@ -127,7 +127,7 @@ class HistoryWriter:
         self._tidy(turn)
 
     def _write_parts(self, epoch, region, files, tables):
-        """Write the parts of some pending files of one region and epoch, ordered by batch."""
+        """Write the parts of pending files of one region and epoch, which are ordered by batch."""
         table = pa.concat_tables(tables, promote_options="none").unify_dictionaries().combine_chunks()
         number = np.repeat(np.arange(len(files)), [one.num_rows for one in tables])
         day = days(table)
@@ -137,7 +137,7 @@ class HistoryWriter:
                 self._write_part(self.folder / stream, str(date), region, epoch, files, number[rows], table, rows)
 
     def _write_part(self, folder, day, region, epoch, files, number, table, rows):
-        """Write what no part has yet: a merge that was cut off may have written some of its parts."""
+        """Write the elements that no part has yet; an interrupted merge may have written some of its parts."""
         known = parts_of(folder, [day])
         fresh = np.array([not covers(known, day, one) for one in files])
         rows = rows[fresh[number]]
@@ -149,7 +149,7 @@ class HistoryWriter:
             write_rows(temporary, stored(table.take(pa.array(rows)), self.space), self.space)
 
     def _drop(self, turn, pending, dropped):
-        """Remove what earlier batches have stored of some streams, as far as this region looks after it."""
+        """Remove the elements of dropped streams from earlier batches, in the files that this region cares for."""
         names = pa.array(sorted(dropped), pa.string())
         for one in pending:
             if not _committed(one, turn):
@@ -162,7 +162,7 @@ class HistoryWriter:
             remove(part for part in parts_of(self.folder / name) if part.region % turn.regions == turn.region)
 
     def _tidy(self, turn):
-        """Remove the folders of epochs that are over, once they are empty."""
+        """Remove the folders of former epochs that are empty."""
         for path in (self.folder / PENDING).glob("*/*"):
             if path.parent.name != turn.epoch:
                 with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ class HistoryWriter:
 def read_pending(pending: Pending, space: Space) -> pa.Table:
     """Return the elements of a pending file, with `rows.waiting_schema`.
 
-    None of a file that has gone, or is of a space that was defined anew since.
+    The table has no rows if the file has gone, or if the space was defined anew since it was written.
     """
     with contextlib.suppress(FileNotFoundError):
         table = from_ipc(pending.path.read_bytes())
@@ -183,14 +183,14 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
 
 
 def _put(path, table):
-    """Write a pending file, as a whole; a worker that outlived a killed engine may be writing the same one."""
+    """Write a pending file whole; a worker process that outlived a killed engine may be writing the same one."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     temporary.write_bytes(to_ipc(table))
     temporary.replace(path)
 
 
 def remove(parts: Iterable[Part]) -> int:
-    """Remove parts, and the folders that are empty then; return their number."""
+    """Remove parts, and the folders that are then empty; return the number of parts."""
     count = 0
     for part in parts:
         part.path.unlink(missing_ok=True)
@@ -203,7 +203,7 @@ def remove(parts: Iterable[Part]) -> int:
 
 
 def _due(turn, pending):
-    """Tell whether it is time to merge; the batches of epochs that are over wait for nothing."""
+    """Return whether it is time to merge; the batches of former epochs are merged at once."""
     ripe = [one for one in pending if _committed(one, turn)]
     if any(one.epoch != turn.epoch for one in ripe) or sum(one.rows for one in ripe) >= MERGE_ROWS:
         return True
@@ -216,7 +216,7 @@ def _committed(pending, turn):
 
 
 def _by_stream(table):
-    """Return the streams of waiting elements, each with its rows."""
+    """Yield the streams of waiting elements, each with the positions of its rows."""
     column = table["stream"].combine_chunks() if table.num_rows else None
     if column is None:
         return

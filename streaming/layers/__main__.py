@@ -1,8 +1,8 @@
-"""The process in which a file is read: ``python -m streaming.layers``, with a job as JSON on standard input.
+"""Import a file in a process of its own: ``python -m streaming.layers``, with a job as JSON on standard input.
 
-It answers with JSON lines: ``{"share": 0.5}`` now and then, at last ``{"imported": ...}`` or ``{"error": ...}``. A file
-comes from anybody, and GDAL is large: so it reads in a process of its own, with a bound on memory and on the size of
-files, without a network, with drivers for files alone, and can be ended at any moment.
+The process writes JSON lines to standard output: ``{"share": 0.5}`` now and then, and at the end ``{"imported": ...}``
+or ``{"error": ...}``. A file may come from anybody, and GDAL is a large library. So this process has limits on memory
+and on the size of files, no network, and only drivers that read files. It can be ended at any time.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ import orjson
 
 from streaming.layers.offline import OPTIONS, go_offline
 
-# Every driver of GDAL 3.12 for vectors but those of `reading.DRIVERS`; GDAL looks at this when it is loaded.
+# All vector drivers of GDAL 3.12 except `reading.DRIVERS`; GDAL reads this setting when it is loaded.
 SKIPPED = (
     "MEM,PCIDSK,PDS4,VICAR,PDF,MBTiles,EEDA,OGCAPI,GDALG,MapInfo File,LVBAG,S57,DGN,OGR_VRT,CSV,GML,ESRIJSON,OGR_GMT,"
     "SQLite,WAsP,OpenFileGDB,DXF,GeoRSS,VFK,PGDUMP,OSM,GPSBabel,OGR_PDS,WFS,OAPIF,EDIGEO,Idrisi,ODS,XLSX,Elasticsearch,"
@@ -25,19 +25,20 @@ SKIPPED = (
     "AVCE00,AIVector,HTTP"
 )
 
-# A part may be larger than the little file that it comes of.
+# The part of a small file may be larger than the file.
 LEAST_FILE_BYTES = 1 << 30
 # linux/prctl.h
 PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Do the job."""
+    """Run the job from standard input; write its progress and its result to standard output."""
     _end_with_who_asked()
     os.environ.update(OPTIONS, GDAL_SKIP=SKIPPED)
     go_offline()
     words = orjson.loads(sys.stdin.buffer.read())
-    # What is not backed by a file: of addresses Arrow and GDAL reserve more than they use.
+    # This limits memory that is not backed by a file. A limit on addresses does not serve, since Arrow and GDAL reserve
+    # more of them than they use.
     memory_bytes = words["limits"]["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     file_bytes = max(words["limits"]["unpacked_bytes"], LEAST_FILE_BYTES)
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def _job(words):
-    """Return the job that JSON describes; the inverse of ``dataclasses.asdict``."""
+    """Return the job of a JSON object; the inverse of ``dataclasses.asdict``."""
     from streaming.layers.job import Job, Limits, Wanted
     from streaming.spaces import Dimension, Space
 
@@ -72,7 +73,7 @@ def _job(words):
 
 
 def _end_with_who_asked():
-    """Have the kernel end this process with its parent, where it can: Linux does."""
+    """Let the kernel end this process when its parent ends; only Linux can."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 

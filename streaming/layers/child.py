@@ -1,4 +1,4 @@
-"""Imports in a process of their own, from the side of who asks for them."""
+"""Run imports in child processes: the parent's side."""
 
 import os
 import selectors
@@ -16,15 +16,15 @@ from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Imported, Job
 from streaming.layers.parts import Summary, bounds_from_json
 
-# Whoever asks is given a turn at least this often, to say that the import is not wanted any more.
+# The caller gets control at least this often, so that it can end an import that is not wanted any more.
 TURN_S = 0.25
 STDERR = "stderr.txt"
 
 
 def import_in_child(job: Job) -> Iterator[float | Imported]:
-    """Import a file (see `importing.import_file`) in a process of its own.
+    """Import a file (see `importing.import_file`) in a child process.
 
-    Closing the iterator ends the process at once; nothing of it is left but what it wrote into the job's folder.
+    Closing the iterator ends the process at once; only the files that it wrote into the job's folder are left.
 
     Parameters
     ----------
@@ -33,17 +33,17 @@ def import_in_child(job: Job) -> Iterator[float | Imported]:
     Yields
     ------
     float
-        The share that is done, several times a second, whether it has changed or not.
+        The share that is done, several times a second, even if it has not changed.
     Imported
-        At the end.
+        The result, at the end.
 
     Raises
     ------
     InvalidLayer
-        When the file cannot be imported, or not within its time.
+        When the file cannot be imported, or takes longer than its time limit.
     """
     with (job.folder / STDERR).open("wb") as stderr:
-        # In a session of its own: Ctrl-C is for whoever asks, who ends the process in turn.
+        # The child has a session of its own, so that Ctrl-C reaches only the parent, which then ends the child.
         child = subprocess.Popen(
             [sys.executable, "-m", "streaming.layers"],
             stdin=subprocess.PIPE,
@@ -79,7 +79,7 @@ def _followed(child, job, stderr):
 
 
 def _lines(pipe):
-    """Return the lines that come out of a pipe, and an empty one where none has come for a while."""
+    """Yield the lines of a pipe, and an empty line whenever none has arrived for `TURN_S` seconds."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         rest = b""
@@ -112,5 +112,5 @@ def _how_it_ended(code, stderr):
 
 def _end(child):
     child.stdout.close()
-    child.kill()  # it has nothing to put in order: all that it writes is in the folder
+    child.kill()  # it has nothing to clean up: all that it writes is in the job's folder
     child.wait()

@@ -1,4 +1,4 @@
-"""Features: what a layer is a table of. A feature is an element without a time."""
+"""Features: the rows of a layer. A feature is an element without a time."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,23 +13,23 @@ from streaming.elements import bounds_array, key_hashes, wrapped
 from streaming.errors import LookoutError
 from streaming.spaces import EARTH, Space
 
-# The bits of a Hilbert curve's cell on each axis; two axes of 16 fill the 32 bits of its number.
+# The bits of a cell's coordinate on each axis; two axes of 16 bits fill the 32 bits of a position on the Hilbert curve.
 HILBERT_BITS = 16
 MAX_KEY_CHARACTERS = 200
 LAYER_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
 class InvalidLayer(LookoutError):
-    """A layer, its name or its features break a rule."""
+    """A layer, its name, its file or its features break a rule."""
 
 
 def check_name(name: Any) -> str:
-    """Return a layer's name, which is the name of its folder too.
+    """Return the name of a layer if it is valid; it is also the name of the layer's folder.
 
     Raises
     ------
     InvalidLayer
-        When it is none.
+        When it is not the name of a layer.
     """
     if not isinstance(name, str) or not LAYER_NAME.fullmatch(name):
         rule = "the name of a layer must be 1 to 40 lower case letters, digits, - and _, a letter first"
@@ -45,8 +45,8 @@ def feature_schema(space: Space) -> pa.Schema:
     pyarrow.Schema
         key : string, unique within a version of a layer;
         key_hash : int64, ``elements.key_hashes(layer, keys)``;
-        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, infinite in dimensions the feature lacks;
-        geometry : binary, WKB or null, where the box is all there is;
+        bounds : fixed-size list of 2n float64, ``[lo.., hi..]``, infinite in dimensions that the feature lacks;
+        geometry : binary, WKB; null if the feature is only a box;
         properties : string, a JSON object.
     """
     return pa.schema(
@@ -68,18 +68,18 @@ def feature_table(
     bounds: np.ndarray | None = None,
     space: Space = EARTH,
 ) -> pa.Table:
-    """Build features.
+    """Build a table of features.
 
     Parameters
     ----------
     layer : str
     keys : sequence of str, length N
-        All different.
+        Without duplicates.
     geometries : sequence of shapely.Geometry or None, length N
-        In the first two dimensions of the space. Nothing is repaired here; see `streaming.layers.importing`.
+        In the first two dimensions of the space. This function repairs nothing; see `streaming.layers.importing`.
     properties : sequence of mapping or None, length N
     bounds : ndarray of float64, shape (N, 2n), optional
-        The features' boxes; where they are left out they are those of the geometries, unbounded in further dimensions.
+        The features' boxes; by default the boxes of the geometries, unbounded in further dimensions.
     space : Space
 
     Returns
@@ -109,7 +109,7 @@ def with_hashes(layer: str, table: pa.Table, space: Space) -> pa.Table:
     Raises
     ------
     InvalidLayer
-        When keys repeat, or a bound is not a number.
+        When keys repeat.
     """
     keys = table["key"].to_numpy()
     hashes = key_hashes(layer, keys)
@@ -131,7 +131,7 @@ def geometry_bounds(geometries: np.ndarray, space: Space) -> np.ndarray:
     Parameters
     ----------
     geometries : ndarray of shapely.Geometry, shape (N,)
-        In the first two dimensions, of a space that has two at least. Heights are not read: a layer is flat.
+        In the first two dimensions of the space, which must have at least two. Heights are ignored: a layer is flat.
     space : Space
 
     Returns
@@ -155,12 +155,18 @@ def geometry_bounds(geometries: np.ndarray, space: Space) -> np.ndarray:
 
 
 def hilbert_order(bounds: np.ndarray, space: Space) -> np.ndarray:
-    """Return the order of boxes along a Hilbert curve, int64 of shape (N,): neighbours in it are neighbours in space.
+    """Return the order of boxes along a Hilbert curve, in which neighbours are close to each other in space.
 
     Parameters
     ----------
     bounds : ndarray of float64, shape (N, 2n)
-        The centres of their first two dimensions count; of their one where the space has one.
+        Only their centres in the first two dimensions count; in a space of one dimension, in that one.
+    space : Space
+
+    Returns
+    -------
+    ndarray of int64, shape (N,)
+        Positions in `bounds`.
     """
     if not len(bounds):
         return np.zeros(0, dtype=np.int64)
@@ -169,7 +175,7 @@ def hilbert_order(bounds: np.ndarray, space: Space) -> np.ndarray:
 
 
 def _cells(low, high):
-    """Return the number of the cell of each interval's middle; unbounded intervals lie in the first."""
+    """Return the cell of each interval's middle, uint32; an unbounded interval lies in the first cell."""
     known = np.isfinite(low) & np.isfinite(high)
     middle = low.copy()
     middle[known] += (high[known] - low[known]) / 2
@@ -181,12 +187,12 @@ def _cells(low, high):
 
 
 def hilbert_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return how far along a Hilbert curve cells lie.
+    """Return the positions of cells along a Hilbert curve.
 
     Parameters
     ----------
     x, y : ndarray of uint32, shape (N,)
-        Below ``2 ** HILBERT_BITS``.
+        The columns and rows of the cells, below ``2 ** HILBERT_BITS``.
 
     Returns
     -------
@@ -195,7 +201,7 @@ def hilbert_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     References
     ----------
     J. K. Lawder, "Calculation of Mappings Between One and n-dimensional Values Using the Hilbert Space-filling Curve",
-    Birkbeck College, 2000; in two dimensions a step is a quadrant, and a turn of what is left.
+    Birkbeck College, 2000. In two dimensions, each step chooses a quadrant and turns the rest of the coordinates.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""From a file to a part of a layer: read in batches, put in place, named, sorted, written."""
+"""Import a file as a part of a layer: read its features in batches, transform, repair, name, sort and write them."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -19,9 +19,9 @@ from streaming.layers.reading import Rows, check_sequence, opened
 from streaming.layers.unpack import SEQUENCE, Unpacked, unpacked
 from streaming.spaces import Space
 
-# So many problems are told one by one; the others are counted.
+# At most this many problems are listed; the others are only counted.
 PROBLEMS_TOLD = 100
-# Arrow's offsets of binary columns have 31 bits, and a version's features are one table.
+# Offsets in Arrow's binary columns have 31 bits, and all features of a version are one table.
 MAX_COLUMN_BYTES = 2**31 - 1
 # Reading takes this share of an import, sorting and writing the rest.
 READING_SHARE = 0.8
@@ -30,7 +30,7 @@ PART = "part.parquet"
 
 @dataclass
 class _Gathered:
-    """The batches so far."""
+    """The batches read so far, with their problems and sizes."""
 
     tables: list[pa.Table] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
@@ -40,13 +40,13 @@ class _Gathered:
 
 
 def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) -> Imported:
-    """Read a file that GDAL knows, or an archive of one, and write its features as a part.
+    """Read a file that GDAL can open, or an archive of one, and write its features as a part.
 
     Parameters
     ----------
     job : Job
     tell : function of float
-        Called with the share that is done, now and then. What it raises ends the import.
+        Called now and then with the share that is done, from 0 to 1. An exception from it ends the import.
 
     Returns
     -------
@@ -55,12 +55,12 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
     Raises
     ------
     InvalidLayer
-        When the file cannot be read, or none of its features can be used.
+        When the file cannot be read, breaks a limit, or has no usable feature, or the space has one dimension.
     """
     if job.space.n < 2:
         raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {job.space.name!r}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # GDAL's; what matters of them fails or is counted
+        warnings.simplefilter("ignore", RuntimeWarning)  # from GDAL; whatever matters fails or is counted
         gathered = _gather(unpacked(job.path, job.folder, job.limits), job, tell)
     table = _named(gathered)
     tell(READING_SHARE + (1 - READING_SHARE) / 4)
@@ -71,7 +71,7 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
 
 
 def _gather(files, job, tell):
-    """Return the features of all files, in their place."""
+    """Return the features of all files, in the coordinates of the space."""
     if job.wanted.table and len(files) > 1:
         raise InvalidLayer(f"no table can be named where an archive holds several files; got {job.wanted.table!r}")
     gathered = _Gathered()
@@ -84,7 +84,7 @@ def _gather(files, job, tell):
 
 
 def _read(gathered, file: Unpacked, job, tell):
-    """Add the features of a file."""
+    """Read a file, and add its features to those gathered."""
     before = gathered.rows
     with opened(file, job.wanted) as source:
         transform = transform_to(job.space, source.crs)
@@ -98,7 +98,7 @@ def _read(gathered, file: Unpacked, job, tell):
 
 
 def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
-    """Put a batch in its place and add it."""
+    """Transform and repair a batch, and add it to those gathered."""
     read = placed(shapely.from_wkb(rows.geometry.to_numpy(zero_copy_only=False), on_invalid="ignore"), space, transform)
     for row, note in sorted(read.notes.items()):
         if len(gathered.problems) < PROBLEMS_TOLD:
@@ -130,7 +130,7 @@ def _texts(texts: Iterable[str]) -> pa.Array:
 
 
 def _named(gathered: _Gathered) -> pa.Table:
-    """Return one table of all batches, each feature with a key of its own."""
+    """Return one table of all batches, in which every feature has a unique key."""
     table = pa.concat_tables(gathered.tables)
     gathered.tables.clear()
     keys = pa.array(unique_keys(table["key"].to_numpy()), pa.string())
@@ -142,11 +142,15 @@ def _named(gathered: _Gathered) -> pa.Table:
 
 
 def unique_keys(keys: np.ndarray) -> np.ndarray:
-    """Return keys that all differ: the second of a key has ``#2`` at its end, the third ``#3``.
+    """Make keys unique: append ``#2`` to the second occurrence of a key, ``#3`` to the third.
 
     Parameters
     ----------
     keys : ndarray of str, shape (N,)
+
+    Returns
+    -------
+    ndarray of object, shape (N,)
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an import is asked for, what it may take, and what comes of it."""
+"""An import: its options, its limits and its result."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,16 +9,16 @@ from streaming.spaces import EARTH, Space
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the importer chooses.
+    """The options that a user chooses for an import.
 
     Parameters
     ----------
     crs : str
-        The coordinate reference system, where it is not the file's own; empty for that.
+        The coordinate reference system that replaces the file's own; empty to use the file's.
     key : str
-        The property that names a feature; empty for the file's own number or id of it.
+        The property with the keys of the features; empty to use the file's own ids or numbers.
     table : str
-        Which of a file's tables; empty where it has one with geometry.
+        The table of the file to import; empty if the file has only one with geometry.
     """
 
     crs: str = ""
@@ -28,20 +28,20 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an import may take.
+    """The limits of an import.
 
     Parameters
     ----------
     unpacked_bytes : int
-        Of all files of an archive, and of a file that is none.
+        The size of all files of an archive together, or of a file that is not an archive.
     members : int
-        Files of an archive.
+        The number of files in an archive.
     features : int
-        Of the layer.
+        The number of features of the layer.
     memory_bytes : int
-        Of the process that reads.
+        The memory of the process that reads the file.
     time_s : float
-        From the beginning of that process to its end.
+        The time of that process from start to end.
     """
 
     unpacked_bytes: int = 4 << 30
@@ -58,11 +58,11 @@ class Job:
     Parameters
     ----------
     path : Path
-        Its suffix says what it is; see `unpack.SUFFIXES`.
+        The file; its suffix says its format, see `unpack.SUFFIXES`.
     folder : Path
-        Empty, on the disk of the store; everything that is written is written here.
+        An empty folder on the same disk as the store. The import writes nowhere else.
     space : Space
-        Of two dimensions at least.
+        With at least two dimensions.
     wanted : Wanted
     limits : Limits
     """
@@ -76,17 +76,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of a file.
+    """The result of an import.
 
     Parameters
     ----------
     part : Path
-        The features as a part, to be adopted by a `store.LayerStore`.
+        The part with the features, for `store.LayerStore.adopt`.
     summary : Summary
     problems : list of (row, reason)
-        The first features, counted from 1, that were left out, repaired or cut.
+        The first features that were left out, repaired or cut. Rows count from 1.
     problem_count : int
-        Of all of them.
+        The number of all such features.
     """
 
     part: Path

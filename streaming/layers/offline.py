@@ -1,4 +1,4 @@
-"""A process without a network: GDAL follows addresses that stand in files, and an import must not."""
+"""Take the network away from a process: GDAL follows addresses in files, and an import must not."""
 
 import ctypes
 import errno
@@ -6,7 +6,7 @@ import platform
 import struct
 import sys
 
-# For systems whose kernel cannot do it, options of GDAL and PROJ: no remote files, and a proxy that is not there.
+# Options of GDAL and PROJ for systems whose kernel has no such filter: no remote files, and a proxy that is not there.
 OPTIONS = {
     "CPL_VSIL_CURL_ALLOWED_FILENAME": "/vsicurl/none",
     "GDAL_HTTP_CONNECTTIMEOUT": "1",
@@ -24,10 +24,11 @@ SECCOMP_MODE_FILTER = 2
 LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 ALLOW, FAIL = 0x7FFF0000, 0x00050000 | errno.EACCES
 NUMBER_AT, ARCHITECTURE_AT = 0, 4
-# linux/audit.h, and by architecture the numbers of socket(2); that of io_uring_setup(2) is the same on all.
+# For each architecture, its number in linux/audit.h and the number of socket(2). The number of io_uring_setup(2) is the
+# same on all of them.
 ARCHITECTURES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 IO_URING_SETUP = 425
-# From here on numbers on x86_64 are those of another calling convention, which is not used.
+# From this number on, system calls on x86_64 belong to another calling convention, which is not used.
 FOREIGN_NUMBERS = 0x40000000
 
 
@@ -36,9 +37,9 @@ class _Program(ctypes.Structure):
 
 
 def go_offline() -> bool:
-    """Take the right to open sockets away from this process, for good; return whether the kernel did so.
+    """Take the right to open sockets away from this process for ever; return whether the kernel did so.
 
-    Threads and processes that it starts have it no more, either. Linux can, on x86-64 and ARM64.
+    Threads and processes that it starts do not have the right either. Only Linux can do so, on x86-64 and ARM64.
 
     References
     ----------
@@ -56,7 +57,7 @@ def go_offline() -> bool:
 
 
 def _filter(architecture: int, socket: int) -> bytes:
-    """Return the filter: system calls of another architecture, sockets and io_uring fail, all others are allowed."""
+    """Return the filter: sockets, io_uring and system calls of another architecture fail; all others are allowed."""
     steps = (
         (LOAD_WORD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 0, 5, architecture),

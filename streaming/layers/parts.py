@@ -1,8 +1,8 @@
-"""Parts: the immutable GeoParquet files that versions of layers are made of.
+"""Parts: the immutable GeoParquet files of which the versions of layers consist.
 
 References
 ----------
-GeoParquet 1.1.0, https://geoparquet.org/releases/v1.1.0/: the metadata key ``geo``, and the column ``bbox``, by which
+GeoParquet 1.1.0, https://geoparquet.org/releases/v1.1.0/: the metadata key ``geo``, and the column ``bbox``, with which
 readers skip row groups.
 """
 
@@ -24,7 +24,7 @@ from streaming.layers.features import feature_schema, hilbert_order, with_hashes
 from streaming.spaces import Space
 
 ROWS_PER_GROUP = 32_768
-# By shapely's numbers of types; GeoParquet names them so, and rings are not stored as such.
+# GeoParquet's names, in the order of shapely's type numbers. No geometry is stored as a LinearRing.
 TYPE_NAMES = (
     "Point",
     "LineString",
@@ -40,15 +40,16 @@ STORED = ("key", "bounds", "geometry", "properties")
 
 @dataclass(frozen=True)
 class Summary:
-    """What is told of features without reading them.
+    """A summary of features, so that nobody has to read them.
 
     Parameters
     ----------
     features : int
+        The number of features.
     bounds : tuple of float, length 2n
-        Of all of them; ``(inf.., -inf..)`` where there are none.
+        The box around all features; ``(inf.., -inf..)`` if there are none.
     geometry_types : tuple of str
-        In alphabetical order; features that are boxes have none.
+        In alphabetical order; features that are only boxes have no type.
     """
 
     features: int
@@ -68,14 +69,14 @@ def summarize(table: pa.Table, space: Space) -> Summary:
 
 
 def around(bounds: np.ndarray, space: Space) -> tuple[float, ...]:
-    """Return the box around boxes of shape (N, 2n)."""
+    """Return the box around boxes of shape (N, 2n); ``(inf.., -inf..)`` if there are none."""
     low = bounds[:, : space.n].min(axis=0, initial=math.inf)
     high = bounds[:, space.n :].max(axis=0, initial=-math.inf)
     return (*low.tolist(), *high.tolist())
 
 
 def bounds_from_json(bounds: Sequence[float | None], empty: bool = False) -> tuple[float, ...]:
-    """Return a box of which JSON has null for infinite bounds; an empty one starts at inf and ends at -inf."""
+    """Return a box from JSON, where null is infinite; if `empty`, lower bounds are inf and upper ones -inf."""
     half, low = len(bounds) // 2, math.inf if empty else -math.inf
     return tuple((low if n < half else -low) if b is None else b for n, b in enumerate(bounds))
 
@@ -112,7 +113,7 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
 
 
 def settle(temporary: Path, path: Path) -> None:
-    """Give a finished file its name, once its bytes are on the disk."""
+    """Sync a finished file to the disk, then give it its final name."""
     with temporary.open("rb") as written:
         os.fsync(written.fileno())
     os.replace(temporary, path)
@@ -134,14 +135,14 @@ def read_bounds(path: Path) -> np.ndarray:
 
 
 def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | None], space: Space) -> pa.Table:
-    """Return the features of parts that are still in force.
+    """Return the features of parts that are in force: not replaced or removed by a later edit.
 
     Parameters
     ----------
     layer : str
     paths : iterable of Path
     masks : iterable of ndarray of bool or None
-        For each part, which of its rows are in force; None for all.
+        For each part, which of its rows are in force; None for all rows.
     space : Space
 
     Returns
@@ -165,7 +166,7 @@ def _part_schema(schema, summary, space):
         "geometry_types": list(summary.geometry_types),
         "covering": {"bbox": {side.name: ["bbox", side.name] for side in box}},
     }
-    if not space.geographic:  # where it is left out, it is longitude and latitude of WGS 84
+    if not space.geographic:  # without this key, GeoParquet assumes longitude and latitude of WGS 84
         geometry["crs"] = None
     if summary.features and all(map(math.isfinite, flat := _flat(summary.bounds, space))):
         geometry["bbox"] = flat

@@ -1,4 +1,4 @@
-"""Geometries into their place: into the coordinates of the space, repaired, and cut at the antimeridian."""
+"""Bring geometries into a space: transform their coordinates, repair them, and cut them at the antimeridian."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ import shapely
 from streaming.layers.features import InvalidLayer
 from streaming.spaces import Space
 
-# Reprojected coordinates miss the edge of the world by less than this, in units of the space; they are moved onto it.
+# Rounding in a reprojection moves coordinates past the edge of the world by less than this, in units of the space. Such
+# coordinates are moved back onto the edge.
 EDGE = 1e-6
 NOTHING = "it has no geometry, an empty one, or one that cannot be read"
 LONGITUDE_LATITUDE = pyproj.CRS.from_user_input("OGC:CRS84")
@@ -20,12 +21,12 @@ Transform = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Placed:
-    """Geometries, and what happened to some of them.
+    """Geometries in a space, with notes about those that were changed or left out.
 
     Parameters
     ----------
     geometries : ndarray of shapely.Geometry or None, shape (N,)
-        None where one is left out.
+        None where a geometry is left out.
     notes : dict of int to str
         By row: "left out: ...", "repaired: ..." or "cut: ...", with the reason.
     """
@@ -35,7 +36,13 @@ class Placed:
 
 
 def transform_to(space: Space, crs: str | None) -> Transform | None:
-    """Return what brings coordinates of shape (N, 2) into a space, None where they are in it already.
+    """Return the function that transforms coordinates of shape (N, 2) into those of a space, None if none is needed.
+
+    Parameters
+    ----------
+    space : Space
+    crs : str or None
+        The coordinate reference system of the file, in a form that PROJ knows, such as ``EPSG:3067``.
 
     Raises
     ------
@@ -60,7 +67,7 @@ def transform_to(space: Space, crs: str | None) -> Transform | None:
 
 
 def placed(geometries: Any, space: Space, transform: Transform | None = None) -> Placed:
-    """Return valid, flat geometries that lie in the space.
+    """Return the geometries as valid, two-dimensional ones that lie in the space.
 
     Parameters
     ----------
@@ -74,7 +81,8 @@ def placed(geometries: Any, space: Space, transform: Transform | None = None) ->
     -------
     Placed
     """
-    # In this order: a geometry must be there to be moved, finite to be judged, and in its place to be cut.
+    # The order matters: only a geometry that is there can be transformed, only a finite one can be checked and
+    # repaired, and only one in the coordinates of the space can be cut.
     shapes = shapely.force_2d(np.asarray(geometries, dtype=object))
     notes: dict[int, str] = {}
     _leave_out(shapes, notes, shapely.is_empty(shapes) | shapely.is_missing(shapes), NOTHING)
@@ -106,7 +114,7 @@ def _not_finite(shapes):
 
 
 def _repair(shapes, notes):
-    """Make geometries valid in place; what collapses to less than it was is left out."""
+    """Make geometries valid in place; leave out those that collapse, such as a line between two equal points."""
     for row in np.flatnonzero(~shapely.is_valid(shapes) & ~shapely.is_missing(shapes)):
         reason = shapely.is_valid_reason(shapes[row])
         valid = shapely.make_valid(shapes[row], method="structure", keep_collapsed=False)
@@ -116,7 +124,7 @@ def _repair(shapes, notes):
 
 
 def _cut(shapes, notes, space):
-    """Cut in place what reaches over the edge of a longitude that wraps; its parts beyond come in on the other side."""
+    """Cut geometries that cross the antimeridian, in place; the parts beyond it move to the other side of the world."""
     axis = space.dimensions[0]
     bounds = shapely.bounds(shapes)
     with np.errstate(invalid="ignore"):
@@ -128,19 +136,19 @@ def _cut(shapes, notes, space):
 
 
 def _pieces(shape, space):
-    """Return what of a geometry lies in the space once it is moved by a turn back, by none, and by one on."""
+    """Return the parts of a geometry that lie in the space when it is moved by -1, 0 and 1 turns of longitude."""
     axis, latitude = space.dimensions[:2]
-    # Far beyond the poles: latitudes are judged later.
+    # The box reaches far beyond the poles, since `_check_inside` checks latitudes later.
     world = shapely.box(axis.lo, latitude.lo - axis.extent, axis.hi, latitude.hi + axis.extent)
     turns = [np.array([turn * axis.extent, 0.0]) for turn in (-1, 0, 1)]
     moved = [shapely.transform(shape, lambda coordinates, turn=turn: coordinates + turn) for turn in turns]
     pieces = shapely.get_parts(shapely.intersection(moved, world))
-    # What only touches the edge leaves a line or a point there.
+    # A geometry that only touches the edge leaves a line or a point there, with fewer dimensions than it has.
     return pieces[shapely.get_dimensions(pieces) == shapely.get_dimensions(shape)]
 
 
 def _check_inside(shapes, notes, space):
-    """Move onto the edge what misses it by a rounding, and leave out what lies beyond."""
+    """Move geometries onto the edge of the space if rounding put them outside; leave out those farther outside."""
     low = np.array([dimension.lo for dimension in space.dimensions[:2]])
     high = np.array([dimension.hi for dimension in space.dimensions[:2]])
     bounds = shapely.bounds(shapes)

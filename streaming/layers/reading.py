@@ -1,4 +1,4 @@
-"""What GDAL reads: a file's features in Arrow batches, with their keys and properties."""
+"""Read the features of a file with GDAL, in Arrow batches, with their keys and properties."""
 
 import mmap
 import re
@@ -16,16 +16,17 @@ from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Wanted
 from streaming.layers.unpack import SEQUENCE, Unpacked, count_in
 
-# Of what GDAL can open, these are files and nothing else; others read addresses, folders or programs that a file names.
+# These drivers of GDAL read the file and nothing else. Others follow addresses, folders or programs that a file names.
 DRIVERS = ("GeoJSON", "GeoJSONSeq", "TopoJSON", "GPKG", "ESRI Shapefile", "KML", "LIBKML", "FlatGeobuf", "GPX")
 # RFC 7946 section 4: the coordinates of GeoJSON are longitude and latitude of WGS 84.
 GEOJSON_SUFFIXES = (".geojson", ".json", ".topojson", SEQUENCE)
-# To ask these for their tables is to read them whole.
+# These formats have a single table. To list the tables, GDAL would read the whole file.
 SINGLE = (".geojson", ".json", SEQUENCE, ".fgb")
 BATCH_ROWS = 16_384
-# A reference system at an address (GeoJSON of 2008, section 3.3.2). There are no arrays in it; what is around has some.
+# A reference system given by a link (GeoJSON of 2008, section 3.3.2). It contains no arrays, and the text around it
+# does, so the pattern stops at brackets.
 LINKED_SYSTEM = re.compile(rb'"crs"\s*:\s*\{[^\[\]]{0,2000}?"type"\s*:\s*"link"[^\[\]]{0,2000}')
-# What has to do with how a file is drawn in Google Earth, with GDAL's defaults.
+# Columns that say how Google Earth draws a feature; GDAL fills them with defaults.
 KML_STYLE = ("altitudeMode", "tessellate", "extrude", "visibility", "drawOrder", "icon")
 
 
@@ -54,8 +55,9 @@ class Source:
     Parameters
     ----------
     crs : str or None
+        The coordinate reference system, if it is known.
     total : int or None
-        How many features it has, about, where that is known.
+        The approximate number of features, if it is known.
     batches : iterator of Rows
     """
 
@@ -68,12 +70,13 @@ class Source:
 def opened(file: Unpacked, wanted: Wanted):
     """Open a file for reading; yield a `Source`.
 
-    The features of one of several files have its name as a property, and before their numbers.
+    If an archive held several files, each feature gets the file's name as a property, and as a prefix of its key unless
+    `wanted` names a key.
 
     Raises
     ------
     InvalidLayer
-        When GDAL cannot read the file, it has no table with geometry or several, or `wanted` does not suit it.
+        When GDAL cannot read the file, when it has no table with geometry or several, or when `wanted` does not fit it.
     """
     path = file.path
     with said_clearly(path):
@@ -92,7 +95,7 @@ def opened(file: Unpacked, wanted: Wanted):
 
 @contextmanager
 def said_clearly(path: Path):
-    """Turn the errors of GDAL into ours, with its own words."""
+    """Raise the errors of GDAL as InvalidLayer, with GDAL's message."""
     try:
         yield
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
@@ -107,7 +110,7 @@ def said_clearly(path: Path):
 
 
 def _table(path, wanted):
-    """Return the name of the table to be read, or None for the only one of a format that has no more."""
+    """Return the name of the table to read, or None if the format has a single table."""
     if path.suffix in SINGLE and not wanted:
         return None
     tables = pyogrio.list_layers(path)
@@ -134,7 +137,7 @@ def _total(path, table):
 
 
 def _check_system(path):
-    """Raise InvalidLayer where the reference system of GeoJSON stands elsewhere; nobody goes there to look."""
+    """Raise InvalidLayer if a GeoJSON file gives its reference system by a link, which is never followed."""
     if not path.is_file() or not path.stat().st_size:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
@@ -147,14 +150,14 @@ def _check_system(path):
 
 
 def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], Rows]:
-    """Return what makes rows of a record batch."""
+    """Return the function that turns a record batch of the file into `Rows`."""
     dropped = {fid, geometry, *(KML_STYLE if file.path.suffix == ".kml" else ())}
     columns = [name for name in schema.names if name not in dropped]
     if key and key not in columns:
         raise InvalidLayer(
             f"key must be a property of the features: {', '.join(columns)[:300] or '(none)'}; got {key!r}"
         )
-    # GDAL tells a GeoJSON feature's id, where it is a text, as a column of this name, and as the number otherwise.
+    # GDAL gives a GeoJSON feature's id as a column of this name if it is text, and otherwise as the feature's number.
     named = key or ("id" if "id" in columns else "")
     prefix = f"{file.name}/" if file.name and not key else ""
 
@@ -176,7 +179,7 @@ def _reader_of(schema, fid, geometry, key, file) -> Callable[[pa.RecordBatch], R
 
 
 def _free_name(values):
-    """Return the name of the property that tells a feature's file, which no other property has."""
+    """Return a name, which no other property has, for the property with the name of a feature's file."""
     name = "file"
     while name in values:
         name += "_"
@@ -184,7 +187,7 @@ def _free_name(values):
 
 
 def _values(column):
-    """Return the values of a column as JSON knows them."""
+    """Return the values of a column as JSON values; binary values become null."""
     if isinstance(column.type, pa.BaseExtensionType):
         return [None if text is None else _nested(text) for text in column.cast(pa.string()).to_pylist()]
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
@@ -193,7 +196,7 @@ def _values(column):
 
 
 def _nested(text):
-    """Return a value that GDAL hands on as JSON, or the text that it may be as well."""
+    """Return the value of a text that GDAL marks as JSON, or the text itself if it is not JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -207,7 +210,7 @@ def _text(key: Any) -> str:
 
 
 def _json(values, batch):
-    """Return each row's properties but for nulls, as JSON text."""
+    """Return the properties of each row as JSON text, without nulls."""
     if not values:
         return ["{}"] * batch.num_rows
     rows = zip(*values.values(), strict=True)
@@ -221,12 +224,18 @@ def _binary(column):
 
 
 def check_sequence(path: Path, features: int) -> None:
-    """Check that no line of a GeoJSON text sequence was passed over, as GDAL does with what it cannot read.
+    """Check that GDAL skipped no line of a GeoJSON text sequence; it skips lines that it cannot read.
+
+    Parameters
+    ----------
+    path : Path
+    features : int
+        The number of features that GDAL read.
 
     Raises
     ------
     InvalidLayer
-        With the number of the first line that is not JSON.
+        When lines were skipped; the error has the number of the first line that is not JSON, if there is one.
     """
     if sum(1 for _ in _texts_of(path)) == features:
         return
@@ -240,7 +249,7 @@ def check_sequence(path: Path, features: int) -> None:
 
 
 def _texts_of(path):
-    """Return the lines that are not blank, with their numbers."""
+    """Yield the lines that are not blank, with their numbers from 1 on."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if text := line.strip(b"\x1e \t\r\n"):  # RFC 8142 section 2: a record separator before each text

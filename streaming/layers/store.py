@@ -1,8 +1,8 @@
-"""Layers on disk: immutable parts, and a manifest a version that says which of their features are in force.
+"""Layers on disk: immutable parts, and for each version a manifest that says which features of the parts are in force.
 
-``{root}/{layer}/parts/{uuid}.parquet`` are the parts, ``{root}/{layer}/{version}.json`` the manifests. A feature
-replaces those of its key in earlier parts, and what a manifest names as removed is left out, so an edit writes a small
-part and a manifest. A version exists once its manifest does; whatever reads meets whole versions only.
+The parts are ``{root}/{layer}/parts/{uuid}.parquet``, the manifests ``{root}/{layer}/{version}.json``. A feature
+replaces those of the same key in earlier parts, and a manifest names the keys that were removed. So an edit writes only
+a small part and a manifest. A version exists once its manifest exists, so readers see whole versions only.
 """
 
 import contextlib
@@ -34,15 +34,16 @@ from streaming.layers.parts import (
 )
 from streaming.spaces import EARTH, Space
 
-# A version of more parts, or of more replaced and removed features than this share, has one fresh part.
+# An edit writes all features as one fresh part if the version would have more than `MAX_PARTS` parts, or if more than
+# `MIN_STALE` features, and more than this share of the version, would be replaced or removed ones.
 MAX_PARTS = 16
 MAX_STALE_SHARE, MIN_STALE = 0.25, 1_000
-# A part that no manifest names is one about to be named, or what a crash has left; this tells which.
+# A part that no manifest names is either new or left by a crash; beyond this age, it was left by a crash.
 ORPHAN_AGE_S = 3600.0
 
 
 class Conflict(InvalidLayer):
-    """An edit of a version that is not the newest."""
+    """An edit is based on a version that is not the newest."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,19 @@ class Manifest:
     ----------
     layer : str
     version : int
-        From 1 on.
+        Starts at 1.
     space : str
+        The name of the layer's space.
     parts : tuple of str
-        Names of files; a later part's features replace those of the same key in earlier ones.
+        File names. The features of a later part replace those of the same key in earlier parts.
     removed : tuple of str
-        Keys left out.
+        The keys of removed features.
     features : int
+        The number of features.
     bounds : tuple of float, length 2n
-        Of all features; JSON null stands for an infinite one.
+        The box around all features; JSON null stands for an infinite bound.
     geometry_types : tuple of str
-        Those that occur, or did when the oldest part was written.
+        The types that occur, or did at some time since the oldest part was written.
     title : str
     """
 
@@ -83,7 +86,7 @@ class Manifest:
         return Summary(self.features, self.bounds, self.geometry_types)
 
     def to_json(self) -> bytes:
-        """Return the manifest as it is stored."""
+        """Return the manifest as JSON, as it is stored."""
         return orjson.dumps(asdict(self))
 
     @classmethod
@@ -101,21 +104,21 @@ class LayerStore:
     Parameters
     ----------
     root : Path
-        Made when the first layer is written.
+        Created when the first layer is written.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
 
     def versions(self, layer: str) -> list[int]:
-        """Return the numbers of the versions of a layer, in order; none of a layer that is not there."""
+        """Return the version numbers of a layer, ascending; an empty list if there is no such layer."""
         with contextlib.suppress(FileNotFoundError):
             names = (entry.name for entry in os.scandir(self.root / check_name(layer)))
             return sorted(int(stem) for name in names if (stem := name.removesuffix(".json")) != name)
         return []
 
     def newest(self, layer: str) -> int | None:
-        """Return the number of a layer's newest version, None of a layer that is not there."""
+        """Return the number of a layer's newest version, or None if there is no such layer."""
         return max(self.versions(layer), default=None)
 
     def manifest(self, layer: str, version: int) -> Manifest:
@@ -124,7 +127,7 @@ class LayerStore:
         Raises
         ------
         InvalidLayer
-            When there is no such version (any more).
+            When the version does not exist, or does not exist any more.
         """
         try:
             return Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
@@ -138,12 +141,12 @@ class LayerStore:
         Returns
         -------
         pyarrow.Table
-            With `features.feature_schema(space)`; neighbours in it are mostly neighbours in space.
+            With `features.feature_schema(space)`; neighbouring rows are mostly neighbours in space.
 
         Raises
         ------
         InvalidLayer
-            When there is no such version (any more), or it is of another space.
+            When the version does not exist (any more), or the layer is of another space.
         """
         manifest = self._manifest_in(layer, version, space)
         paths = self._paths(manifest)
@@ -151,11 +154,11 @@ class LayerStore:
             edited = len(paths) > 1 or manifest.removed
             masks = _in_force(map(read_keys, paths), manifest.removed) if edited else [None]
             return read_parts(layer, paths, masks, space)
-        except FileNotFoundError:  # discarded or dropped since the manifest was read
+        except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
             raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
 
     def write(self, layer: str, table: pa.Table, space: Space = EARTH, title: str = "") -> int:
-        """Store features as a new version of a layer, which replaces all of the last one.
+        """Store features as a new version of a layer, which replaces all features of the last one.
 
         Parameters
         ----------
@@ -176,7 +179,7 @@ class LayerStore:
             return self._publish(layer, [path.name], summary, space.name, title)
 
     def adopt(self, layer: str, part: Path, summary: Summary, space: Space = EARTH, title: str = "") -> int:
-        """Make a part, which was written elsewhere on the same disk, the new version of a layer; the file moves."""
+        """Move a part, written elsewhere on the same disk, into a layer as its new version; return the version."""
         path = self._new_part(layer)
         with _removed_on_error(path):
             os.replace(part, path)
@@ -190,7 +193,7 @@ class LayerStore:
         removed_keys: Iterable[str] = (),
         space: Space = EARTH,
     ) -> int:
-        """Store a new version that differs from the newest by some features.
+        """Store a new version of a layer that differs from the newest one in some features.
 
         Parameters
         ----------
@@ -198,9 +201,9 @@ class LayerStore:
         base_version : int
             The version that the editor saw.
         upserts : pyarrow.Table
-            Features, with `features.feature_schema(space)`, that are new or replace those of their keys.
+            With `features.feature_schema(space)`: new features, and features that replace those of the same key.
         removed_keys : iterable of str
-            Of features of the base version that are left out.
+            The keys of the features to remove from the base version.
         space : Space
 
         Returns
@@ -213,7 +216,7 @@ class LayerStore:
         Conflict
             When the base is not the newest version, or another edit came first.
         InvalidLayer
-            When a key to be removed is not there, or is among the upserts, or the layer is of another space.
+            When a key to remove does not exist or is also among the upserts, or the layer is of another space.
         """
         if base_version != (newest := self.newest(layer)):
             raise Conflict(
@@ -238,15 +241,15 @@ class LayerStore:
             return self._publish(layer, parts, summary, base.space, base.title, left_out, base_version + 1)
 
     def discard(self, layer: str, keep_versions: int, min_age_s: float = 0.0) -> None:
-        """Remove old versions, and the parts that only they had.
+        """Remove old versions, and the parts that no other version has.
 
         Parameters
         ----------
         layer : str
         keep_versions : int
-            So many of the newest stay.
+            How many of the newest versions stay; the newest one always stays.
         min_age_s : float
-            Younger ones stay, too: an engine may be about to read them.
+            Versions younger than this stay too, since an engine may be about to read them.
         """
         folder, now_s = self.root / check_name(layer), time.time()
         freed: set[str] = set()
@@ -262,7 +265,7 @@ class LayerStore:
                 path.unlink(missing_ok=True)
 
     def drop(self, layer: str) -> None:
-        """Remove a layer with all its versions; one of the same name made later goes on with its numbers."""
+        """Remove a layer with all its versions; a later layer of the same name continues its version numbers."""
         newest = self.newest(layer)
         if newest is None:
             return
@@ -275,11 +278,11 @@ class LayerStore:
         shutil.rmtree(grave, ignore_errors=True)
 
     def _last_dropped(self, layer):
-        """Return the file that holds the last version's number of a dropped layer: no number names two contents."""
+        """Return the path of a dropped layer's last version number, kept so that no number is ever used twice."""
         return self.root / ".dropped" / layer
 
     def _compact(self, base, upserts, removed, space):
-        """Write the edited version with one fresh part."""
+        """Write the edited version as one fresh part; return its number."""
         table = self.read(base.layer, base.version, space)
         gone = pd.Index([*removed, *upserts["key"].to_pylist()])
         kept = table.filter(pa.array(~pd.Index(table["key"].to_numpy()).isin(gone)))
@@ -289,7 +292,7 @@ class LayerStore:
             return self._publish(base.layer, [path.name], summary, base.space, base.title, (), base.version + 1)
 
     def _publish(self, layer, parts, summary, space, title, removed=(), version=None):
-        """Write the manifest of a version, the next one where its number is left out; return the number."""
+        """Write the manifest of a version, by default of the next one; return its number."""
         number = version or self._next(layer)
         content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
         manifest = Manifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
@@ -300,7 +303,7 @@ class LayerStore:
                 written.write(manifest.to_json())
                 written.flush()
                 os.fsync(written.fileno())
-            os.link(temporary, path)  # of two writers at once one finds the number taken
+            os.link(temporary, path)  # if two writers use the same number at once, this fails for one of them
         except FileExistsError:
             if version is None:
                 return self._publish(layer, parts, summary, space, title, removed)
@@ -319,7 +322,7 @@ class LayerStore:
         return newest + 1
 
     def _manifest_in(self, layer, version, space):
-        """Return the manifest of a version that is of a space."""
+        """Return the manifest of a version; raise InvalidLayer if the layer is of another space."""
         manifest = self.manifest(layer, version)
         if manifest.space != space.name:
             raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
@@ -335,7 +338,7 @@ class LayerStore:
 
 
 def _in_force(keys: Iterable[np.ndarray], removed: Collection[str]) -> list[np.ndarray]:
-    """Tell which rows of parts are in force: the last of each key, but for removed ones."""
+    """Return a mask for each part of the rows in force: the last row of each key, unless the key is removed."""
     keys = list(keys)
     together = pd.Index(np.concatenate(keys)) if keys else pd.Index([], dtype=object)
     mask = ~together.duplicated(keep="last")
@@ -352,7 +355,7 @@ def _check_removed(removed, added, present):
 
 
 def _edited(base, paths, masks, upserts, space):
-    """Return the summary of a base's parts and upserts, of which the masked rows are in force."""
+    """Return the summary of an edited version, given its base, its upserts and the rows in force of each part."""
     boxes = [read_bounds(path)[mask] for path, mask in zip(paths, masks[:-1], strict=True)]
     new = summarize(upserts, space)
     boxes.append(np.array([new.bounds]))
@@ -362,7 +365,7 @@ def _edited(base, paths, masks, upserts, space):
 
 @contextlib.contextmanager
 def _removed_on_error(path: Path | None):
-    """Leave no part behind of a version that does not come about."""
+    """Remove the part of a version that could not be written."""
     try:
         yield
     except BaseException:

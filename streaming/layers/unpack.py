@@ -1,4 +1,4 @@
-"""From an uploaded file to the one that GDAL opens: we unpack archives, within bounds that they cannot lie about."""
+"""Unpack an uploaded file into the files that GDAL opens, within limits that an archive cannot lie about."""
 
 import gzip
 import shutil
@@ -14,7 +14,7 @@ from typing import IO
 from streaming.layers.features import InvalidLayer
 from streaming.layers.job import Limits
 
-# The kinds of files by suffix, with the drivers that may claim them; GDAL itself looks at what is inside.
+# The suffixes of known files, and the suffix under which GDAL opens each; GDAL itself looks at the content.
 SEQUENCE = ".geojsonl"
 SUFFIXES = {
     ".geojson": ".geojson",
@@ -30,10 +30,11 @@ SUFFIXES = {
     ".gpx": ".gpx",
 }
 ARCHIVES = (".gz", ".zip", ".kmz")
-# Shapefiles are several files.
+# A shapefile consists of several files, so it must be in an archive.
 ZIPPED_ONLY = (".shp",)
 CHUNK_BYTES = 1 << 20
-# What is larger than this, unpacked, must not be larger than so many times the archive: real files shrink less.
+# Above the first size, unpacked content may be at most the second number times as large as its archive, against
+# decompression bombs: real files shrink less.
 FREE_OF_RATIO_BYTES = 256 << 20
 MOST_RATIO = 200
 
@@ -46,7 +47,7 @@ class Unpacked:
     ----------
     path : Path
     name : str
-        What it was called, without its suffix, where an archive held several; else empty.
+        Its original name without the suffix, if an archive held several files; else empty.
     """
 
     path: Path
@@ -54,12 +55,12 @@ class Unpacked:
 
 
 def suffixes_of(name: str) -> str:
-    """Return the suffix of a file's name, with that of the archive, in lower case.
+    """Return the suffix of a file's name in lower case, together with ``.gz`` if there is one.
 
     Raises
     ------
     InvalidLayer
-        When it is not one of those known.
+        When the suffix is not a known one.
 
     Examples
     --------
@@ -79,9 +80,9 @@ def suffixes_of(name: str) -> str:
 
 
 def unpacked(path: Path, folder: Path, limits: Limits) -> list[Unpacked]:
-    """Return the files to open: `path` itself, or what was unpacked of it into `folder`.
+    """Return the files to open in `folder`: a link to `path` itself, or the unpacked content of an archive.
 
-    There is one, but for an archive of several shapefiles.
+    The list has one file, or several for an archive of several shapefiles.
 
     Raises
     ------
@@ -109,34 +110,34 @@ _RATIO = "{:,} bytes of an archive must unpack to {:,} at most"
 
 
 class Allowance:
-    """A number of bytes that may still be unpacked.
+    """The number of bytes that may still be unpacked.
 
     Parameters
     ----------
     total : int
     rule : str
-        Why there are no more.
+        The rule that sets the number, for the error message.
     """
 
     def __init__(self, total: int, rule: str) -> None:
         self.left, self.rule = total, rule
 
     def take(self, count: int, told: str = "more") -> None:
-        """Take some of them, or raise InvalidLayer; `told` says how many there are in all."""
+        """Use up some bytes, or raise InvalidLayer if too few are left; `told` says in the error how many there are."""
         self.left -= count
         if self.left < 0:
             raise InvalidLayer(f"{self.rule}; got {told}")
 
 
 class _Growing(Allowance):
-    """An allowance that grows with what has been read of the archive, so that a bomb is known before its end."""
+    """An allowance that grows with the bytes read of the archive, so that a decompression bomb is found early."""
 
     def __init__(self, whole: Allowance, packed: IO[bytes]) -> None:
         super().__init__(whole.left, whole.rule)
         self.packed, self.taken = packed, 0
 
     def take(self, count: int, told: str = "more") -> None:
-        """Take some bytes, or raise InvalidLayer."""
+        """Use up some bytes, or raise InvalidLayer if too few are left."""
         self.taken += count
         most = _most_of(self.packed.tell())
         if self.taken > most:
@@ -149,7 +150,7 @@ def _most_of(packed_bytes):
 
 
 def _allowance(path, folder, limits):
-    """Return what an archive may unpack to: by the limit, by its own size, and by the free disk."""
+    """Return how much an archive may unpack to: the least by the limit, by its own size, and by the free disk."""
     size = path.stat().st_size
     rules = (
         (limits.unpacked_bytes, _MOST_BYTES),
@@ -169,7 +170,7 @@ def _copy(source: IO[bytes] | gzip.GzipFile, target: Path, allowance: Allowance)
 
 @contextmanager
 def _whole():
-    """Say what is wrong with an archive that cannot be read."""
+    """Raise InvalidLayer, with the reason, if an archive cannot be read."""
     try:
         yield
     except (zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
@@ -194,9 +195,9 @@ def _unzipped(path, folder, limits):
 
 
 def _targets(members, folder):
-    """Return where the files of an archive go, under our own names: nothing of it decides where a byte goes.
+    """Return the paths for the files of an archive, with names of our own, so that it cannot choose where to write.
 
-    The files of a shapefile, whose names are the same but for the suffix, stay together.
+    The files of a shapefile have the same name but for the suffix; they stay together.
     """
     stems = [_stem(member.filename.lower()) for member in members]
     folders = {stem: folder / str(number) for number, stem in enumerate(sorted(set(stems)))}
@@ -212,7 +213,7 @@ def _stem(name):
 
 
 def _check_members(members: Iterable[zipfile.ZipInfo], limits: Limits) -> None:
-    """Check by the archive's table of contents, before anything is unpacked."""
+    """Check the archive's table of contents before anything is unpacked."""
     members = list(members)
     if len(members) > limits.members:
         raise InvalidLayer(f"an archive must have at most {limits.members:,} files; got {len(members):,}")
@@ -238,7 +239,7 @@ def _chosen(found: list[tuple[str, Path]], names: list[str]) -> list[Unpacked]:
 
 
 def count_in(path: Path, word: bytes) -> int:
-    """Return how often a word that has no line break occurs in a file, or a little less, reading it once."""
+    """Return about how often a word occurs in a file, which is read once; a word across two chunks is missed."""
     count = 0
     with path.open("rb") as source:
         while chunk := source.read(CHUNK_BYTES):

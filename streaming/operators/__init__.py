@@ -1,1 +1,1 @@
-"""Operators: pure functions of arrays."""
+"""Operators: pure functions over arrays."""

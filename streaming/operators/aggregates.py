@@ -1,4 +1,4 @@
-"""Aggregates of the members of ranges: parts of them, computed where the members are, and what the parts make together.
+"""Aggregates over the members of ranges: each region computes a part, and the assembler merges the parts.
 
 References
 ----------
@@ -16,7 +16,7 @@ from streaming.plans import Aggregate
 from streaming.property_columns import property_text
 from streaming.spaces import Space
 
-# The group of elements that lack the property by which they are grouped.
+# The group of the elements without the property of `group_by`.
 NO_GROUP = "null"
 MEMBERS = pl.Schema({"query": pl.Int64, "key": pl.Int64, "value": pl.Float64, "group": pl.String})
 PARTS = pl.Schema(
@@ -45,22 +45,23 @@ OBJECTS = {"min": pl.col("min_key"), "max": pl.col("max_key")}
 def measured(
     pairs: Pairs, elements: Elements, keys: np.ndarray, aggregates: Mapping[int, Aggregate], space: Space
 ) -> pl.DataFrame:
-    """Return members of ranges with what their aggregates look at.
+    """Return the members of ranges, each with its value and its group.
 
     Parameters
     ----------
     pairs : Pairs
-        Of elements and queries.
+        The elements and the queries in whose ranges they lie.
     elements : Elements, N of them
     keys : ndarray of int64, shape (N,)
+        The `key_hash` of each element.
     aggregates : mapping of int to Aggregate
-        By the numbers of queries as they stand in `pairs`.
+        By query, with the same numbers as in `pairs`.
     space : Space
 
     Returns
     -------
     polars.DataFrame
-        With the columns `MEMBERS`; null where an element has no such number.
+        With the columns `MEMBERS`, a row for each pair. The value is null if the element has no such number.
     """
     frames = [pl.DataFrame(schema=MEMBERS)]
     for query in np.unique(pairs.query).tolist():
@@ -81,7 +82,7 @@ def _values(rows, elements, aggregate, space):
 
 
 def _along(bounds, name, space):
-    """Return the middles of boxes in a dimension, NaN where they have none."""
+    """Return the middles of boxes (K, 2n) in a dimension; NaN if a box has no bound there."""
     axis = [dimension.name for dimension in space.dimensions].index(name)
     with np.errstate(invalid="ignore"):
         middle = (bounds[:, axis] + bounds[:, space.n + axis]) / 2
@@ -100,7 +101,19 @@ def _properties(rows, elements):
 
 
 def parts(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the aggregates of members by query and group, with the columns `PARTS`; of equals the lower key."""
+    """Return one region's part of the aggregates, a row for each query and group.
+
+    Parameters
+    ----------
+    members : polars.DataFrame
+        With the columns `MEMBERS`.
+
+    Returns
+    -------
+    polars.DataFrame
+        With the columns `PARTS`: ``count`` counts all members, ``known`` those with a value. If several members have
+        the least or the greatest value, ``min_key`` and ``max_key`` are the lowest of their keys.
+    """
     value = pl.col("value")
     frame = members.sort("query", "key").group_by("query", "group", maintain_order=True)
     return frame.agg(
@@ -115,7 +128,18 @@ def parts(members: pl.DataFrame) -> pl.DataFrame:
 
 
 def merged(several: pl.DataFrame) -> pl.DataFrame:
-    """Return what parts of several servers, in the order of these, make together; by query and group."""
+    """Merge the parts of several servers into one row for each query and group.
+
+    Parameters
+    ----------
+    several : polars.DataFrame
+        With the columns `PARTS`. Within a group the parts stand in the order of the servers, and are summed in it.
+
+    Returns
+    -------
+    polars.DataFrame
+        With the columns `PARTS`. Of equal extremes it keeps the lowest key, as `parts` does.
+    """
     lowest = pl.col("min_key").sort_by("min", "min_key", nulls_last=True)
     highest = pl.col("max_key").sort_by("max", "max_key", descending=[True, False], nulls_last=True)
     frame = several.group_by("query", "group", maintain_order=True).agg(
@@ -129,7 +153,21 @@ def merged(several: pl.DataFrame) -> pl.DataFrame:
 
 
 def valued(whole: pl.DataFrame, aggregates: Mapping[int, Aggregate]) -> pl.DataFrame:
-    """Return the values of aggregates: query, group, count, value and, of extremes, the `key_hash` of their object."""
+    """Return the values of aggregates.
+
+    Parameters
+    ----------
+    whole : polars.DataFrame
+        Merged parts, with the columns `PARTS`.
+    aggregates : mapping of int to Aggregate
+        By query.
+
+    Returns
+    -------
+    polars.DataFrame
+        With the columns query, group, count, value, and object: the `key_hash` of the object that has the least or the
+        greatest value, null for functions other than ``min`` and ``max``.
+    """
     functions = pl.DataFrame(
         {"query": list(aggregates), "function": [aggregate.function for aggregate in aggregates.values()]},
         schema={"query": pl.Int64, "function": pl.String},

@@ -1,4 +1,4 @@
-"""Boxes: intersection and enlargement, over arrays of shape (N, 2n) with ``[lo_1 .. lo_n, hi_1 .. hi_n]`` a row."""
+"""Intersection and enlargement of boxes: arrays of shape (N, 2n), each row ``[lo_1 .. lo_n, hi_1 .. hi_n]``."""
 
 import itertools
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from streaming.operators.geodesics import EARTH_RADIUS_M, POLE_DEG
 from streaming.plans import Enlargement
 from streaming.spaces import Space
 
-# A degree of latitude on the sphere.
+# The length of a degree of latitude on the sphere.
 METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
 
 
@@ -24,7 +24,7 @@ def intersects(
     row, other_row : ndarray of int, shape (P,)
         The pairs, as positions in `boxes` and `others`.
     space : Space
-        On a dimension that wraps, boxes that meet after whole turns intersect too.
+        In a dimension that wraps, boxes also intersect if they meet after one is moved by a turn.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def intersects(
 
 
 def _unbounded(boxes, axis, space):
-    """Tell whether no box has a bound in a dimension."""
+    """Tell whether all boxes are unbounded in a dimension, on both sides."""
     return np.isneginf(boxes[:, axis]).all() and np.isposinf(boxes[:, space.n + axis]).all()
 
 
@@ -59,11 +59,13 @@ def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndar
     by : {"enlarge_factor", "enlarge_value", "enlarge_m"}
         See `plans.Enlargement`.
     amount : float
+        A factor, a length in each dimension's own unit, or metres, according to `by`.
+    space : Space
 
     Returns
     -------
     ndarray of float64, shape (N, 2n)
-        A new array. A side of longitude that reaches around the whole circle becomes infinite.
+        A new array. A box that reaches around a whole circle becomes infinite in that dimension.
     """
     low, high = boxes[:, : space.n], boxes[:, space.n :]
     by_value = by == "enlarge_value"
@@ -82,14 +84,14 @@ def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndar
 
 
 def transformed(boxes: np.ndarray, transform: Sequence[Enlargement], space: Space) -> np.ndarray:
-    """Return boxes (N, 2n) as enlargements leave them, one after the other."""
+    """Apply enlargements to boxes (N, 2n), one after the other; return the enlarged boxes (N, 2n)."""
     for step in transform:
         boxes = enlarged(boxes, step.by, step.amount, space)
     return boxes
 
 
 def _margin_of_metres(low, high, metres):
-    """Return the enlargement of each side in its own unit; longitudes at the box's edge nearest to a pole."""
+    """Return how far each side moves, in its own unit; longitudes as measured at the edge nearest to a pole."""
     margin = np.zeros(low.shape)
     margin[:, 1] = metres / METRES_PER_DEGREE
     nearest_pole = np.maximum(np.abs(low[:, 1]), np.abs(high[:, 1])) + margin[:, 1]
@@ -99,14 +101,28 @@ def _margin_of_metres(low, high, metres):
 
 
 def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:
-    """Return boxes (N, 2n) in the first two dimensions, (N, 4); flat where the space has but one."""
+    """Return boxes (N, 2n) in the first two dimensions, (N, 4); in a space of one dimension y is 0."""
     if space.n == 1:
         return np.stack([boxes[:, 0], np.zeros(len(boxes)), boxes[:, 1], np.zeros(len(boxes))], axis=1)
     return boxes[:, [0, 1, space.n, space.n + 1]]
 
 
 def with_turns(numbers: np.ndarray, plane: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbered boxes of the plane (N, 4); those that cross an end of a circle once more, a turn away."""
+    """Return numbered boxes of the plane, and copies, moved by a turn, of those that reach an end of a circle.
+
+    Parameters
+    ----------
+    numbers : ndarray of int64, shape (N,)
+    plane : ndarray of float64, shape (N, 4)
+    space : Space
+
+    Returns
+    -------
+    numbers : ndarray of int64, shape (M,)
+        A copy has the number of its box.
+    plane : ndarray of float64, shape (M, 4)
+        The boxes that were given come first.
+    """
     for axis, dimension in enumerate(space.dimensions[:2]):
         if dimension.wraps:
             low, high = plane[:, axis], plane[:, 2 + axis]
@@ -120,6 +136,6 @@ def with_turns(numbers: np.ndarray, plane: np.ndarray, space: Space) -> tuple[np
 
 
 def turns(space: Space) -> np.ndarray:
-    """Return the moves in the plane, float64 of shape (T, 2), after which what wraps may meet; none comes first."""
+    """Return the moves by turns after which boxes may meet in the plane, float64 of shape (T, 2); first (0, 0)."""
     whole = [(0.0, axis.extent, -axis.extent) if axis.wraps else (0.0,) for axis in space.dimensions[:2]]
     return np.array(list(itertools.product(*whole, *[(0.0,)] * (2 - len(whole)))))

@@ -1,4 +1,4 @@
-"""What queries ask of the elements that lie where they look: CQL2 text, and filters."""
+"""The conditions that queries set for the elements in their range: CQL2 text and filters."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from streaming.udf import Judged, evaluate_element
 
 
 class Conditions:
-    """The conditions of queries; those with equal ones share them.
+    """The conditions of queries; queries with equal conditions share one.
 
     Parameters
     ----------
@@ -35,10 +35,21 @@ class Conditions:
         self._asks = np.array([where is not None or bool(filters) for where, filters in self._conditions], dtype=bool)
 
     def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
-        """Tell which pairs (P,) have an element that passes the query's filters; each distinct one sees it once.
+        """Tell which pairs have an element that passes the filters of the query.
 
-        `failures` is told of user-defined filters that fail, and of the time that each condition takes, which the pairs
-        of which it is asked share.
+        Each distinct condition sees an element once, however many queries share the condition.
+
+        Parameters
+        ----------
+        row, query : ndarray of int64, shape (P,)
+            The pairs, as positions in `elements` and in `plans`.
+        elements : Elements
+        failures : Failures
+            Receives the errors of user-defined filters, and the time of each condition, which its pairs share evenly.
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
         """
         keep, seconds = np.ones(len(row), dtype=bool), np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
@@ -56,7 +67,7 @@ class Conditions:
         return keep
 
     def _columns(self, asked, elements):
-        """Return the properties of the elements of which a condition over properties is asked."""
+        """Return the properties of all elements that a condition over properties must judge."""
         wheres = [(self._conditions[one.condition][0], one.rows) for one in asked]
         wheres = [(where, rows) for where, rows in wheres if where is not None]
         place = np.zeros(len(elements), dtype=np.int64)
@@ -73,14 +84,14 @@ class Conditions:
 
 
 class _Columns(NamedTuple):
-    """Properties of some elements, and the position of each element (N,) among them."""
+    """The properties of some elements, and for all elements (N,) their position among these."""
 
     columns: PropertyColumns
     place: np.ndarray
 
 
 class _Asked(NamedTuple):
-    """Of which pairs a condition is asked; their elements, each once; and the position of each pair's among these."""
+    """The pairs that a condition must judge, their elements, each once, and each pair's position among these."""
 
     condition: int
     pair: np.ndarray
@@ -89,9 +100,9 @@ class _Asked(NamedTuple):
 
 
 def _asked(condition, asks, row):
-    """Return what each condition that asks for something is asked of, given the condition and the row of each pair."""
+    """Return what each condition that is not empty must judge, given the condition and the row of each pair."""
     pairs = np.flatnonzero(asks[condition])
-    # Numpy sorts numbers of 16 bits by their digits.
+    # Numpy sorts integers of at most 16 bits by radix sort, which is faster.
     pairs = pairs[np.argsort(condition[pairs].astype(np.min_scalar_type(len(asks))), kind="stable")]
     ascending = bool((row[1:] >= row[:-1]).all())
     start = np.flatnonzero(np.diff(condition[pairs]) != 0) + 1
@@ -103,7 +114,7 @@ def _asked(condition, asks, row):
 
 
 def _once(ordered):
-    """Return what `np.unique` does of ordered numbers, without sorting them."""
+    """Return the distinct values of ordered numbers and the inverse, as `np.unique` does, but without sorting."""
     first = np.r_[True, ordered[1:] != ordered[:-1]]
     return ordered[first], np.cumsum(first) - 1
 
@@ -115,7 +126,10 @@ def numbered(values: Sequence) -> tuple[list, np.ndarray]:
 
 
 def _passing(columns, elements, rows, where, filters, space):
-    """Tell which elements at `rows` pass a filter over properties and others besides; and what failed on which."""
+    """Tell which elements at `rows` pass a filter over properties and further filters.
+
+    Also return what failed: for each error, which of the elements the filter was to judge.
+    """
     keep, failed = np.ones(len(rows), dtype=bool), []
     if where is not None:
         keep &= columns.columns.passing(where, columns.place[rows])

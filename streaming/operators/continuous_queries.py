@@ -17,8 +17,8 @@ from streaming.spaces import Space
 class ContinuousQueries:
     """An immutable set of continuous queries of one space.
 
-    A join looks at what a range query over its area finds; so areas and filters of joins are matched as those of range
-    queries are, by one index.
+    A join compares the elements that a range query over its area finds. So one index matches the areas and filters of
+    range queries and of joins.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ContinuousQueries:
     Attributes
     ----------
     keeps : ndarray of bool, shape (Q,)
-        Which queries have an answer that is kept.
+        Which queries keep their answer.
     """
 
     def __init__(self, plans: Sequence[Plan], space: Space, features_of: Callable[[str], Features]) -> None:
@@ -42,10 +42,19 @@ class ContinuousQueries:
         self._ranges = RangeQueries([*ranges.values(), *(self._joins.ranges if self._joins else ())], space)
 
     def match(self, elements: Elements, failures: Failures | None = None) -> Pairs:
-        """Return the pairs of elements and queries that they satisfy, with partners, ordered by row, then query.
+        """Return the pairs of an element and a query that it satisfies, with partners.
 
-        What user-defined filters fail on does not pass; `failures` is told of it, and of what queries cost, by their
-        positions.
+        Parameters
+        ----------
+        elements : Elements
+        failures : Failures, optional
+            Receives the errors of user-defined filters, and what queries cost, by their positions. Elements on which a
+            filter fails do not pass.
+
+        Returns
+        -------
+        Pairs
+            Ordered by row, then query.
         """
         failures, failed = failures or Failures(), Failures()
         row, number = self._ranges.match(elements, failed)
@@ -61,7 +70,7 @@ class ContinuousQueries:
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
     def _charge(self, failures, number, seconds):
-        """Charge queries with what ranges cost; joins that look at the same elements share it."""
+        """Charge queries with the costs of ranges; joins that look at the same elements share the cost."""
         plain = number < len(self._range_queries)
         failures.charge(self._range_queries[number[plain]], seconds[plain])
         if self._joins is not None:
@@ -70,14 +79,25 @@ class ContinuousQueries:
             self._joins.charge(failures, spent)
 
     def _asking(self, number):
-        """Return the queries of a range."""
+        """Return the queries that use a range, given its number."""
         plain = len(self._range_queries)
         return (
             self._range_queries[[number]] if self._joins is None or number < plain else self._joins.of(number - plain)
         )
 
     def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
-        """Tell which pairs of an element, a query and a partner satisfy the query but for its filters, bool of (P,)."""
+        """Tell which pairs satisfy their query, filters aside.
+
+        Parameters
+        ----------
+        elements : Elements
+        pairs : Pairs
+            P pairs of an element and a query, with a partner if the query is a join.
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
+        """
         number, plain = find(self._range_queries, pairs.query)
         if self._joins is not None:
             number[~plain] = len(self._range_queries) + self._joins.range_of(pairs.query[~plain])
@@ -88,5 +108,5 @@ class ContinuousQueries:
         return lies
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
-        """Tell which elements, by their boxes (N, 2n), a feature may be a partner of in one of the joins."""
+        """Tell which elements, given their boxes (N, 2n), may have a partner in one of the joins: bool of (N,)."""
         return self._joins.reached(bounds) if self._joins else np.zeros(len(bounds), dtype=bool)

@@ -1,7 +1,7 @@
-"""What begins or ends between two batches to lie in ranges that move, without a look at all that stays in them.
+"""Find the elements that entered or left moving ranges between two batches.
 
-Whatever lay and lies well within a range, or well outside, has not crossed its border. So a range costs what is near
-its border, not what it holds.
+An element that was and is well inside a range, or well outside, has not crossed its border. So only elements near the
+border are compared, and the cost of a range follows their number, not the number of its members.
 
 References
 ----------
@@ -20,7 +20,8 @@ from streaming.operators.places import surely_within, within_boxes
 from streaming.operators.runs import distinct
 from streaming.operators.spatial_join import Pairs
 
-# A box about the middle of a circle that is so much as large lies within it, as far as the earth is flat.
+# A box about the middle of a circle, with this part of its radius as half-width, lies within the circle while the earth
+# is nearly flat.
 WITHIN = 0.68
 SURELY = 0.99
 MOST_TURN_DEG = 80.0
@@ -35,21 +36,29 @@ def crossed(
     chosen: np.ndarray,
     failures: Failures,
 ) -> tuple[Pairs, Pairs]:
-    """Return the pairs of elements and ranges that were, and those that are, without some that were and are.
+    """Return the pairs of elements and ranges before and now, without some that hold at both times.
+
+    A pair is left out if the element is far from the border of the range both times.
 
     Parameters
     ----------
     were, are : PlacedRanges
-        Where ranges were, and where they are.
+        The ranges before, and now.
     ranges : tuple of ndarray of int64, shape (K,) each
-        The positions of the same ranges in both; those that are nowhere hold nothing.
+        The positions of the same ranges in `were` and in `are`. A range without a place contains nothing.
     elements : tuple of Elements, N of them each
-        As they were, and as they are.
+        The same elements before, and now.
     keys : ndarray of int64, shape (N,)
+        The `key_hash` of each element.
     chosen : ndarray of bool, shape (N,)
-        Which elements are asked for.
+        Which elements to look at.
     failures : Failures
-        Is told of user-defined filters that fail, and of what ranges cost, by their positions as they are.
+        Receives the errors of user-defined filters, and what ranges cost, by their positions in `are`.
+
+    Returns
+    -------
+    Pairs, Pairs
+        Those before, with positions in `were`, and those now, with positions in `are`.
     """
     (before, now), began = ranges, perf_counter()
     space, (old, new) = are.ranges.space, (part.bounds for part in elements)
@@ -73,7 +82,10 @@ def crossed(
 
 
 def _rims(were, are, before, now):
-    """Return numbers of ranges and boxes of the plane (M, 4) outside of which nothing can cross them."""
+    """Return the border strips of ranges: their numbers and boxes of the plane (M, 4).
+
+    An element can have entered or left a range only if the box around where it was and is meets one of the strips.
+    """
     space = are.ranges.space
     outer_was, outer_is = in_plane(were.boxes[before], space), in_plane(are.boxes[now], space)
     outer = np.hstack([np.fmin(outer_was, outer_is)[:, :2], np.fmax(outer_was, outer_is)[:, 2:]])
@@ -83,7 +95,7 @@ def _rims(were, are, before, now):
     outer, inner = outer[number], inner[number]
     hollow = (inner[:, :2] < inner[:, 2:]).all(1)
     sides = [outer[~hollow]]
-    for side in range(4):  # what is left of the inner box, below, to its right, above
+    for side in range(4):  # the strips to the left of the inner box, below it, to its right, above it
         part = outer[hollow]
         part[:, (side + 2) % 4] = inner[hollow, side]
         sides.append(part)
@@ -92,11 +104,11 @@ def _rims(were, are, before, now):
 
 
 def _inner(placed, chosen, outer):
-    """Return boxes of the plane that lie within ranges, (K, 4); NaN where none is known."""
+    """Return a box of the plane that lies within each range, (K, 4); NaN if none is known."""
     ranges, space = placed.ranges, placed.ranges.space
     inner = outer.copy()
     inner[ranges.kind[chosen] == CARRIED] = np.nan
-    # What is as high as the range may leave it upwards.
+    # A range that is bounded in a further dimension, such as altitude, may also be left in that dimension.
     inner[np.isfinite(placed.boxes[chosen][:, _beyond(space.n)]).any(1)] = np.nan
     circles = np.flatnonzero(ranges.kind[chosen] == CIRCLE)
     places = placed.places[chosen[circles]]
@@ -114,5 +126,5 @@ def _inner(placed, chosen, outer):
 
 
 def _beyond(n):
-    """Return the columns of boxes in dimensions beyond the plane."""
+    """Return the columns of boxes for the dimensions after the second."""
     return [column for column in range(2 * n) if column % n > 1]

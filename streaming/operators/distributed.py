@@ -1,8 +1,8 @@
-"""Distributed queries, all together: those that move, and those to whose answers several servers contribute.
+"""Distributed queries, evaluated together: queries that move, and queries whose answers need several servers.
 
 References
 ----------
-PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, whatever the query makes of them.
+PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, for every kind of query.
 """
 
 from collections.abc import Sequence
@@ -36,18 +36,18 @@ class DistributedQueries:
     Attributes
     ----------
     nearest, aggregates, ranges : ndarray of int64
-        The positions of queries for nearest neighbours, of aggregates, and of ranges.
+        The positions of the kNN queries, of the aggregates, and of the moving ranges; ascending.
     focused : ndarray of int64
-        The positions of queries that have a focus.
+        The positions of queries that have a focus, ascending.
     focal : ndarray of int64, shape (Q,)
-        The `key_hash` of each focal object; 0 where there is none.
+        The `key_hash` of each focal object; 0 if there is none.
     farthest : ndarray of float64, shape (Q,)
-        How far each may look for neighbours; infinite without a limit.
+        The `max_distance` of each kNN query, in its unit; infinite if there is no limit.
     choosy : ndarray of bool, shape (Q,)
-        Which have filters.
+        Which queries have filters.
     bordered : ndarray of bool, shape (Q,)
-        Which are ranges that tell membership alone, and have nothing but a border in the plane: whatever does not
-        cross it changes nothing.
+        Which queries are ranges that emit membership only, and have no filters, no area and no bounds beyond the
+        plane. Only elements that cross the border of such a range in the plane change its answer.
     """
 
     def __init__(self, plans: Sequence[DistributedPlan], space: Space) -> None:
@@ -71,22 +71,35 @@ class DistributedQueries:
         return len(self.plans)
 
     def focus(self, position: int) -> Focus:
-        """Return the focus of one of `focused`."""
+        """Return the focus of a query, given its position; raise KeyError if it has none."""
         plan = self._looked[position]
         if isinstance(plan, RangePlan):
             raise KeyError(position)
         return plan.focus
 
     def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedQueries":
-        """Return the queries where their focal objects are; see `FocalRanges.placed`, but `reach` is of shape (Q,).
+        """Place the queries at their focal objects; see `FocalRanges.placed`, but `reach` is of shape (Q,).
 
-        No search region is larger than its query allows, even where an edit has just narrowed it.
+        A search region is never larger than `max_distance`, even if an edit has just lowered that.
         """
         reach = np.minimum(reach, self.farthest)[self.focused]
         return PlacedQueries(self, self.focal_ranges.placed(keys, bounds, reach))
 
     def in_ranges(self, elements: Elements, failures: Failures, chosen: np.ndarray | None) -> Pairs:
-        """Return the pairs of elements and queries whose range has a fixed box."""
+        """Return the pairs of elements and queries with a fixed range, in whose range they lie.
+
+        Parameters
+        ----------
+        elements : Elements
+        failures : Failures
+            Receives the errors of user-defined filters, and what queries cost, by their positions.
+        chosen : ndarray of int64 or None
+            The positions of the queries to match; None for all.
+
+        Returns
+        -------
+        Pairs
+        """
         asked = self._fixed if chosen is None else np.intersect1d(chosen, self._fixed)
         if not len(asked):
             return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
@@ -101,13 +114,13 @@ class DistributedQueries:
 
 @dataclass(frozen=True)
 class PlacedQueries:
-    """Distributed queries where they are now.
+    """Distributed queries at the places where they are now.
 
     Parameters
     ----------
     queries : DistributedQueries, Q of them
     ranges : PlacedRanges
-        Of `queries.focused`.
+        The ranges of `queries.focused`, in that order.
     """
 
     queries: DistributedQueries
@@ -115,14 +128,14 @@ class PlacedQueries:
 
     @property
     def places(self) -> np.ndarray:
-        """Where each query is, float64 of shape (Q, 2); NaN where it is nowhere, or has no focus."""
+        """The place of each query, float64 of shape (Q, 2); NaN if the focus is not known, or there is none."""
         places = np.full((len(self.queries), 2), np.nan)
         places[self.queries.focused] = self.ranges.places
         return places
 
     @property
     def radius(self) -> np.ndarray:
-        """The radius of each circle, float64 of shape (Q,); NaN of what is none."""
+        """The radius of each circle, float64 of shape (Q,); NaN for other ranges."""
         radius = np.full(len(self.queries), np.nan)
         radius[self.queries.focused] = self.ranges.radius
         return radius
@@ -130,7 +143,10 @@ class PlacedQueries:
     def match(
         self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
     ) -> Pairs:
-        """Return the pairs of elements and queries in whose range they lie; see `PlacedRanges.match`."""
+        """Return the pairs of elements and queries in whose range they lie, fixed ones included.
+
+        For the parameters see `PlacedRanges.match`; positions are those of queries.
+        """
         asked = None if chosen is None else _within(self.queries.focused, chosen)
         failed = Failures()
         pairs = self.ranges.match(elements, keys, failed, asked)
@@ -138,16 +154,29 @@ class PlacedQueries:
         return Pairs.together([self._of_queries(pairs), self.queries.in_ranges(elements, failures, chosen)])
 
     def lies(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        """Tell of pairs of a box and a query whether the one lies in the range about the other's focus.
+        """Tell which pairs of a box and a query with a focus have the box in the query's range, bool of shape (P,).
 
-        See `PlacedRanges.lies`.
+        See `PlacedRanges.lies`; `query` has the positions of queries.
         """
         return self.ranges.lies(bounds, row, find(self.queries.focused, query)[0], keys)[0]
 
     def distances(self, bounds: np.ndarray, keys: np.ndarray, query: np.ndarray) -> np.ndarray:
-        """Return how far boxes (P, 2n) of objects (P,) are from where queries (P,) are that have a focus.
+        """Return the distances of objects from the places of queries that have a focus, a pair a row.
 
-        Infinite where the query is nowhere, or does not look at the object.
+        Parameters
+        ----------
+        bounds : ndarray of float64, shape (P, 2n)
+            The boxes of the objects.
+        keys : ndarray of int64, shape (P,)
+            The `key_hash` of the objects.
+        query : ndarray of int64, shape (P,)
+            The positions of the queries.
+
+        Returns
+        -------
+        ndarray of float64, shape (P,)
+            See `places.distances`. Infinite if the query has no place, the object lies outside its area, or the object
+            is its focal object.
         """
         position, ranges = find(self.queries.focused, query)[0], self.ranges.ranges
         seen = intersects(bounds, np.arange(len(bounds)), ranges.area, position, ranges.space)
@@ -157,12 +186,34 @@ class PlacedQueries:
         return way
 
     def passing(self, elements: Elements, row: np.ndarray, query: np.ndarray) -> np.ndarray:
-        """Tell of pairs of an element and a query with a focus whether the one passes the filters of the other."""
+        """Tell which pairs of an element and a query with a focus have an element that passes the query's filters.
+
+        Parameters
+        ----------
+        elements : Elements
+        row, query : ndarray of int64, shape (P,)
+            The positions of elements and of queries.
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
+            False if a user-defined filter fails; the error is not reported.
+        """
         conditions = self.queries.focal_ranges.conditions
         return conditions.passing(row, find(self.queries.focused, query)[0], elements, Failures())
 
     def crowding(self, chosen: np.ndarray, bounds: np.ndarray) -> float:
-        """Return in the boxes of how many ranges, given their positions, each of some boxes (N, 2n) lies, about."""
+        """Return about how many of some ranges a box lies in, on the average.
+
+        Compares boxes in the plane, and does not look across the end of a circle.
+
+        Parameters
+        ----------
+        chosen : ndarray of int64
+            The positions of queries that have a focus.
+        bounds : ndarray of float64, shape (N, 2n)
+            The boxes.
+        """
         space = self.queries.space
         ranges = in_plane(self.ranges.boxes[find(self.queries.focused, chosen)[0]], space)[:, None]
         plane = in_plane(bounds, space)
@@ -178,7 +229,10 @@ class PlacedQueries:
         chosen: np.ndarray,
         failures: Failures,
     ) -> tuple[Pairs, Pairs]:
-        """Return who was and who is in ranges, given their positions before and now; see `crossings.crossed`."""
+        """Return the members of ranges before and now, given the queries' positions at both times.
+
+        See `crossings.crossed`; positions are those of queries.
+        """
         positions = find(were.queries.focused, ranges[0])[0], find(self.queries.focused, ranges[1])[0]
         failed = Failures()
         old, new = crossed(were.ranges, self.ranges, positions, elements, keys, chosen, failed)
@@ -186,7 +240,7 @@ class PlacedQueries:
         return were._of_queries(old), self._of_queries(new)
 
     def _of_queries(self, pairs):
-        """Return pairs of ranges as those of their queries."""
+        """Return pairs of elements and ranges as pairs of elements and queries."""
         return Pairs(pairs.row, self.queries.focused[pairs.query], pairs.partner, pairs.distance)
 
 
@@ -202,6 +256,6 @@ def _positions(plans, kind):
 
 
 def _within(ordered, values):
-    """Return the positions in an ordered array of those values that it has."""
+    """Return the positions of values in an ordered array; values that it lacks are left out."""
     position, present = find(ordered, np.sort(values))
     return position[present]

@@ -1,8 +1,8 @@
-"""The least geodesic between two geometries, whatever they are and wherever on earth.
+"""The length of the least geodesic between two geometries of any kind, anywhere on earth.
 
-An edge is a straight line in longitude and latitude (RFC 7946, 3.1.1), so in space it is a curve. First all edges are
-taken for the straight lines between their ends, which is wrong by a bound that is known. Those that may be the nearest
-by these bounds are then looked at as the curves that they are.
+An edge is a straight line in longitude and latitude (RFC 7946, 3.1.1), so in space it is a curve. First, all edges are
+compared as straight lines in space between their ends; the error of this has a known bound. Then only the edges that
+may be the nearest within these bounds are compared as curves.
 
 References
 ----------
@@ -27,23 +27,25 @@ from streaming.operators.geodesics import (
 from streaming.operators.runs import expand
 from streaming.spaces import FULL_TURN_DEG
 
-# A longer edge is cut, so that each piece has one place that is nearest to another.
+# Longer edges are cut, so that each piece has only one place that is nearest to another.
 PIECE_DEG = 4.0
-# So many pairs of edges are compared at once.
+# The number of pairs of edges that are compared at once.
 EDGES_AT_ONCE = 100_000
-# Newton's method, which needs two or three rounds, ends when a step is so small that the next one tells nothing.
+# Newton's method needs two or three rounds. It ends when a step is so small that the next one would change nothing:
+# when the square of the step is at most `STILL` times the distance, both in metres.
 ROUNDS = 12
 STILL = 1e-3
-# Places that are nearest on straight lines do where the distance is as exact as that.
+# The nearest places on the straight lines are good enough if the distance is exact to this.
 EXACT_M = 1e-6
-# A function with a smaller determinant, over the product of its squares, is a saddle or a trough.
+# If the determinant ``a c - b b`` is at most this part of ``a c``, the function in `_least` is a saddle or a trough.
 FLAT = 1e-9
 TINY_M = 1e-12
-# Up to so far what is nearest in space is nearest over the ground, to a micrometre; farther, to less than this part.
+# Up to this distance, the geodesic between the places that are nearest in space is the least one, to a micrometre.
+# Farther away it is longer than the least one by less than the part `FAR_ERROR`.
 FAR_M = 500_000.0
 FAR_ERROR = 2e-3
 FAR_ROUNDS = 8
-# A section of a piece of 4 degrees ends within a decimetre.
+# After this many steps, a golden section of a piece of 4 degrees ends within a decimetre.
 SECTIONS = 32
 GOLDEN = (3 - np.sqrt(5)) / 2
 TURNS = np.array([[0.0, 0.0], [-FULL_TURN_DEG, 0.0], [FULL_TURN_DEG, 0.0]])
@@ -51,14 +53,14 @@ COLLECTIONS = shapely.GeometryType.MULTIPOINT
 
 
 def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m: float = np.nan) -> np.ndarray:
-    """Return the least geodesic from a point, line or outline to another, a pair a row.
+    """Return the lengths of the least geodesics between points, lines and outlines, a pair a row.
 
     Parameters
     ----------
     shapes, geometries : ndarray of geometries, shape (P,)
-        None is missing or empty. Regions are taken for their outlines.
+        In degrees; none is missing or empty. Of a polygon only the outline counts.
     limit_m : float, optional
-        As for `geodesics.geodesic_m`.
+        See `geodesics.geodesic_m`.
 
     Returns
     -------
@@ -71,12 +73,12 @@ def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m: float = np.nan)
 
 
 def _edges(geometries):
-    """Return about how many edges geometries have, cut ones with all pieces."""
+    """Return about how many edges each geometry has, counting the pieces of edges that are cut."""
     return shapely.get_num_coordinates(geometries) + shapely.length(geometries) * (2 / PIECE_DEG)
 
 
 def _chunks(work) -> Iterator[slice]:
-    """Yield slices of rows, as many as are worked off at once, each with one row at least."""
+    """Yield slices of rows whose work adds up to at most `EDGES_AT_ONCE`, each with at least one row."""
     total, start = np.cumsum(work), 0
     while start < len(work):
         done = total[start - 1] if start else 0
@@ -87,16 +89,16 @@ def _chunks(work) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges of geometries, E of them, in the order of their geometries.
+    """The E edges of G geometries, in the order of the geometries.
 
     Parameters
     ----------
     start, way : ndarray of float64, shape (E, 2)
-        Where each begins, and from there the way to its end, in degrees. A point is an edge without a way.
+        The start of each edge, and the vector from there to its end, in degrees. A point is an edge whose `way` is 0.
     begin, chord : ndarray of float64, shape (3, E)
         The same in rectangular coordinates, in metres.
     first, count : ndarray of int64, shape (G,)
-        The edges of a geometry: ``first, ..., first + count - 1``.
+        Geometry g has the edges ``first[g], ..., first[g] + count[g] - 1``.
     """
 
     start: np.ndarray
@@ -120,7 +122,17 @@ class Edges:
 
     @classmethod
     def cut(cls, start: np.ndarray, way: np.ndarray, of: np.ndarray, geometries: int) -> "Edges":
-        """Return edges, given of which geometry each is, in pieces."""
+        """Return edges cut into pieces of at most `PIECE_DEG`.
+
+        Parameters
+        ----------
+        start, way : ndarray of float64, shape (K, 2)
+            As for the class, in degrees, before they are cut.
+        of : ndarray of int64, shape (K,)
+            The geometry of each edge, ascending.
+        geometries : int
+            How many geometries there are.
+        """
         if max(way.max(initial=0.0), -way.min(initial=0.0)) > PIECE_DEG:
             pieces = np.maximum(np.ceil(np.abs(way).max(axis=1) / PIECE_DEG), 1).astype(np.int64)
             edge, number = expand(np.zeros_like(pieces), pieces)
@@ -133,13 +145,13 @@ class Edges:
 
     @functools.cached_property
     def length_2(self) -> np.ndarray:
-        """The squares of the lengths of straight lines between the ends, in square metres."""
+        """The squared lengths of the straight lines between the ends, in square metres, float64 of shape (E,)."""
         return _dot(self.chord, self.chord)
 
     @functools.cached_property
     def sagitta(self) -> np.ndarray:
-        """By how much each edge is no straight line at the most, in metres."""
-        # The error of linear interpolation: an eighth of the second derivative, at its largest.
+        """Upper bounds of how far edges are from the straight lines between their ends, in metres, float64 of (E,)."""
+        # The error of linear interpolation is at most an eighth of the largest second derivative.
         along, up = np.abs(np.radians(self.way)).T
         from_axis = np.hypot(self.begin[0], self.begin[1]) / WGS84_AXIS_M + up
         return WGS84_AXIS_M / 8 * (from_axis * along * along + 2 * along * up + 1.01 * up * up)
@@ -150,11 +162,24 @@ class Edges:
         return len(self.count) == len(self.way) and not self.way.any()
 
     def at(self, edge: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return the places after a share of the way along edges, longitude and latitude, float64 of shape (2, K)."""
+        """Return places on edges: longitudes and latitudes in degrees, float64 of shape (2, K).
+
+        Parameters
+        ----------
+        edge : ndarray of int64, shape (K,)
+        share : ndarray of float64, shape (K,)
+            How far along the edge each place is: 0 at its start, 1 at its end.
+        """
         return (self.start[edge] + share[:, None] * self.way[edge]).T
 
     def curves(self, edge: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return places as `at` does, but in rectangular coordinates, with their first and second derivatives."""
+        """Return the places of `at` in rectangular coordinates, with their first and second derivatives by the share.
+
+        Returns
+        -------
+        place, first, second : ndarray of float64, shape (3, K)
+            Metres.
+        """
         longitude, latitude = np.radians(self.at(edge, share))
         along, up = np.radians(self.way[edge]).T
         (sine, cosine), (sine_lat, cosine_lat) = ((np.sin(a), np.cos(a)) for a in (longitude, latitude))
@@ -167,13 +192,13 @@ class Edges:
         north = cosine_lat * axis - sine_lat * out
         from_axis, lift = across_m * cosine_lat, across_m * (1 - ECCENTRICITY_2) * sine_lat
         first = from_axis * along * east + meridian_m * up * north
-        # Without the change of the meridian's radius, which is small: a step is a little less exact, the end is not.
+        # This leaves out the small change of the meridian's radius: a step is a little less exact, the result is not.
         inward = -from_axis * along * along * out - meridian_m * up * up * (cosine_lat * out + sine_lat * axis)
         return from_axis * out + lift * axis, first, inward - 2 * meridian_m * sine_lat * along * up * east
 
 
 def _lines(geometries):
-    """Return the points, lines and rings of geometries, and of which geometry each is."""
+    """Return the points, lines and rings of geometries, and the geometry that each belongs to, ascending."""
     parts, of = geometries, np.arange(len(geometries))
     while (shapely.get_type_id(parts) >= COLLECTIONS).any():
         parts, part = shapely.get_parts(parts, return_index=True)
@@ -199,14 +224,14 @@ def _of_pairs(shapes, geometries, limit_m):
 
 
 def _at_most_m(shapes, geometries):
-    """Return the distance of two places of the first pair that are near each other, in metres."""
+    """Return an upper bound of the distance of the first pair, in metres: that of its nearest places in degrees."""
     turned = [shapely.transform(shapes[:1], lambda places, turn=turn: places + turn) for turn in TURNS]
     ends = shapely.get_coordinates(shapely.shortest_line(np.concatenate(turned), geometries[:1].repeat(3)))
     return geodesic_m(*ends[::2].T, *ends[1::2].T).min() + EXACT_M
 
 
 def _that_may_meet(one, other, reach_m):
-    """Return the pairs of edges that may be within reach of each other, by the spheres about runs of edges."""
+    """Return the pairs of edges that may be within reach of each other, by the spheres around runs of edges."""
     (middle, radius, first, count), (others, other_radius, other_first, other_count) = (_runs(e) for e in (one, other))
     apart = np.sqrt(((middle[:, :, None] - others[:, None]) ** 2).sum(axis=0))
     here, there = np.nonzero(apart - radius[:, None] - other_radius <= reach_m)
@@ -216,7 +241,7 @@ def _that_may_meet(one, other, reach_m):
 
 
 def _runs(edges):
-    """Return spheres about runs of edges, their middles (3, R) and radii, and the first edge and the count of each."""
+    """Return spheres about runs of edges: middles (3, R), radii, and each run's first edge and number of edges (R,)."""
     length = int(np.ceil(np.sqrt(len(edges.way))))
     first = np.arange(0, len(edges.way), length)
     end = edges.begin + edges.chord
@@ -227,12 +252,25 @@ def _runs(edges):
 
 
 def least_m(one: Edges, other: Edges, limit_m=np.nan) -> np.ndarray:
-    """Return the least geodesics between geometries, given their edges; see `apart_m`."""
+    """Return the lengths of the least geodesics between geometries, a pair a row, given their edges.
+
+    Parameters
+    ----------
+    one, other : Edges
+        Of P geometries each; every geometry has an edge.
+    limit_m : float or ndarray of float64, shape (P,), optional
+        See `geodesics.geodesic_m`.
+
+    Returns
+    -------
+    ndarray of float64, shape (P,)
+        Metres.
+    """
     return _least_m(one, other, _facing(one, other), limit_m) if len(one.count) else np.empty(0)
 
 
 def _least_m(one, other, facing, limit_m):
-    """Return the least geodesics of pairs, given the edges of theirs that are compared."""
+    """Return the lengths of the least geodesics of pairs of geometries, given the pairs of edges to compare."""
     edge, facing, pair, share, across = _nearest(one, other, *facing)
     limit_m = np.broadcast_to(limit_m, len(one.count))[pair]
     length = geodesic_m(*one.at(edge, share), *other.at(facing, across), limit_m=limit_m)
@@ -246,9 +284,10 @@ def _least_m(one, other, facing, limit_m):
 
 
 def _far_m(one, other, edge, facing, share, across):
-    """Return the least geodesics between edges, given about where; what is least in space is not over far ground.
+    """Return the lengths of the least geodesics between edges that are far apart, given about where these end.
 
-    A golden section along one edge, then along the other one, and so on.
+    Far apart, the places that are nearest in space may not be the nearest over the ground. So this runs a golden
+    section search along one edge, then along the other one, and so on.
     """
 
     def length(share, across):
@@ -263,7 +302,10 @@ def _far_m(one, other, edge, facing, share, across):
 
 
 def _golden(length, count):
-    """Return where functions of a number from 0 to 1 are least, float64 of shape (count,), given all of them as one."""
+    """Return where each of many functions of a number from 0 to 1 is least, float64 of shape (count,).
+
+    `length` evaluates all functions at once: it takes a number for each and returns a value for each.
+    """
     low, high = np.zeros(count), np.ones(count)
     for _ in range(SECTIONS):
         part = GOLDEN * (high - low)
@@ -274,12 +316,12 @@ def _golden(length, count):
 
 
 def _starts(pair):
-    """Return where each pair's rows begin."""
+    """Return the first row of each pair."""
     return np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])
 
 
 def _nearest(one, other, edge, facing, pair):
-    """Return those edges that may be the nearest of their pair, of which pair, and where on them they are nearest."""
+    """Return the pairs of edges that may be the nearest, the pair of geometries of each, and their nearest places."""
     gap = one.begin[:, edge] - other.begin[:, facing]
     share, across = _feet(one, other, edge, facing, gap)
     gap -= across * other.chord[:, facing]
@@ -290,7 +332,7 @@ def _nearest(one, other, edge, facing, pair):
     length = np.sqrt(_dot(gap, gap))
     starts = _starts(pair)
     nearest = np.minimum.reduceat(length + error, starts)
-    # What is nearest along a straight line may not be nearest along the ground.
+    # The places that are nearest along a straight line may not be nearest along the ground.
     nearest += 2 * error_m(arc_of_chord(nearest))
     near = np.flatnonzero(length - error <= np.repeat(nearest, np.diff(np.r_[starts, len(pair)])))
     edge, facing, share, across = edge[near], facing[near], share[near], across[near]
@@ -300,7 +342,7 @@ def _nearest(one, other, edge, facing, pair):
 
 
 def _facing(one, other):
-    """Return all pairs of edges, and of which pair of geometries each is."""
+    """Return all pairs of edges to compare, and the pair of geometries that each belongs to."""
     if one.pointed:
         pair, facing = expand(other.first, other.count)
         return pair, facing, pair
@@ -310,7 +352,7 @@ def _facing(one, other):
 
 
 def _feet(one, other, edge, facing, gap):
-    """Return where straight lines in the place of edges are nearest to each other, as shares of their ways."""
+    """Return where the straight lines between the ends of edges are nearest to each other, as shares of their ways."""
     there = other.chord[:, facing]
     length_2, beside = other.length_2[facing], _dot(there, gap)
     if one.pointed:
@@ -322,18 +364,18 @@ def _feet(one, other, edge, facing, gap):
 
 
 def _bent(one, other, edge, facing, length):
-    """Return the pairs of edges that are too much bent for the places that are nearest on straight lines."""
+    """Return the pairs of edges that are too bent to take the nearest places on straight lines for theirs."""
     moved = np.zeros(len(length))
     for side, at in ((one, edge), (other, facing)):
-        # A curve leaves its straight line by a sagitta, at a slope of 4 sagittas a length, at the most.
+        # A curve is at most a sagitta away from its straight line, at a slope of at most 4 sagittas over the length.
         sagitta, length_2 = side.sagitta[at], side.length_2[at]
         moved += sagitta * (1 + 4 * length / np.sqrt(np.maximum(length_2, TINY_M)))
-    # So far is the nearest place from where it was looked for; the distance is wrong by the square of it.
+    # The nearest place is at most `moved` metres from the one found; the distance errs by the square of it.
     return np.flatnonzero(moved * moved > EXACT_M * (2 * length + moved))
 
 
 def _settled(one, other, edge, facing, share, across):
-    """Return where edges are nearest to each other, by Newton's method, given about where."""
+    """Return where edges are nearest to each other, as shares, by Newton's method from shares that are about right."""
     left, found, least = np.arange(len(edge)), np.stack([share, across]), np.full(len(edge), np.inf)
     share, across = found.copy()
     for _ in range(ROUNDS):
@@ -346,7 +388,7 @@ def _settled(one, other, edge, facing, share, across):
         nearer = length_2 < least[left]
         least[left] = np.minimum(length_2, least[left])
         found[:, left[nearer]] = share[left[nearer]], across[left[nearer]]
-        # Far away the distance may have no least place along an edge: then a step goes downhill.
+        # Far away the distance may have no minimum along an edge. With these lower bounds a step still goes downhill.
         bent = np.maximum(squares[0] + _dot(gap, bend), squares[0] / 8)
         bent_there = np.maximum(squares[1] - _dot(gap, bend_there), squares[1] / 8)
         products = bent, _dot(way, way_there), bent_there, _dot(way, gap), _dot(way_there, gap)
@@ -361,7 +403,7 @@ def _settled(one, other, edge, facing, share, across):
 
 
 def _lowest(a, b, c, d, e, bounds, others):
-    """Return what `_least` does, also where the function is a saddle, lowest at one of the bounds."""
+    """Return the same as `_least`, but right for a saddle, too, which is lowest at one of the bounds."""
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         tried = [(s, np.clip(np.nan_to_num((b * s + e) / c), *others)) for s in bounds]
         tried += [(np.clip(np.nan_to_num((b * t - d) / a), *bounds), t) for t in others]

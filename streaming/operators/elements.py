@@ -1,4 +1,4 @@
-"""Elements as operators look at them: hot columns in arrays, the others only where they are asked for."""
+"""Elements as operators see them: hot columns are arrays, the other columns are read on demand."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Elements:
     cold : callable
         Given rows (int64, shape (K,)), returns a table with their key, geometry (WKB or null) and properties (JSON).
     has_geometries : bool
-        Whether any of them may have a geometry of its own.
+        Whether any element may have a geometry of its own.
     """
 
     stream: np.ndarray
@@ -34,21 +34,29 @@ class Elements:
         return len(self.stream)
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
-        """Return elements with key, bounds, geometry and properties; each geometry once."""
+        """Return the elements at rows (K,), which may repeat, with `COLUMNS`; each geometry is stored once."""
         unique, place = np.unique(rows, return_inverse=True)
         return repeated(self.cold(unique), self.bounds[rows], place)
 
 
 def repeated(table: pa.Table, bounds: np.ndarray, place: np.ndarray) -> pa.RecordBatch:
-    """Return rows of a table as user-defined filters see them; each geometry once, however often its row comes.
+    """Return rows of a table in the form that user-defined filters take.
+
+    Each geometry is stored once, however often its row repeats.
 
     Parameters
     ----------
     table : pyarrow.Table
         With key, geometry and properties.
     bounds : ndarray of float64, shape (K, 2n)
+        The box of each row that is returned.
     place : ndarray of int64, shape (K,)
-        The positions of the rows.
+        The positions in `table` of the rows to return.
+
+    Returns
+    -------
+    pyarrow.RecordBatch, K rows
+        With `COLUMNS`; the geometry is dictionary-encoded.
     """
     index = pa.array(place.astype(np.int32))
     columns = {name: table[name].take(index).combine_chunks() for name in ("key", "properties")}

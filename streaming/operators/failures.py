@@ -1,4 +1,4 @@
-"""Which filters failed on elements of queries, and what the evaluation of each query cost."""
+"""The filters that failed, by query, and what the evaluation of each query cost."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ from streaming.operators.runs import find
 class Failures:
     """Collects, while elements are matched, the first failure of each query, and what each query cost.
 
-    Queries that are evaluated together share the time that is measured, each by the work that it causes: the candidates
-    that are looked at for it.
+    Queries that are evaluated together share the measured time in proportion to the work that each one causes: the
+    number of candidates that are compared for it.
 
     Attributes
     ----------
     errors : dict of int to str
-        What failed and why, by query.
+        What failed first and why, by query.
 
     Examples
     --------
@@ -33,15 +33,30 @@ class Failures:
         self._spent: list[tuple[np.ndarray, np.ndarray]] = []
 
     def note(self, queries: np.ndarray, error: str | None) -> None:
-        """Note that a filter failed on elements of queries, which may repeat; without an error nothing did."""
+        """Note that a filter failed for queries.
+
+        Parameters
+        ----------
+        queries : ndarray of int64
+            May repeat. A query that failed before keeps its first error.
+        error : str or None
+            None if nothing failed: then this does nothing.
+        """
         if error is not None:
             for query in np.unique(queries).tolist():
                 self.errors.setdefault(query, error)
 
     def share(self, queries: np.ndarray, seconds: float, among: np.ndarray | None = None) -> None:
-        """Note what queries cost together; those that repeat have as many shares.
+        """Share a cost among queries.
 
-        They are given by their positions, or by their numbers, some of those `among` (ascending); others cost nothing.
+        Parameters
+        ----------
+        queries : ndarray of int64
+            The positions of queries, or their numbers if `among` is given. A query has a share for each time it occurs.
+        seconds : float
+            What the queries cost together.
+        among : ndarray of int64, optional
+            The numbers of known queries, ascending. The shares of other queries are dropped.
         """
         if not len(queries):
             return
@@ -54,11 +69,11 @@ class Failures:
         self.charge(known if among is None else among[known], each * work[known])
 
     def charge(self, queries: np.ndarray, seconds: np.ndarray) -> None:
-        """Note what each of some queries (Q,) cost, float64 of shape (Q,)."""
+        """Add costs to queries: `queries` has the shape (Q,) and may repeat, `seconds` is float64 of shape (Q,)."""
         self._spent.append((queries, seconds))
 
     def add(self, others: "Failures", numbers: np.ndarray) -> None:
-        """Add what is known by the positions of queries, given their numbers."""
+        """Add the failures and costs of `others`, which are by position; `numbers` has the number for each position."""
         for position, error in others.errors.items():
             self.errors.setdefault(int(numbers[position]), error)
         for queries, seconds in others._spent:
@@ -66,12 +81,12 @@ class Failures:
 
     @property
     def seconds(self) -> dict[int, float]:
-        """What each query cost, by query."""
+        """What each query cost, in seconds, by query."""
         queries, seconds = self.costs()
         return dict(zip(queries.tolist(), seconds.tolist(), strict=True))
 
     def costs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the queries that cost anything, int64, ascending, and how many seconds each, float64."""
+        """Return the queries that were charged, int64, ascending, and the seconds of each, float64."""
         spent = [(np.empty(0, dtype=np.int64), np.empty(0)), *self._spent]
         queries, seconds = (np.concatenate(parts) for parts in zip(*spent, strict=True))
         queries, place = np.unique(queries, return_inverse=True)

@@ -1,6 +1,6 @@
-"""Features: what the elements of streams are joined with, in memory and indexed.
+"""Features, the partners of elements in joins: in memory and indexed.
 
-The features of one version of a layer never change, so what is derived of them is made once, when first needed.
+The features of one version of a layer never change. So what is derived from them is computed once, on first use.
 """
 
 import functools
@@ -34,7 +34,7 @@ class Features:
     Attributes
     ----------
     key_hash : ndarray of int64, shape (M,)
-        Ascending; every position that a method takes or returns is one in this order.
+        Ascending; the positions that methods take and return refer to this order.
     bounds : ndarray of float64, shape (M, 2n)
     """
 
@@ -48,7 +48,7 @@ class Features:
 
     @classmethod
     def none(cls, space: Space) -> "Features":
-        """Return no features."""
+        """Return a table without features."""
         return cls(element_schema(space).empty_table().select(["key_hash", *COLUMNS]), space)
 
     def __len__(self) -> int:
@@ -56,7 +56,7 @@ class Features:
 
     @functools.cached_property
     def extent(self) -> np.ndarray:
-        """The box around all boxes in the first two dimensions, float64 of shape (4,); there must be features."""
+        """The box around all boxes in the first two dimensions, float64 of shape (4,); needs at least one feature."""
         plane = self._plane()
         return np.r_[plane[:, :2].min(0), plane[:, 2:].max(0)]
 
@@ -64,7 +64,7 @@ class Features:
     def tree(self) -> shapely.STRtree:
         """An index over the boxes in the first two dimensions.
 
-        It is one of their diagonals, which have the same boxes and take half the memory.
+        It holds the diagonals of the boxes, which have the same boxes and take half the memory.
         """
         return shapely.STRtree(shapely.linestrings(self._plane().reshape(-1, 2, 2)))
 
@@ -73,20 +73,20 @@ class Features:
         return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
-        """Return features for user-defined filters; each geometry once, however often its row comes."""
+        """Return the features at rows (K,), which may repeat, for user-defined filters; stores each geometry once."""
         unique, place = np.unique(rows, return_inverse=True)
         table = self.table.select(["key", "geometry", "properties"]).take(pa.array(unique))
         return repeated(table, self.bounds[rows], place)
 
     def shapes(self, rows: np.ndarray) -> np.ndarray:
-        """Return the geometries of features, prepared; of one without geometry, its box in the plane."""
+        """Return the prepared geometries of the features at rows (K,); if a feature has none, its box in the plane."""
         self._read(rows)
         return self._shapes[rows]
 
     def spans(self, rows: np.ndarray) -> np.ndarray:
-        """Return from where to where the geometries of features reach in the first dimension, float64 of (K, 2).
+        """Return the least and the greatest first coordinate of the geometries at rows (K,), float64 of shape (K, 2).
 
-        Boxes are kept within one turn of a circle, geometries as they were drawn.
+        They may differ from the boxes, since boxes are kept within one turn of a circle, but geometries as drawn.
         """
         self._read(rows)
         return self._spans[rows]
@@ -102,11 +102,11 @@ class Features:
             self._spans[wanted] = shapely.bounds(made)[:, [0, 2]]
 
     def passing(self, where: str, filters: tuple[Filter, ...]) -> np.ndarray:
-        """Tell which features pass a filter over properties and others besides (lambda), bool of shape (M,)."""
+        """Tell which features pass CQL2 text (empty for none) and all filters (lambda), bool of shape (M,)."""
         return self.judged(where, filters).passes
 
     def judged(self, where: str, filters: tuple[Filter, ...]) -> Judged:
-        """Tell which features pass, and which of the filters failed, if one did."""
+        """Tell which features pass, as `passing` does, and give the error of the first filter that failed, if any."""
         known = (where, filters)
         if known not in self._judged:
             mask = passes(parse_filter(where), self.table["properties"]) if where else np.ones(len(self), dtype=bool)
@@ -125,12 +125,12 @@ class Features:
         return evaluate_element(entry.udf, self.batch(np.arange(len(self))), entry.argument)
 
     def find(self, key_hash: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the positions of features by their hashes, and which of them there are."""
+        """Return the positions of features, given the hashes of their keys, and which exist; see `runs.find`."""
         return find(self.key_hash, key_hash)
 
 
 def ordered(table: pa.Table) -> pa.Table:
-    """Return features ordered by the hashes of their keys, in one chunk; without a copy where they are so already."""
+    """Return features ordered by the hashes of their keys, in one chunk; without a copy if they are so already."""
     key_hash = table["key_hash"].to_numpy()
     if (key_hash[1:] < key_hash[:-1]).any():
         table = table.take(np.argsort(key_hash, kind="stable"))
@@ -138,9 +138,9 @@ def ordered(table: pa.Table) -> pa.Table:
 
 
 def differing(before: Features, after: Features) -> Features:
-    """Return the features of two versions of a layer that are not in both as they are: old and new ones.
+    """Return the features that differ between two versions of a layer: removed, added, and changed ones.
 
-    One that was changed comes twice, with one key.
+    A changed feature is returned twice, as it was and as it is, with the same key.
     """
     place, present = find(after.key_hash, before.key_hash)
     old, new = np.flatnonzero(present), place[present]

@@ -1,4 +1,4 @@
-"""Ranges about places: circles, rectangles and polygons that move with focal objects, all together.
+"""Ranges about places: circles, rectangles and polygons that move with focal objects, evaluated together.
 
 References
 ----------
@@ -27,7 +27,8 @@ from streaming.plans import Carried, Circle, MovingRangePlan, NearestPlan, Recta
 from streaming.spaces import Space
 
 CIRCLE, RECTANGLE, CARRIED = range(3)
-# Few ranges are always indexed themselves; so are more, where there are several elements for each.
+# Fewer than `MANY` ranges are always indexed. If there are more, they are indexed only if there are more than `SEVERAL`
+# elements for each; otherwise the elements are indexed.
 MANY = 64
 SEVERAL = 8
 
@@ -46,7 +47,8 @@ class FocalRanges:
     focal : ndarray of int64, shape (Q,)
         The `key_hash` of each focal object; 0 for a fixed place.
     radius : ndarray of float64, shape (Q,)
-        Of circles; NaN where the range is no circle, or a search region.
+        The radius of each circle: metres in a geographic space, elsewhere the unit of the first dimensions. NaN for
+        other ranges and for search regions.
     """
 
     def __init__(self, plans: Sequence[MovingRangePlan | NearestPlan], space: Space) -> None:
@@ -81,16 +83,16 @@ class FocalRanges:
             self.half_widths[query, :2] = [max(-x_lo, x_hi), max(-y_lo, y_hi)][: self.space.n]
 
     def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedRanges":
-        """Return the ranges where their focal objects are.
+        """Place the ranges at their focal objects.
 
         Parameters
         ----------
         keys : ndarray of int64, shape (F,)
-            Known focal objects, ascending.
+            The `key_hash` of the known focal objects, ascending.
         bounds : ndarray of float64, shape (F, 2n)
-            Their boxes; a range lies about the middle.
+            Their boxes; a range lies about the middle of the box.
         reach : ndarray of float64, shape (Q,)
-            The radii of search regions; NaN where there is none (yet), or the range is none.
+            The radii of search regions. NaN for a search region without a radius (yet), and for other ranges.
         """
         position, known = find(keys, self.focal)
         middle = np.full((len(self), max(2, self.space.n)), np.nan)
@@ -101,16 +103,17 @@ class FocalRanges:
 
 @dataclass(frozen=True)
 class PlacedRanges:
-    """Ranges where they are now.
+    """Ranges at the places where they are now.
 
     Parameters
     ----------
     ranges : FocalRanges, Q of them
     middle : ndarray of float64, shape (Q, max(2, n))
-        The middle of each range: in the first two dimensions NaN where the focal object is not known, in others where
-        it has no place there.
+        The middle of each range. NaN in the first two dimensions if the focal object is not known, and in a further
+        dimension if the object has no place in it.
     radius : ndarray of float64, shape (Q,)
-        Of circles; NaN of other ranges, and of search regions that have none, which hold nothing.
+        The radius of each circle and search region. NaN for other ranges, and for search regions without a radius,
+        which contain nothing.
     """
 
     ranges: FocalRanges
@@ -119,12 +122,12 @@ class PlacedRanges:
 
     @property
     def places(self) -> np.ndarray:
-        """The places of ranges, float64 of shape (Q, 2)."""
+        """The places of ranges in the first two dimensions, float64 of shape (Q, 2)."""
         return self.middle[:, :2]
 
     @functools.cached_property
     def boxes(self) -> np.ndarray:
-        """Boxes that hold the ranges, float64 of shape (Q, 2n); NaN where a range is nowhere."""
+        """Boxes that contain the ranges, float64 of shape (Q, 2n); NaN without a place, or a circle without radius."""
         ranges, n = self.ranges, self.ranges.space.n
         margin = ranges.half_widths.copy()
         if ranges.space.geographic:
@@ -148,22 +151,22 @@ class PlacedRanges:
     def match(
         self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
     ) -> Pairs:
-        """Return the pairs of elements and ranges in which they lie; a focal object does not lie in its own.
+        """Return the pairs of elements and ranges in which they lie; a focal object never lies in its own range.
 
         Parameters
         ----------
         elements : Elements, N of them
         keys : ndarray of int64, shape (N,)
-            Their `key_hash`.
+            The `key_hash` of each element.
         failures : Failures
-            Is told of user-defined filters that fail, and of what queries cost, by their positions.
+            Receives the errors of user-defined filters, and what queries cost, by their positions.
         chosen : ndarray of int64, optional
-            The positions of the ranges that are asked for; all without it.
+            The positions of the ranges to match; all if left out.
 
         Returns
         -------
         Pairs
-            With the distance from the place of a search region; no pair twice.
+            Each pair once. For search regions with the distance from their place, otherwise NaN.
         """
         space, found, began = self.ranges.space, [np.empty((2, 0), dtype=np.int64)], perf_counter()
         for stream, queries in self._of_streams(chosen):
@@ -187,7 +190,20 @@ class PlacedRanges:
     def exactly(
         self, row: np.ndarray, query: np.ndarray, elements: Elements, keys: np.ndarray, failures: Failures
     ) -> Pairs:
-        """Return the candidates, of elements and ranges, (P,) each, that are pairs; the rest is as in `match`."""
+        """Return those of the candidate pairs whose element lies in the range and passes its filters.
+
+        Parameters
+        ----------
+        row, query : ndarray of int64, shape (P,)
+            The candidates: positions of elements and of ranges.
+        elements, keys, failures
+            As for `match`.
+
+        Returns
+        -------
+        Pairs
+            As from `match`.
+        """
         began = perf_counter()
         keep, distance = self.lies(elements.bounds, row, query, keys)
         failures.share(query, perf_counter() - began)
@@ -199,7 +215,7 @@ class PlacedRanges:
     def lies(
         self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Tell of pairs of a box and a range whether the one lies in the other, whatever filters say.
+        """Tell which pairs of a box and a range have the box in the range, filters aside.
 
         Parameters
         ----------
@@ -207,13 +223,14 @@ class PlacedRanges:
         row, query : ndarray of int64, shape (P,)
             Positions of boxes and of ranges.
         keys : ndarray of int64, shape (N,)
-            The `key_hash` of the objects whose boxes these are.
+            The `key_hash` of the objects with these boxes.
 
         Returns
         -------
         lies : ndarray of bool, shape (P,)
         distance : ndarray of float64, shape (P,)
-            From the place of a search region; NaN of what does not lie in one.
+            From the place of a search region, see `places.distances`. NaN for other ranges, and for pairs that are
+            ruled out before they are measured.
         """
         ranges, space = self.ranges, self.ranges.space
         lies = intersects(bounds, row, ranges.area, query, space) & (keys[row] != ranges.focal[query])
@@ -237,21 +254,22 @@ class PlacedRanges:
 def candidates(
     numbers: np.ndarray, plane: np.ndarray, bounds: np.ndarray, space: Space
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return pairs of elements and numbered boxes that meet in the plane, and some more.
+    """Return all pairs of elements and numbered boxes that meet in the plane, and some pairs that do not meet.
 
-    Boxes move all the time, so whatever there is less of is indexed anew.
+    The boxes move all the time, so no index is kept: each call indexes the boxes or the elements, about the fewer ones.
 
     Parameters
     ----------
     numbers, plane : ndarray, shapes (M,) and (M, 4)
-        As `with_turns` returns them.
+        The boxes, as `with_turns` returns them.
     bounds : ndarray of float64, shape (N, 2n)
+        The boxes of the elements.
     space : Space
 
     Returns
     -------
     row, number : ndarray of int64, shape (P,)
-        A pair may come repeatedly.
+        The positions of elements and the numbers of boxes. A pair may repeat.
     """
     n, y = space.n, min(1, space.n - 1)
     bounded = len(bounds) and all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y))
@@ -268,7 +286,7 @@ def candidates(
 
 
 def _crosses(bounds, space):
-    """Tell whether an element crosses the end of a dimension that wraps."""
+    """Tell whether any element reaches the upper end of a dimension that wraps."""
     return any(
         dimension.wraps and (bounds[:, space.n + axis] >= dimension.hi).any()
         for axis, dimension in enumerate(space.dimensions[:2])
@@ -276,7 +294,7 @@ def _crosses(bounds, space):
 
 
 def focal_keys(plans: Sequence[MovingRangePlan | NearestPlan]) -> np.ndarray:
-    """Return the `key_hash` of each plan's focal object, 0 where there is none: int64 of shape (Q,)."""
+    """Return the `key_hash` of each plan's focal object, 0 for a fixed place: int64 of shape (Q,)."""
     keys = np.zeros(len(plans), dtype=np.int64)
     of_stream: dict[str, list[int]] = {}
     for query, plan in enumerate(plans):
@@ -292,7 +310,7 @@ def _radius(plan):
 
 
 def _relative(boxes, place, space):
-    """Return boxes (P, 2n) in the plane whose origin is a place, (P, 4); in metres in a geographic space."""
+    """Return boxes (P, 2n) as offsets from a place in the plane, (P, 4); in metres in a geographic space."""
     plane = in_plane(boxes, space) - np.r_[place, place]
     for turn in turns(space)[1:]:
         turned = plane + np.r_[turn, turn]
@@ -305,7 +323,7 @@ def _relative(boxes, place, space):
 
 
 def _shapes(plane):
-    """Return boxes of the plane as geometries, points where they have no extent."""
+    """Return boxes of the plane as geometries; a box without extent is a point."""
     pointed = (plane[:, :2] == plane[:, 2:]).all(1)
     shapes = np.empty(len(plane), dtype=object)
     shapes[pointed] = shapely.points(plane[pointed, :2])

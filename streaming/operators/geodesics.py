@@ -1,4 +1,4 @@
-"""Distances between points on the ellipsoid of WGS 84: geodesics, decided by arcs wherever these are exact enough.
+"""Geodesic distances between points on the ellipsoid of WGS 84; arcs are used where they are exact enough.
 
 References
 ----------
@@ -16,14 +16,14 @@ EARTH_RADIUS_M = 6_371_008.8
 WGS84_AXIS_M = 6_378_137.0
 WGS84_FLATTENING = 1 / 298.257223563
 ECCENTRICITY_2 = WGS84_FLATTENING * (2 - WGS84_FLATTENING)
-# Half of the way around: no arc is longer.
+# Half of the earth's circumference; no arc is longer.
 FARTHEST_M = np.pi * EARTH_RADIUS_M
-# Up to 10,000 km, an arc errs by at most 0.0005 of its length times the square of (length / radius), as measured.
+# Measured: up to 10,000 km, an arc errs by at most 0.0005 * length * (length / radius)^2.
 ARC_ERROR = 6e-4
 ARC_UNKNOWN_M = 10_000_000.0
-# More than the rounding of coordinates, and of the geodesic.
+# More than the rounding errors of coordinates and of the geodesic.
 ROUNDED_M = 2e-8
-# An arc that is shorter is told for the geodesic: it is within 15 micrometres.
+# A shorter arc is returned in place of the geodesic: it is within 15 micrometres.
 SHORT_M = 10_000.0
 # The shortest and the longest degree of latitude, at the equator and at a pole; no degree of longitude is longer.
 LEAST_DEGREE_M, MOST_DEGREE_M = 110_574.0, 111_695.0
@@ -40,13 +40,14 @@ def geodesic_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m=np.nan) -> n
     lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
         Degrees; the four are broadcast together.
     limit_m : float or ndarray of float64, optional
-        With what the lengths will be compared; by how much one is longer than that does not matter.
+        The limit that the caller will compare the lengths with. A length beyond it need not be exact.
 
     Returns
     -------
     ndarray of float64
-        Metres, the same in both directions. Those up to 10 km are within 15 micrometres, unless that may matter to the
-        comparison, and longer ones exact; beyond the limit they are only as exact as arcs. NaN where an input is NaN.
+        Metres, the same in both directions. Lengths up to 10 km are within 15 micrometres, longer ones are exact, and
+        those beyond the limit are only as exact as arcs. If this error could change the comparison with the limit, the
+        length is exact, too. NaN if an input is NaN.
 
     Examples
     --------
@@ -59,9 +60,9 @@ def geodesic_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m=np.nan) -> n
 
 
 def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray:
-    """Tell which pairs of points have a geodesic no longer than a limit, bool; see `geodesic_m`.
+    """Tell which pairs of points have a geodesic no longer than a limit in metres, bool; see `geodesic_m`.
 
-    Arcs decide all but those about as long as the limit.
+    Arcs decide all pairs except those whose arc is about as long as the limit.
     """
     arc = np.asarray(arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg))
     unsure = np.abs(arc - limit_m) <= error_m(arc)
@@ -69,11 +70,11 @@ def within_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg, *, limit_m) -> np.ndarray
 
 
 def _remeasured(arc, again, coordinates):
-    """Return the lengths of arcs, in the place of some of them the lengths of the geodesics."""
+    """Return the lengths of arcs, but where `again` is true the lengths of the geodesics."""
     if not again.any():
         return arc
     chosen = [np.broadcast_to(np.asarray(degrees, dtype=np.float64), arc.shape)[again] for degrees in coordinates]
-    for latitude in (1, 3):  # a share of an edge that ends at a pole may round to beyond it
+    for latitude in (1, 3):  # a place on an edge that ends at a pole may round to beyond the pole
         chosen[latitude] = np.clip(chosen[latitude], -90.0, 90.0)
     length = arc.copy()
     length[again] = _GEOD.inv(*chosen)[2]
@@ -81,9 +82,10 @@ def _remeasured(arc, again, coordinates):
 
 
 def arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
-    """Return the straight lines between points, through the earth, as arcs: fast, and near the geodesics.
+    """Return the lengths of arcs over the straight lines through the earth between points.
 
-    Poles and the antimeridian need no case of their own. By how much an arc may be wrong `error_m` tells.
+    This is fast, and near the length of the geodesic: `error_m` bounds the difference. Poles and the antimeridian need
+    no special case.
 
     Parameters
     ----------
@@ -101,18 +103,18 @@ def arc_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg) -> np.ndarray:
 
 
 def arc_of_chord(length_m):
-    """Return the arcs over straight lines, in metres."""
+    """Return the lengths of the arcs over straight lines, on a sphere of radius `EARTH_RADIUS_M`, in metres."""
     return 2 * EARTH_RADIUS_M * np.arcsin(np.minimum(length_m / (2 * EARTH_RADIUS_M), 1.0))
 
 
 def error_m(arc) -> np.ndarray:
-    """Return by how many metres a geodesic may differ from its arc; infinite where nothing is known."""
+    """Return a bound of the difference between an arc and its geodesic, in metres; infinite above `ARC_UNKNOWN_M`."""
     error = ROUNDED_M + ARC_ERROR * arc * (arc / EARTH_RADIUS_M) ** 2
     return np.where(arc > ARC_UNKNOWN_M, np.inf, error)
 
 
 def rectangular(lon_deg, lat_deg) -> np.ndarray:
-    """Return rectangular coordinates of points of the ellipsoid in metres, float64 of shape (3, ...)."""
+    """Return the rectangular coordinates of points on the ellipsoid, in metres, float64 of shape (3, ...)."""
     longitude, latitude = np.radians(lon_deg), np.radians(lat_deg)
     sine = np.sin(latitude)
     across_m = WGS84_AXIS_M / np.sqrt(1 - ECCENTRICITY_2 * sine * sine)
@@ -130,7 +132,7 @@ def local_metres(lat_deg):
     Parameters
     ----------
     lat_deg : float or ndarray of float64
-        Where they are measured.
+        The latitude at which they are measured.
 
     Returns
     -------
@@ -155,20 +157,22 @@ def local_metres(lat_deg):
 
 
 def margins_deg(lat_deg, reach_m) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far in longitude and in latitude whatever is within reach may lie.
+    """Return upper bounds of the differences in longitude and latitude to places within reach.
 
     Parameters
     ----------
-    lat_deg, reach_m : float or ndarray of float64
-        From where, and the length of the longest geodesic.
+    lat_deg : float or ndarray of float64
+        The latitude from which the reach is measured.
+    reach_m : float or ndarray of float64
+        The length of the longest geodesic.
 
     Returns
     -------
     ndarray of float64, ndarray of float64
-        Degrees; that of longitude is infinite where a pole may be within reach.
+        Degrees of longitude, infinite if a pole may be within reach, and degrees of latitude.
     """
     north = reach_m / LEAST_DEGREE_M
-    # No geodesic leaves this belt, so no degree of longitude on its way is shorter than at the belt's end.
+    # The geodesic stays within these latitudes, so no degree of longitude on its way is shorter than at their end.
     farthest = np.abs(lat_deg) + north
     with np.errstate(invalid="ignore"):
         east = reach_m / local_metres(np.minimum(farthest, POLE_DEG))[0]

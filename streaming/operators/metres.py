@@ -1,4 +1,4 @@
-"""Distances on the earth in metres, between geometries of all kinds, and which of these may be near each other.
+"""Distances on the earth in metres, between geometries of all kinds, and tests of which geometries may be near.
 
 The distance of two geometries is the length of the least geodesic on the ellipsoid of WGS 84 between a place of the one
 and a place of the other.
@@ -11,13 +11,13 @@ from streaming.operators.edges import apart_m
 from streaming.operators.geodesics import MOST_DEGREE_M, geodesic_m, margins_deg
 from streaming.spaces import FULL_TURN_DEG, Space
 
-# A tenth of a millimetre: more than the rounding of degrees.
+# A tenth of a millimetre: more than the rounding error of degrees.
 ROUNDING_DEG = 1e-9
-# A micrometre: more than the rounding of metres, which is that of a number as large as the radius of the earth.
+# A micrometre: more than the rounding error of metres, which is that of numbers as large as the radius of the earth.
 ROUNDING_M = 1e-6
 # Farther apart than any two longitudes.
 ANYWHERE_DEG = 1_000.0
-# So many pairs of vertices are measured at once rather than asked whether they may be near.
+# Two geometries with at most this many pairs of vertices are measured without a test whether they may be near.
 FEW = 64
 _POINT, _LINE = 0, 1
 
@@ -31,13 +31,13 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
         Points, lines, polygons, in finite degrees; the two are broadcast together. Edges are straight lines in
         longitude and latitude. Places a turn of longitude apart are the same place.
     limit_m : float, optional
-        With what the distances will be compared; by how much one is longer than that does not matter.
+        The limit that the caller will compare the distances with. A distance beyond it need not be exact.
 
     Returns
     -------
     ndarray of float64, shape (P,)
-        Metres; 0 where the two meet, as a point within a polygon, or are less than a micrometre apart, which is less
-        than degrees can tell; NaN where one is missing or empty. How exact they are: see `geodesics.geodesic_m` and
+        Metres. 0 if the two intersect, such as a point within a polygon, or are less than a micrometre apart, which is
+        less than degrees can tell. NaN if one is missing or empty. For the exactness see `geodesics.geodesic_m` and
         `edges.apart_m`.
 
     Examples
@@ -55,7 +55,7 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
     distance[points] = geodesic_m(*places[0], *places[1], limit_m=limit_m)
     rest = np.flatnonzero(known & ~points)
     distance[rest] = apart_m(shapes[rest], geometries[rest], limit_m)
-    # A point that lies on a line is found to be at no distance from it.
+    # For a point that lies on a line, `apart_m` finds 0 already; only pairs with more dimensions are tested.
     rest = np.flatnonzero(known & (kinds[0] + kinds[1] > _LINE))
     distance[rest[meets(shapes[rest], geometries[rest])]] = 0.0
     distance[distance < ROUNDING_M] = 0.0
@@ -63,7 +63,7 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
 
 
 def _kinds(geometries):
-    """Return the dimensions of geometries, -1 where they are missing or empty."""
+    """Return the dimensions of geometries, -1 for missing and empty ones."""
     return np.where(shapely.is_empty(geometries), -1, shapely.get_dimensions(geometries))
 
 
@@ -73,8 +73,9 @@ def meets(shapes: np.ndarray, geometries) -> np.ndarray:
     Parameters
     ----------
     shapes : ndarray of geometries, shape (N,)
+        In degrees.
     geometries : geometry or ndarray of geometries, shape (N,)
-        Prepared ones make it fast.
+        In degrees. It is fast if they are prepared.
 
     Returns
     -------
@@ -93,7 +94,8 @@ def meets(shapes: np.ndarray, geometries) -> np.ndarray:
 def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
     """Tell which pairs have a `distance_m` below a limit, bool of shape (P,).
 
-    Prepared geometries make it fast: most pairs are decided by the distance in degrees, without a look at all vertices.
+    It is fast if the geometries are prepared: the distance in degrees then decides most pairs without reading all
+    vertices.
     """
     shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
     surely = limit_m / MOST_DEGREE_M - ROUNDING_DEG
@@ -107,8 +109,8 @@ def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
 def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:
     """Tell which pairs may have a `distance_m` up to a limit, by distances in degrees, bool of shape (P,).
 
-    Prepared geometries make it fast: it does not look at all vertices. All pairs that have few are told to be near, as
-    to measure these takes less time.
+    It is fast if the geometries are prepared: then it need not read all vertices. It returns True for all pairs with
+    few vertices, because measuring these takes less time than this test.
     """
     closer = shapely.get_num_coordinates(shapes) * shapely.get_num_coordinates(geometries) <= FEW
     heavy = np.flatnonzero(~closer)
@@ -129,10 +131,10 @@ def _perhaps_closer(shapes, geometries, limit_m):
 
 
 def within_reach(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray:
-    """Return boxes (K, 2n) larger by a distance in the plane: all that is no farther away lies in them.
+    """Return boxes (K, 2n) enlarged in the plane so that they contain all places within a distance of the given ones.
 
-    In a geographic space the distance is one of metres, otherwise in the unit of the dimensions. A side of longitude
-    that reaches around the whole circle becomes infinite.
+    The distance is in metres in a geographic space, otherwise in the unit of the dimensions. A box that reaches around
+    the whole circle becomes infinite in longitude.
     """
     n = space.n
     grown = boxes.copy()
@@ -149,7 +151,7 @@ def within_reach(boxes: np.ndarray, distance: float, space: Space) -> np.ndarray
 
 
 def turned(geometries: np.ndarray, turn) -> np.ndarray:
-    """Return geometries moved by a turn of longitude in degrees, or of both axes of a plane (x, y)."""
+    """Return geometries moved by `turn`: degrees of longitude, or (x, y) in the axes of a plane."""
     if not np.any(turn):
         return geometries
     move = np.array([turn, 0.0]) if np.ndim(turn) == 0 else turn
@@ -157,10 +159,9 @@ def turned(geometries: np.ndarray, turn) -> np.ndarray:
 
 
 def _margins(south, north, limit_m):
-    """Return by how much boxes must grow in longitude and latitude to hold what is within a limit, (P,) each.
+    """Return how far boxes must grow in longitude and latitude to contain all places within a limit, (P,) each.
 
-    Between two places that near each other the difference in degrees, on the straight line, is no larger than the
-    larger one of both.
+    The straight line in degrees between two places within the limit is no longer than the larger of the two margins.
     """
     farthest = np.minimum(np.maximum(np.abs(south), np.abs(north)), 90.0)
     east, up = margins_deg(farthest, np.maximum(limit_m, ROUNDING_M))

@@ -1,22 +1,23 @@
-"""Which of many boxes may meet one of a few, found without an index over the many.
+"""Find which of many boxes may meet one of a few, without an index over the many.
 
 References
 ----------
-J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996, section 3: a grid over the plane sorts out what
-cannot meet before anything is compared.
+J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996, section 3: a grid over the plane excludes boxes
+that cannot meet before any two are compared.
 """
 
 import numpy as np
 
-# Lines of the grid in one axis at the most; so many for a box and axis that few cells have one.
+# The grid has at most `MAX_LINES` lines in an axis, and `LINES` times the root of the number of boxes, so that few of
+# its cells meet a box.
 MAX_LINES = 256
 LINES = 5
 
 
 def may_meet(many: np.ndarray, few: np.ndarray) -> np.ndarray:
-    """Tell which boxes may meet one of some others.
+    """Tell which of many boxes may meet one of a few others.
 
-    The grid's lines are at even ranks of the others' corners, so it is fine where they are dense.
+    The grid's lines lie at even ranks of the low corners of `few`, so the grid is fine where these boxes are dense.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def may_meet(many: np.ndarray, few: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of bool, shape (N,)
-        True for all that meet one, and for some that come near.
+        True for all boxes of `many` that meet one of `few`, and for some that are only near one.
     """
     if not len(few):
         return np.zeros(len(many), dtype=bool)
@@ -34,7 +35,7 @@ def may_meet(many: np.ndarray, few: np.ndarray) -> np.ndarray:
     lines = [np.sort(few[:, axis])[np.linspace(0, len(few) - 1, count).astype(np.int64)] for axis in (0, 1)]
     x_lo, y_lo, x_hi, y_hi = _cells(few, lines)
     size = len(lines[0]) + 2, len(lines[1]) + 2
-    # A box adds one to its cells: at a corner of the array of sums what is added from there on.
+    # Each box sets a step at four corners of its cells; two running sums turn the steps into the boxes of each cell.
     steps = np.zeros(size[0] * size[1], dtype=np.int64)
     for x, y, sign in ((x_lo, y_lo, 1), (x_hi + 1, y_lo, -1), (x_lo, y_hi + 1, -1), (x_hi + 1, y_hi + 1, 1)):
         steps += sign * np.bincount(x * size[1] + y, minlength=len(steps))

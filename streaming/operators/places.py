@@ -1,6 +1,6 @@
 """Distances of boxes from places, over the surface of the earth or in a plane.
 
-A place is a point of the first two dimensions; a box is as far from it as the place of the box that is nearest.
+A place is a point in the first two dimensions. The distance of a box from it is that of the nearest place in the box.
 """
 
 import numpy as np
@@ -11,20 +11,20 @@ from streaming.spaces import Space
 
 
 def distances(boxes: np.ndarray, places: np.ndarray, space: Space, limit=np.nan) -> np.ndarray:
-    """Return the distances of boxes (P, 2n) from places (P, 2), a pair a row.
+    """Return the distances of boxes from places, a pair a row.
 
     Parameters
     ----------
-    boxes, places : ndarray of float64
+    boxes, places : ndarray of float64, shapes (P, 2n) and (P, 2)
     space : Space
     limit : float or ndarray of float64, shape (P,), optional
-        With what the distances will be compared; by how much one is longer than that does not matter.
+        The limit that the caller will compare the distances with. A distance beyond it need not be exact.
 
     Returns
     -------
     ndarray of float64, shape (P,)
-        In a geographic space the lengths of geodesics in metres, see `geodesics.geodesic_m`; elsewhere that of the
-        straight line in the plane of the first two dimensions, in their unit. NaN where the place is.
+        In a geographic space the lengths of geodesics in metres, see `geodesics.geodesic_m`; elsewhere the lengths of
+        straight lines in the plane of the first two dimensions, in their unit. NaN if the place is NaN.
     """
     offset = offsets(boxes, places, space)
     if not space.geographic:
@@ -35,7 +35,7 @@ def distances(boxes: np.ndarray, places: np.ndarray, space: Space, limit=np.nan)
 def within(boxes: np.ndarray, places: np.ndarray, limit: np.ndarray, space: Space) -> np.ndarray:
     """Tell which boxes (P, 2n) are no farther from places (P, 2) than a limit (P,), bool of shape (P,).
 
-    It takes less time than to compute the `distances`.
+    This takes less time than `distances`.
     """
     if not space.geographic:
         return distances(boxes, places, space) <= limit
@@ -45,7 +45,10 @@ def within(boxes: np.ndarray, places: np.ndarray, limit: np.ndarray, space: Spac
 
 
 def surely_within(points: np.ndarray, places: np.ndarray, limit: np.ndarray, space: Space) -> np.ndarray:
-    """Tell which points (P, 2) are surely no farther from places (P, 2) than a limit (P,); some others that are not."""
+    """Tell which points (P, 2) are surely no farther from places (P, 2) than a limit (P,), bool of shape (P,).
+
+    False also for some points within the limit.
+    """
     if not space.geographic:
         return np.hypot(*(points - places).T) <= limit
     arc = arc_m(*places.T, *points.T)
@@ -53,14 +56,14 @@ def surely_within(points: np.ndarray, places: np.ndarray, limit: np.ndarray, spa
 
 
 def _ends(places, offset):
-    """Return the longitudes and latitudes of places, and of those an offset away."""
+    """Return the longitudes and latitudes of places, and those of the places at an offset from them."""
     return places[:, 0], places[:, 1], places[:, 0] + offset[:, 0], np.clip(places[:, 1] + offset[:, 1], -90.0, 90.0)
 
 
 def _beside(distance, boxes, places, offset, space, limit):
-    """Return distances, of boxes that lie to the east or west of their place those of the side that is nearer.
+    """Return distances, corrected for boxes to the east or west of their place: those of the nearer side.
 
-    Of what lies on one meridian the nearest is not at the latitude of the place.
+    On such a side, which is a meridian, the nearest place does not have the latitude of the given place.
     """
     south, north = (np.clip(boxes[:, column], -90.0, 90.0) for column in (1, space.n + 1))
     beside = np.flatnonzero((offset[:, 0] != 0) & (north > south))
@@ -74,7 +77,7 @@ def _beside(distance, boxes, places, offset, space, limit):
 
 
 def offsets(boxes: np.ndarray, places: np.ndarray, space: Space) -> np.ndarray:
-    """Return the way from each place (P, 2) to the nearest place of its box (P, 2n), float64 of shape (P, 2)."""
+    """Return the offset from each place (P, 2) to the nearest place of its box (P, 2n), float64 of shape (P, 2)."""
     way = np.zeros((len(boxes), 2))
     for axis, dimension in enumerate(space.dimensions[:2]):
         low, high = boxes[:, axis] - places[:, axis], boxes[:, space.n + axis] - places[:, axis]
@@ -93,7 +96,8 @@ def _nearest(low, high):
 def middles(boxes: np.ndarray, space: Space) -> np.ndarray:
     """Return the middles of boxes (N, 2n), float64 of shape (N, max(2, n)).
 
-    NaN in a dimension without an end, but 0 in the first two, so that each is somewhere, and in one that is missing.
+    In a dimension in which a box is unbounded the middle is NaN, but 0 in the first two, so that each box has a place.
+    A second dimension that the space lacks is 0, too.
     """
     middle = np.zeros((len(boxes), max(2, space.n)))
     middle[:, 2:] = np.nan
@@ -105,7 +109,11 @@ def middles(boxes: np.ndarray, space: Space) -> np.ndarray:
 
 
 def within_boxes(places: np.ndarray, reach: np.ndarray, space: Space) -> np.ndarray:
-    """Return boxes of the plane, (Q, 4), that hold all that is within reach (Q,) of places (Q, 2)."""
+    """Return boxes of the plane, (Q, 4), that contain all places within reach (Q,) of places (Q, 2).
+
+    The reach is in metres in a geographic space, otherwise in the unit of the first two dimensions. A box that reaches
+    around a whole circle becomes infinite in that dimension.
+    """
     margin = np.stack(margins_deg(places[:, 1], reach) if space.geographic else (reach, reach), axis=1)
     boxes = np.hstack([places - margin, places + margin])
     for axis, dimension in enumerate(space.dimensions[:2]):

@@ -1,6 +1,6 @@
-"""An index over query boxes, which tells the queries that a point, or a box, may belong to.
+"""An index over query boxes, which finds the queries whose boxes a point or a box may meet.
 
-The cost of a look-up follows the number of candidates, not the number of queries.
+The cost of a look-up grows with the number of candidates, not with the number of queries.
 
 References
 ----------
@@ -17,10 +17,10 @@ from streaming.operators.boxes import with_turns
 from streaming.operators.runs import distinct, expand
 from streaming.spaces import Space
 
-# Lines of the grid in one axis at the most, and the entries that all cells may have together.
+# The grid has at most `MAX_LINES` lines in an axis, and at most `MAX_ENTRIES` entries in all cells together.
 MAX_LINES = 512
 MAX_ENTRIES = 1_000_000
-# Boxes that meet so many cells on the average are looked up in a tree.
+# Boxes that meet more cells than this on the average are looked up in a tree.
 FEW_CELLS = 32
 # GEOS needs finite coordinates.
 FAR = 1e18
@@ -29,8 +29,9 @@ FAR = 1e18
 class QueryIndex:
     """An immutable index over boxes in the plane.
 
-    The grid's lines are the boxes' own edges, thinned to quantiles when there are many, so it is fine where the queries
-    are dense. A box is listed in each cell that it meets; cells hold their low ends, so those next to it above are not.
+    The grid's lines are the edges of the boxes, thinned to quantiles if there are many. So the grid is fine where the
+    queries are dense. A box is listed in each cell that it meets. A cell contains its low ends, but not its high ends,
+    so a box is not listed in the cells that begin behind its upper edges.
 
     Parameters
     ----------
@@ -59,14 +60,19 @@ class QueryIndex:
     def at(
         self, bounds: np.ndarray, space: Space, grown: Callable[[np.ndarray, Space], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return pairs (row, query) that hold every query one of whose boxes meets a given one; some more, too.
+        """Return all pairs (row, query) where the given box meets one of the query's boxes, and some others.
 
         Parameters
         ----------
         bounds : ndarray of float64, shape (N, 2n)
         space : Space
         grown : callable
-            Returns the boxes of the plane (K, 4) that stand for boxes (K, 2n) that are no points.
+            Takes boxes (K, 2n) that are no points, and the space. Returns the boxes of the plane (K, 4) to look up.
+
+        Returns
+        -------
+        row, query : ndarray of int64, shape (P,)
+            A pair may repeat.
         """
         n, y = space.n, min(1, space.n - 1)
         point = (bounds[:, 0] == bounds[:, n]) & (bounds[:, y] == bounds[:, n + y])
@@ -81,7 +87,7 @@ class QueryIndex:
         return row, query
 
     def at_points(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return pairs (row, query) that hold every query one of whose boxes contains the point; some more, too.
+        """Return all pairs (row, query) where one of the query's boxes contains the point, and some others.
 
         Parameters
         ----------
@@ -90,18 +96,23 @@ class QueryIndex:
         Returns
         -------
         row, query : ndarray of int64, shape (P,)
-            Ordered by row. A query may come twice if two of its boxes meet.
+            Ordered by row. A pair may repeat if a query has several boxes.
         """
         cell = np.searchsorted(self._x, x, "right") * (len(self._y) + 1) + np.searchsorted(self._y, y, "right")
         row, entry = expand(self._start[cell], self._count[cell])
         return row, self.query[self._entry[entry]]
 
     def at_boxes(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return pairs (row, query) of the queries one of whose boxes intersects the given one, ordered by row.
+        """Return the pairs (row, query) where one of the query's boxes intersects the given box.
 
         Parameters
         ----------
         boxes : ndarray of float64, shape (N, 4)
+
+        Returns
+        -------
+        row, query : ndarray of int64, shape (P,)
+            Ordered by row. A pair may repeat if a query has several boxes.
         """
         boxes = np.clip(boxes, -FAR, FAR)
         cells = self._met(boxes)
@@ -116,7 +127,7 @@ class QueryIndex:
         return row, self.query[entry]
 
     def _by_tree(self, boxes):
-        """Return pairs (row, entry) of boxes that meet, ordered by row; GEOS looks them up."""
+        """Return the pairs (row, entry) of boxes that meet, ordered by row; found by an STRtree of GEOS."""
         if self._tree is None:
             self._tree = shapely.STRtree(shapely.box(*self._boxes.T))
         row, entry = self._tree.query(shapely.box(*boxes.T))
@@ -124,13 +135,13 @@ class QueryIndex:
         return row[order], entry[order]
 
     def _met(self, boxes):
-        """Return the cells that boxes meet: the first column and row, and how many of each."""
+        """Return the cells that each box meets: its first column and row, and how many columns and rows."""
         x_lo, x_hi = (np.searchsorted(self._x, boxes[:, side], "right") for side in (0, 2))
         y_lo, y_hi = (np.searchsorted(self._y, boxes[:, side], "right") for side in (1, 3))
         return x_lo, y_lo, x_hi - x_lo + 1, y_hi - y_lo + 1
 
     def _numbered(self, cells):
-        """Return boxes, given the cells that they meet, and the numbers of these, a pair for each."""
+        """Return the pairs of a box and the number of a cell that it meets, given the cells as `_met` returns them."""
         x, y, _, rows = cells
         box, offset = expand(np.zeros(len(x), dtype=np.int64), _sizes(cells))
         return box, (x[box] + offset // rows[box]) * (len(self._y) + 1) + y[box] + offset % rows[box]
@@ -142,6 +153,9 @@ def _sizes(cells):
 
 
 def _lines(low, high, most):
-    """Return at most `most` distinct ends of intervals, at even ranks: where they begin, and where they are over."""
+    """Return at most `most` lines: the distinct starts of intervals, and the next floats after their ends.
+
+    Intervals are closed, so they are over only after their ends. If there are more lines, those at even ranks are kept.
+    """
     ends = np.unique(np.r_[low, np.nextafter(high, np.inf)])
     return ends if len(ends) <= most else ends[np.linspace(0, len(ends) - 1, most).astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Continuous range queries, all together.
+"""Continuous range queries, evaluated together.
 
 References
 ----------
@@ -38,7 +38,7 @@ class RangeQueries:
         self._transforms, self._transform = numbered([plan.transform for plan in plans])
         self._conditions = Conditions(plans, space)
         self._factor = max(map(_factor, self._transforms), default=1.0)
-        # Where area and compare are one box and nothing is transformed, one comparison answers both.
+        # If area and compare are the same box and nothing is transformed, one comparison is enough.
         self._twofold = self.outside | (self.area != self.compare).any(1)
         self._twofold |= np.array([bool(plan.transform) for plan in plans], dtype=bool)
         streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
@@ -50,19 +50,19 @@ class RangeQueries:
         }
 
     def match(self, elements: Elements, failures: Failures | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs (element, query) of which the element satisfies the query.
+        """Return the pairs (element, query) where the element satisfies the query.
 
         Parameters
         ----------
         elements : Elements
-            The cold columns are asked for only when a filter must be evaluated.
+            The cold columns are read only when a filter must be evaluated.
         failures : Failures, optional
-            Is told of user-defined filters that fail, and of what queries cost, by their positions.
+            Receives the errors of user-defined filters, and what queries cost, by their positions.
 
         Returns
         -------
         row, query : ndarray of int64, shape (P,)
-            Positions in the arrays and in `plans`, ordered by row, then query; no pair twice.
+            Positions in `elements` and in `plans`, ordered by row, then query; each pair once.
         """
         failures, found = failures or Failures(), [np.empty((2, 0), dtype=np.int64)]
         for number, index in self._index.items():
@@ -74,7 +74,7 @@ class RangeQueries:
         return row[keep], query[keep]
 
     def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
-        """Tell of pairs of a box (P, 2n) and a query (P,) whether the box satisfies the query but for its filters."""
+        """Tell which pairs of a box (P, 2n) and a query (P,) satisfy the query, filters aside: bool of shape (P,)."""
         return self._satisfies(bounds, np.arange(len(query)), query)
 
     def _of_stream(self, index, rows, bounds, failures):
@@ -87,7 +87,7 @@ class RangeQueries:
         return np.stack([row[keep], query[keep]])
 
     def _grown(self, bounds, space):
-        """Return boxes of the plane as large as any query's transformation may make them."""
+        """Return boxes of the plane, enlarged by the largest factor and twice the largest metres of any query."""
         bounds = enlarged(bounds, "enlarge_factor", self._factor, space)
         if self._metres:
             bounds = enlarged(bounds, "enlarge_m", self._metres, space)
@@ -108,14 +108,15 @@ class RangeQueries:
 
 
 def _factor(transform):
-    """Return a bound of the factor by which the transformation enlarges a box's own extent, at least 1."""
+    """Return an upper bound of the factor by which a transformation enlarges the extent of a box, at least 1."""
     return float(np.prod([max(1.0, step.amount) for step in transform if step.by == "enlarge_factor"]))
 
 
 def _reach(area, compare, outside, margins, space):
-    """Return a box (Q, 2n) that an element must meet to satisfy the query: the smaller one of its two.
+    """Return a box for each query (Q, 2n) that an element must meet to satisfy it: area or compare, the smaller one.
 
-    Twice the margins, since an element within reach may lie nearer to a pole, where metres span more degrees.
+    The compare box grows by twice the margins, since an element within reach may lie nearer to a pole, where metres
+    span more degrees. It is not used if the query reports what lies outside, or if it crosses the end of a circle.
     """
     grown = compare.copy()
     for query in np.flatnonzero(margins.any(1)):
@@ -128,12 +129,12 @@ def _reach(area, compare, outside, margins, space):
 
 
 def _plane(boxes, space):
-    """Return the extents of boxes in the first two dimensions, those of the index."""
+    """Return the areas of boxes in the first two dimensions, which are those of the index."""
     return np.prod(np.minimum(boxes[:, space.n :] - boxes[:, : space.n], FAR)[:, :2], axis=1)
 
 
 def _leaves_circle(boxes, space):
-    """Tell which boxes cross the end of a dimension that wraps, so that bounds cannot be compared as they are."""
+    """Tell which boxes cross an end of a dimension that wraps, so that their bounds cannot be compared directly."""
     leaves = np.zeros(len(boxes), dtype=bool)
     for axis, dimension in enumerate(space.dimensions):
         if dimension.wraps:
@@ -143,7 +144,10 @@ def _leaves_circle(boxes, space):
 
 
 def _margins(transform):
-    """Return bounds of the lengths by which a transformation moves a side: in the dimension's unit, and in metres."""
+    """Return upper bounds of how far a transformation moves a side: in the dimension's own unit, and in metres.
+
+    They do not include how far factors enlarge the box's own extent; see `_factor`.
+    """
     length = {"enlarge_value": 0.0, "enlarge_m": 0.0}
     factor = 1.0
     for step in reversed(transform):
@@ -155,7 +159,7 @@ def _margins(transform):
 
 
 def _index(queries, reach, space):
-    """Index the queries' reach in the plane of the first two dimensions, once more a turn away where a box wraps."""
+    """Index the reach of queries in the first two dimensions; boxes that wrap are indexed a turn away, too."""
     queries, boxes = with_turns(queries, in_plane(reach[queries], space), space)
     return QueryIndex(boxes, queries)
 

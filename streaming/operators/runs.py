@@ -4,16 +4,17 @@ import numpy as np
 
 
 def expand(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the members of runs.
+    """Return the members of runs of consecutive numbers.
 
     Parameters
     ----------
     start, count : ndarray of int64, shape (N,)
+        The first member of each run, and how many members it has.
 
     Returns
     -------
     run, position : ndarray of int64, shape (sum of count,)
-        Each run's number, `count` times, and the positions ``start, start + 1, ...``.
+        For each member the number of its run, and the member: ``start, start + 1, ...``.
 
     Examples
     --------
@@ -39,6 +40,7 @@ def find(ordered: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
     position : ndarray of int64, shape (N,)
         Where the value stands, or would be inserted.
     present : ndarray of bool, shape (N,)
+        Whether the value is in `ordered`.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def find(ordered: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def last_of_runs(ordered: np.ndarray) -> np.ndarray:
-    """Return the positions of the last member of each run of equal values.
+    """Return the position of the last member of each run of equal values.
 
     Examples
     --------

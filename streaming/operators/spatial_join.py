@@ -1,4 +1,4 @@
-"""Continuous spatial joins, all together: boxes first, then the real geometries.
+"""Continuous spatial joins with features, evaluated together: boxes first, then the real geometries.
 
 References
 ----------
@@ -26,7 +26,7 @@ from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import box_shapes, shapes_of
 
-# The prepared geometry of the feature goes first, so what an element is to it is asked the other way round.
+# The prepared geometry of the feature must be the first argument, so each predicate maps to its converse.
 CONVERSE = {
     "intersects": shapely.intersects,
     "within": shapely.contains,
@@ -38,7 +38,7 @@ CONVERSE = {
     "overlaps": shapely.overlaps,
     "equals": shapely.equals,
 }
-# Of points, by their coordinates alone.
+# The predicates that shapely evaluates for points from their coordinates alone.
 OF_POINTS = {
     "intersects": shapely.intersects_xy,
     "covered_by": shapely.intersects_xy,
@@ -53,10 +53,11 @@ class Pairs:
     Parameters
     ----------
     row, query : ndarray of int64, shape (P,)
+        The positions of elements and of queries.
     partner : ndarray of int64, shape (P,)
         The `key_hash` of the feature; 0 for a query that is no join.
     distance : ndarray of float64, shape (P,)
-        Of a join by distance; otherwise NaN.
+        The distance of the partner in a join by ``dwithin``, or of the place of a search region; otherwise NaN.
     """
 
     row: np.ndarray
@@ -66,22 +67,22 @@ class Pairs:
 
     @classmethod
     def without_partners(cls, row: np.ndarray, query: np.ndarray) -> "Pairs":
-        """Return the pairs of queries that are no joins."""
+        """Return the pairs of queries that are no joins, given their rows and queries, (P,) each."""
         return cls(row, query, np.zeros(len(row), dtype=np.int64), np.full(len(row), np.nan))
 
     @classmethod
     def together(cls, parts: Sequence["Pairs"]) -> "Pairs":
-        """Return the pairs of all parts, one part after the other."""
+        """Return the pairs of all parts, one part after the other; needs at least one part."""
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
 
     def take(self, rows: np.ndarray) -> "Pairs":
-        """Return the pairs at positions or of a mask."""
+        """Return the pairs at positions, or where a mask is true."""
         return Pairs(self.row[rows], self.query[rows], self.partner[rows], self.distance[rows])
 
 
 @dataclass(frozen=True)
 class _Condition:
-    """What joins of one comparison ask of features and pairs, and the joins that ask it, by their ranges.
+    """The filters of features and pairs that some joins of a comparison have in common, and these joins by range.
 
     The joins of range r are ``query[first[r] : first[r] + count[r]]``.
     """
@@ -95,22 +96,22 @@ class _Condition:
 
     @classmethod
     def of(cls, conditions, members, ranges):
-        """Return a condition, given its members (range, query) and how many ranges there are."""
+        """Return a condition, given its filters, its members (range, query), and how many ranges there are."""
         number, query = np.array(sorted(members), dtype=np.int64).T
         first = np.searchsorted(number, np.arange(ranges))
         return cls(*conditions, query, first, np.searchsorted(number, np.arange(ranges), "right") - first)
 
     @functools.cached_property
     def range_of(self):
-        """The range of each of `query`."""
+        """The range of each join in `query`, int64."""
         return np.repeat(np.arange(len(self.count)), self.count)
 
     def members(self, number):
-        """Return the joins of ranges: which of the ranges each one is of, and its position in `query`."""
+        """Return the joins of ranges (K,): for each join the position in `number` of its range, and that in `query`."""
         return expand(self.first[number], self.count[number])
 
     def note(self, failures, number, error):
-        """Note that a filter failed for the joins of ranges; without an error nothing did."""
+        """Note that a filter failed for the joins of some ranges; do nothing if there is no error."""
         if error is not None:
             failures.note(self.query[self.members(np.unique(number))[1]], error)
 
@@ -118,14 +119,14 @@ class _Condition:
 class SpatialJoins:
     """An immutable set of joins.
 
-    Joins share what they have in common: those with the same area and filters of elements a range, those that compare
-    in the same way (layer, predicate, distance and transformations) the comparison, those with the same filters of
-    features their evaluation.
+    Joins share work: a range, if stream, area, filters of elements and `emit` are the same; the comparison, if they
+    compare in the same way (layer, predicate, distance and transformations); and the evaluation of equal filters of
+    features.
 
     Parameters
     ----------
     plans : mapping of int to JoinPlan
-        By the position of the query.
+        By the positions of the queries.
     space : Space
     features_of : callable
         Returns the `Features` of a layer by its name.
@@ -133,7 +134,7 @@ class SpatialJoins:
     Attributes
     ----------
     ranges : list of RangePlan
-        Which elements the joins look at, each once.
+        The distinct ranges whose elements the joins compare.
     """
 
     def __init__(self, plans: Mapping[int, JoinPlan], space: Space, features_of: Callable[[str], Features]) -> None:
@@ -151,20 +152,20 @@ class SpatialJoins:
             self._groups.append((Comparison(plan, space, features_of(plan.partners.layer)), asked))
 
     def of(self, number: int) -> np.ndarray:
-        """Return the joins of a range, int64."""
+        """Return the positions of the joins of a range, given its position in `ranges`; int64."""
         asking = [asked for _, conditions in self._groups for asked in conditions]
         return np.concatenate([asked.query[asked.members(np.array([number]))[1]] for asked in asking])
 
     def refined(self, elements: Elements, row: np.ndarray, number: np.ndarray, failures: Failures) -> Pairs:
-        """Join elements that satisfy ranges.
+        """Join the elements that satisfy ranges with their partners.
 
         Parameters
         ----------
         elements : Elements
         row, number : ndarray of int64, shape (P,)
-            Elements and positions in `ranges`, ordered by row.
+            The positions of elements, and of the ranges that they satisfy, in `ranges`; ordered by row.
         failures : Failures
-            Is told of user-defined filters that fail, and of what queries cost, by their positions.
+            Receives the errors of user-defined filters, and what queries cost, by their positions.
 
         Returns
         -------
@@ -183,18 +184,18 @@ class SpatialJoins:
         return Pairs.together(found)
 
     def charge(self, failures: Failures, seconds: np.ndarray) -> None:
-        """Charge the joins with what their ranges (R,) cost; those of one range share it."""
+        """Charge the joins with the seconds that their ranges took, float64 of (R,); joins of a range share evenly."""
         asking = [condition for _, conditions in self._groups for condition in conditions]
         each = seconds / np.maximum(1, sum(condition.count for condition in asking))
         for condition in asking:
             failures.charge(condition.query, each[condition.range_of])
 
     def range_of(self, queries: np.ndarray) -> np.ndarray:
-        """Return the range of each of some joins, int64."""
+        """Return the position in `ranges` of each join's range, int64; raise KeyError for a query that is no join."""
         return np.array([self._range_numbers[query] for query in queries.tolist()], dtype=np.int64)
 
     def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
-        """Tell which pairs are such by their places, whatever filters say, bool of shape (P,)."""
+        """Tell which pairs satisfy the predicate of their join, area and filters aside: bool of shape (P,)."""
         lies = np.zeros(len(pairs.row), dtype=bool)
         for comparison, conditions in self._groups:
             mine = np.flatnonzero(np.isin(pairs.query, np.concatenate([condition.query for condition in conditions])))
@@ -208,7 +209,7 @@ class SpatialJoins:
         return lies
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
-        """Tell which elements, by their boxes (N, 2n), may have a partner in one of the joins; bool of shape (N,)."""
+        """Tell which elements, given their boxes (N, 2n), may have a partner in one of the joins: bool of (N,)."""
         reached = np.zeros(len(bounds), dtype=bool)
         for comparison, _ in self._groups:
             left = np.flatnonzero(~reached)
@@ -216,7 +217,7 @@ class SpatialJoins:
         return reached
 
     def _of_group(self, comparison, conditions, elements, row, number, failures):
-        """Yield the pairs of joins that compare in the same way, those with the same conditions together."""
+        """Yield the pairs of joins that compare in the same way, one `Pairs` for each condition and its joins."""
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
         order = np.lexsort((feature, at))
@@ -242,7 +243,7 @@ class SpatialJoins:
 
 
 def _share(failures, conditions, looked_at, seconds):
-    """Share what joins cost together by how many elements, given for each range, were looked at for each."""
+    """Share a cost among joins, in proportion to how many elements were compared for each, given by range."""
     work = [looked_at[condition.range_of] for condition in conditions]
     each = seconds / max(1, sum(part.sum() for part in work))
     for condition, part in zip(conditions, work, strict=True):
@@ -250,7 +251,7 @@ def _share(failures, conditions, looked_at, seconds):
 
 
 def _range(plan):
-    """Return which elements a join looks at: those that a range query over its area finds."""
+    """Return the range query over a join's area, which finds the elements that the join compares."""
     return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
 
@@ -269,9 +270,10 @@ class Comparison:
     Parameters
     ----------
     plan : JoinPlan
-        Of which the transformations, the predicate and the distance count.
+        Only its transformations, predicate and distance are used.
     space : Space
     features : Features
+        The partners.
     """
 
     def __init__(self, plan: JoinPlan, space: Space, features: Features) -> None:
@@ -279,18 +281,21 @@ class Comparison:
         self.predicate, self.limit = plan.partners.predicate, plan.partners.distance
 
     def pairs(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs (position in `rows`, feature) for which the predicate holds, int64 each, no pair twice."""
+        """Return the pairs (position in `rows`, feature) for which the predicate holds, int64 each; each pair once."""
         at, feature, _ = self.measured(elements, rows)
         return at, feature
 
     def reached(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the positions of the boxes (K, 2n) of elements that may have a partner; some come repeatedly."""
+        """Return the positions of those boxes of elements (K, 2n) that may have a partner, int64; some may repeat."""
         if self.predicate == "disjoint" or not len(self.features):
             return np.arange(len(bounds) if len(self.features) else 0)
         return self._near(transformed(bounds, self.plan.transform, self.space))[0]
 
     def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs as `pairs` does, and their distances, NaN where the predicate is none of distance."""
+        """Return the pairs as `pairs` does, and their distances, which are NaN unless the predicate is ``dwithin``.
+
+        Distances are in metres in a geographic space, elsewhere in the unit of the first dimension.
+        """
         if not len(self.features):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
         if self.predicate == "dwithin":
@@ -307,7 +312,7 @@ class Comparison:
         return at, feature
 
     def _shapes(self, elements, rows, boxes):
-        """Return what is compared: the transformed box, or the geometry where nothing is transformed."""
+        """Return the geometries to compare: transformed boxes, or the elements' own if the plan transforms nothing."""
         if not self.plan.transform:
             return shapes_of(elements.batch(rows)) if elements.has_geometries else box_shapes(elements.bounds[rows])
         bounds = boxes.copy()
@@ -318,7 +323,7 @@ class Comparison:
         return box_shapes(bounds)
 
     def _near(self, boxes):
-        """Return the pairs (box, feature) of transformed boxes and features that may be partners."""
+        """Return the pairs (box, feature) that may be partners, given the transformed boxes."""
         near = self._reach(boxes)
         at, feature = self._candidates(np.clip(in_plane(near, self.space), -FAR, FAR))
         keep = intersects(near, at, self.features.bounds, feature, self.space)
@@ -329,7 +334,7 @@ class Comparison:
         boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
         at, feature = self._near(boxes)
         shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
-        if self.space.geographic:  # they look beyond the antimeridian by themselves
+        if self.space.geographic:  # both functions handle the antimeridian themselves
             near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
             distance = distance_m(shapes[near], partners[near], self.limit)
             holds = distance <= self.limit
@@ -349,11 +354,11 @@ class Comparison:
         return at, feature
 
     def _reach(self, boxes):
-        """Return the boxes that a partner's box must meet: for a join by distance larger by it."""
+        """Return the boxes that a partner's box must meet: for ``dwithin``, the given ones enlarged by the distance."""
         return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
 
     def _candidates(self, plane):
-        """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, after a turn perhaps."""
+        """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, perhaps after a turn."""
         low, high = self.features.extent[:2], self.features.extent[2:]
         found = [np.empty((2, 0), dtype=np.int64)]
         for turn in turns(self.space):
@@ -388,7 +393,7 @@ class Comparison:
 
 
 class _Shapes:
-    """The shapes of elements, made when first asked for."""
+    """The shapes of elements, each made on first use."""
 
     def __init__(self, comparison, elements, rows, boxes):
         self._make = lambda at: comparison._shapes(elements, rows[at], boxes[at])
@@ -405,7 +410,7 @@ class _Shapes:
         return self._made[at]
 
     def points(self, at):
-        """Return the coordinates of the elements at positions where all of them are points, otherwise None."""
+        """Return the coordinates (K, 2) of the elements at positions if all of them are points, otherwise None."""
         boxes = self.plane[at]
         return boxes[:, :2] if self._pointed and (boxes[:, :2] == boxes[:, 2:]).all() else None
 

@@ -1,4 +1,4 @@
-"""Continuous joins of a stream with the last known elements of a stream, all together.
+"""Continuous joins of a stream with the last known elements of a stream, evaluated together.
 
 References
 ----------
@@ -39,11 +39,11 @@ class Meetings:
     Parameters
     ----------
     row, query, partner : ndarray of int64, shape (P,)
-        The element, the position of the join, and the element of the other side; no triple twice.
+        The positions of the element, of the join, and of the partner; each triple once.
     distance : ndarray of float64, shape (P,)
-        Of a join by distance; otherwise NaN.
+        The distance of the two in a join by ``dwithin``; otherwise NaN.
     reach : ndarray of float64, shape (P, 2n)
-        The transformed box of the element, larger by the distance: it meets the box of the partner.
+        The transformed box of the element, enlarged by the distance of the join. It meets the box of the partner.
     """
 
     row: np.ndarray
@@ -60,23 +60,27 @@ class Meetings:
 
     @classmethod
     def together(cls, parts: Sequence["Meetings"]) -> "Meetings":
-        """Return the pairs of all parts, of which there is one at least."""
+        """Return the pairs of all parts, one part after the other; needs at least one part."""
         return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def take(self, rows: np.ndarray) -> "Meetings":
-        """Return the pairs at positions or of a mask."""
+        """Return the pairs at positions, or where a mask is true."""
         return Meetings(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def tellers(self, bounds: np.ndarray, partitioner: Partitioner) -> np.ndarray:
-        """Return the region that tells each pair, int64 of shape (P,): the first of those that both boxes meet.
+        """Return the region that reports each pair: the first region that both the reach and the partner's box meet.
 
-        Whoever knows both elements comes to the same one, and this one knows both.
+        Every region that knows both elements computes the same result, and the region that reports the pair knows both.
 
         Parameters
         ----------
         bounds : ndarray of float64, shape (N, 2n)
-            Of the elements; `partner` are rows of it.
+            The boxes of the elements; `partner` refers to its rows.
         partitioner : Partitioner
+
+        Returns
+        -------
+        ndarray of int64, shape (P,)
         """
         rows, place = np.unique(self.partner, return_inverse=True)
         both = partitioner.regions_of(self.reach) & partitioner.regions_of(bounds[rows])[place]
@@ -94,7 +98,7 @@ class StreamJoins:
     Attributes
     ----------
     keeps : ndarray of bool, shape (Q,)
-        Which joins have an answer that is kept.
+        Which joins keep their answer.
     """
 
     def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
@@ -113,22 +117,22 @@ class StreamJoins:
         right: np.ndarray,
         failures: Failures | None = None,
     ) -> Meetings:
-        """Return the pairs of elements that satisfy the joins; an object is none with itself.
+        """Return the pairs of elements that satisfy the joins; an object is never a pair with itself.
 
         Parameters
         ----------
-        elements : Elements
+        elements : Elements, N of them
         key_hash : ndarray of int64, shape (N,)
-            Of the elements.
+            The `key_hash` of each element.
         left, right : ndarray of int64
-            Rows of the elements that are looked at as elements of a join's stream, and as their partners.
+            The rows to compare as elements of a join's stream, and the rows to compare as their partners.
         failures : Failures, optional
-            Is told of user-defined filters that fail, and of what joins cost, by their positions.
+            Receives the errors of user-defined filters, and what joins cost, by their positions.
 
         Returns
         -------
         Meetings
-            Positions in the arrays and in `plans`.
+            With positions in `elements` and in `plans`.
         """
         found = [Meetings.none(self.space)]
         for group in self._groups:
@@ -144,7 +148,7 @@ class StreamJoins:
 
 
 class _Group:
-    """Joins of one stream with another that compare in the same way."""
+    """Joins with the same two streams that compare in the same way."""
 
     def __init__(self, plans: Sequence[JoinPlan], queries: np.ndarray, space: Space) -> None:
         self.plan, self.plans, self.queries, self.space = plans[0], plans, queries, space
@@ -165,7 +169,7 @@ class _Group:
         return Meetings(row, self.queries[query], partner, distance[pair], self._reach(elements.bounds[row]))
 
     def _meeting(self, elements, key_hash, rows, partners):
-        """Return the pairs (row, row of the partner, distance) that satisfy the joins but for their filters."""
+        """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
         row, partner = self._near(elements, key_hash, rows, partners)
         distance = np.full(len(row), np.nan)
         if len(row) and self.plan.partners.predicate != "boxes":
@@ -177,7 +181,7 @@ class _Group:
         return row, partner, distance
 
     def _near(self, elements, key_hash, rows, partners):
-        """Return the pairs (row, row of the partner) of objects of which the reach of one meets the other's box."""
+        """Return the pairs (row, row of the partner) whose reach meets the partner's box, of two different objects."""
         reach = self._reach(elements.bounds[rows])
         chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
         rows, reach, partners = rows[chosen], reach[chosen], partners[others]
@@ -189,13 +193,13 @@ class _Group:
         return row[apart], partner[apart]
 
     def _reach(self, bounds):
-        """Return the boxes (K, 2n) that the box of a partner must meet."""
+        """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
         boxes = transformed(bounds, self.plan.transform, self.space)
         partners = self.plan.partners
         return within_reach(boxes, partners.distance, self.space) if partners.predicate == "dwithin" else boxes
 
     def _passing(self, elements, row, partner, failures):
-        """Return (pair, position in `plans`) of the pairs whose elements pass the filters of a join."""
+        """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass."""
         rows, place = np.unique(row, return_inverse=True)
         found, query = self._elements.match(_at(elements, rows), failures)
         start, stop = np.searchsorted(found, place, "left"), np.searchsorted(found, place, "right")
@@ -205,7 +209,7 @@ class _Group:
             rows, place = np.unique(partner[pair], return_inverse=True)
             failed = Failures()
             found, passing = self._partners.match(_at(elements, rows), failed)
-            # A filter of partners judges them for all joins; those without a pair have lost nothing.
+            # A partner filter sees the partners of all joins. Its failure matters only to joins that have a pair here.
             for number in np.intersect1d(list(failed.errors), query):
                 failures.note(query[query == number], failed.errors[int(number)])
             failures.charge(*failed.costs())
@@ -214,7 +218,7 @@ class _Group:
         return self._judged(elements, row, partner, pair, query, failures)
 
     def _judged(self, elements, row, partner, pair, query, failures):
-        """Drop the pairs that do not pass the pair filters of their join."""
+        """Return the pairs and their joins, without those that do not pass the pair filters of the join."""
         keep = np.ones(len(pair), dtype=bool)
         for number, plan in enumerate(self.plans):
             mine = np.flatnonzero(query == number) if plan.partners.pair_filters else np.empty(0, np.int64)
@@ -230,7 +234,7 @@ class _Group:
 
 
 class _Partners:
-    """Elements in the place of a layer's features, in memory and indexed; see `features.Features`."""
+    """Elements that take the place of features in a comparison, indexed; see `features.Features`."""
 
     def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
         self.rows, self.bounds = rows, elements.bounds[rows]
@@ -264,14 +268,14 @@ class _Partners:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the elements of streams reach for partners: to which regions they must be sent.
+    """How far elements of joined streams reach for partners, and so to which regions they must be sent.
 
     Parameters
     ----------
     space : Space
     ways : mapping of (int, tuple of Enlargement or None) to float
-        By the number of a stream and a transformation the largest distance of its joins; with None for a stream that
-        has the partners.
+        By stream number and transformation, the largest distance of the joins of that stream with that transformation.
+        A stream that has partners has the entry (number, None) with the distance 0.
     """
 
     space: Space
@@ -292,11 +296,11 @@ class Reach:
 
     @functools.cached_property
     def streams(self) -> np.ndarray:
-        """Numbers of the streams that are joined on either side, int64, ascending."""
+        """The numbers of the streams that are on either side of a join, int64, ascending."""
         return np.array(sorted({stream for stream, _ in self.ways}), dtype=np.int64)
 
     def exceeds(self, other: "Reach") -> bool:
-        """Tell whether it takes elements to regions to which the other does not."""
+        """Tell whether elements may have to be sent to regions to which `other` does not send them."""
         return any(other.ways.get(way, -1.0) < distance for way, distance in self.ways.items())
 
     def regions(self, bounds: np.ndarray, stream: np.ndarray, partitioner: Partitioner) -> np.ndarray:
@@ -311,7 +315,8 @@ class Reach:
         Returns
         -------
         ndarray of bool, shape (N, regions)
-            For each join, those that the element's reach meets, and those that its box meets.
+            The regions that the element's box meets, and those that its reach for a join meets. None for elements of
+            streams that are not joined.
         """
         met = partitioner.regions_of(bounds)
         for (number, transform), distance in self.ways.items():
@@ -323,7 +328,7 @@ class Reach:
 
 
 def unfiltered(plan: JoinPlan) -> JoinPlan:
-    """Return a join that asks for places alone."""
+    """Return a join without its filters: only area, transformations, predicate and distance decide."""
     return replace(plan, where="", filters=(), partners=replace(plan.partners, where="", filters=(), pair_filters=()))
 
 
@@ -342,7 +347,7 @@ def _of_partners(plan, space):
 
 
 def _that_may_meet(boxes, others, space):
-    """Tell which boxes (N, 2n) and which of some others (M, 2n) may meet one of the other side."""
+    """Tell which boxes (N, 2n), and which of some others (M, 2n), may meet a box of the other side."""
     boxes, others = in_plane(boxes, space), in_plane(others, space)
     low, high = others[:, :2].min(0), others[:, 2:].max(0)
     chosen = np.zeros(len(boxes), dtype=bool), np.zeros(len(others), dtype=bool)
@@ -353,7 +358,7 @@ def _that_may_meet(boxes, others, space):
         if len(moved) > len(others):
             near = may_meet(moved, others)
             chosen[0][close[near]] = True
-            # What is sorted out on one side need not be looked at on the other.
+            # Boxes that are excluded on one side need not be compared on the other.
             chosen[1][may_meet(others, moved[near])] = True
         else:
             chosen[0][close] = True
@@ -362,7 +367,7 @@ def _that_may_meet(boxes, others, space):
 
 
 def _at(elements, rows):
-    """Return the elements at `rows` alone."""
+    """Return only the elements at `rows`."""
     return replace(
         elements,
         stream=elements.stream[rows],

@@ -2,8 +2,8 @@
 
 References
 ----------
-BBoxDB Streams (2022), section 4: a continuous query is registered in the area alpha; it transforms each element (theta)
-and compares it with the query box tau (a range query), or with stored tuples, which it filters too (a spatial join).
+BBoxDB Streams (2022), section 4: a continuous query is registered in the area alpha. It transforms each element (theta)
+and compares it with the query box tau (a range query), or with stored tuples, which it also filters (a spatial join).
 """
 
 from streaming.plans.builder import QueryPlanBuilder

@@ -1,6 +1,6 @@
-"""What plans of moving queries and aggregates are made of: from JSON and back.
+"""Foci, shapes and aggregates of plans: from JSON and back.
 
-The functions raise `InvalidPlan` with the rule and the value.
+If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
 """
 
 import math
@@ -18,7 +18,7 @@ FOCUS_KEYS = ("stream", "key", "at")
 SHAPES = ("radius", "half_widths", "polygon")
 AGGREGATE_KEYS = ("function", "property", "dimension", "group_by", "thresholds")
 THRESHOLD_KEYS = ("above", "below", "for_s")
-# A little more than half of the way around the earth.
+# A little more than half the circumference of the earth.
 MAX_METRES = 20_100_000.0
 MAX_VERTICES = 1_000
 MAX_THRESHOLDS = 8
@@ -26,7 +26,7 @@ MAX_FOR_S = 31_536_000.0
 
 
 def parse_focus(around: Any, stream: str, space: Space) -> Focus:
-    """Return the focus of a JSON object `around`; its stream is `stream` where it names none."""
+    """Return the focus of a JSON object `around`; the stream of a key is `stream` unless the object names another."""
     if not isinstance(around, dict):
         raise InvalidPlan(f"around must be an object with a key or a place; got {around!r:.200}")
     named = _given(around, ("key", "at"))
@@ -64,7 +64,7 @@ def parse_shape(around: dict[str, Any], space: Space) -> Shape:
 
 
 def parse_length(value: Any, name: str, space: Space) -> float:
-    """Return a length above 0: metres that the earth has room for in a geographic space, else units."""
+    """Return a length above 0: at most `MAX_METRES` in a geographic space, in units without a limit elsewhere."""
     return parse_number(value, name, above=0.0, hi=_longest(space))
 
 
@@ -119,7 +119,7 @@ def focus_document(focus: Focus) -> dict[str, Any]:
 
 
 def shape_document(shape: Shape) -> dict[str, Any]:
-    """Return the JSON form of a shape, without the half-widths at its end that are unbounded."""
+    """Return the JSON form of a shape; unbounded half-widths at the end are left out."""
     if isinstance(shape, Circle):
         return {"radius": shape.radius}
     if isinstance(shape, Carried):
@@ -129,7 +129,7 @@ def shape_document(shape: Shape) -> dict[str, Any]:
 
 
 def parse_aggregate(document: Any, space: Space) -> Aggregate:
-    """Return the aggregate of a JSON object."""
+    """Return the aggregate that a JSON object describes."""
     if not isinstance(document, dict):
         raise InvalidPlan(f"aggregate must be an object with a function; got {document!r:.200}")
     check_keys(document, AGGREGATE_KEYS, "aggregate")
@@ -193,5 +193,5 @@ def _threshold_document(threshold):
 
 
 def _given(document, names):
-    """Return the names whose values are there: null is as good as missing."""
+    """Return those of the names that have a value in the document; null counts as missing."""
     return [name for name in names if document.get(name) is not None]

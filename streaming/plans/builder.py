@@ -1,4 +1,4 @@
-"""Plans built in Python, a call at a time.
+"""A builder of plans in Python, call by call.
 
 References
 ----------
@@ -20,16 +20,16 @@ Corner = Sequence[float | None]
 
 
 class QueryPlanBuilder:
-    """An unfinished plan: each call returns a further one, and leaves this one as it is.
+    """An unfinished plan, which never changes: each call returns a new builder.
 
-    A call that breaks a rule raises `InvalidPlan` there and then. Called again, a method overrides what it said; those
-    of filters and enlargements add to it.
+    A call that breaks a rule raises `InvalidPlan` at once. If a method is called again, the new values replace the old
+    ones, but filters, enlargements and thresholds add up.
 
     Parameters
     ----------
     document : mapping
-        As for `parse_plan`, but a range query may still lack its boxes, and `around` its focus or its shape;
-        `create_query_on` and `from_document` make one.
+        As for `parse_plan`, but a range query may still lack its boxes, and `around` its focus or its shape. Use
+        `create_query_on` or `from_document` to begin a plan.
     space : Space
 
     Examples
@@ -50,11 +50,11 @@ class QueryPlanBuilder:
 
     @classmethod
     def from_document(cls, document: Any, space: Space = EARTH) -> "QueryPlanBuilder":
-        """Begin with a plan that there is, as JSON document."""
+        """Begin with an existing plan, given as a JSON document."""
         return cls(plan_document(parse_plan(document, space), space), space)
 
     def for_all_new_elements_in(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
-        """Register the query in a box (alpha): elements outside of it are not looked at."""
+        """Register the query in a box (alpha): the query ignores elements outside of it."""
         return self._with(area=_box(lo, hi))
 
     def compare_with_static_space(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
@@ -62,7 +62,7 @@ class QueryPlanBuilder:
         return self._with(compare=_box(lo, hi))
 
     def report_positive_matches(self) -> "QueryPlanBuilder":
-        """Report the elements that intersect the box (beta), as without this call."""
+        """Report the elements that intersect the box (beta); this is the default."""
         return self._with(report="inside")
 
     def report_negative_matches(self) -> "QueryPlanBuilder":
@@ -70,15 +70,15 @@ class QueryPlanBuilder:
         return self._with(report="outside")
 
     def enlarge_by_factor(self, factor: float) -> "QueryPlanBuilder":
-        """Multiply the extent of the element's box, then what follows (theta)."""
+        """Multiply the extent of the element's box by a factor (theta); enlargements apply in the order of calls."""
         return self._and("transform", {"enlarge_factor": factor})
 
     def enlarge_by_value(self, value: float) -> "QueryPlanBuilder":
-        """Move every side of the element's box outwards, in each dimension's own unit, then what follows (theta)."""
+        """Move every side of the element's box outwards by a value in each dimension's own unit (theta)."""
         return self._and("transform", {"enlarge_value": value})
 
     def enlarge_by_metres(self, metres: float) -> "QueryPlanBuilder":
-        """Move the sides of longitude and latitude of the element's box outwards, then what follows (theta)."""
+        """Move the sides of the element's box outwards in longitude and latitude, by metres (theta)."""
         return self._and("transform", {"enlarge_m": metres})
 
     def spatial_join_with(
@@ -95,37 +95,47 @@ class QueryPlanBuilder:
         Parameters
         ----------
         layer, stream, stored : str
-            One of them.
+            The name of the layer or stream; exactly one of the three.
         predicate : str
             One of `PREDICATES`.
         distance : float
-            Of the predicate ``dwithin``.
+            For the predicate ``dwithin``, which needs it: metres in a space with longitude and latitude, the unit of
+            the first dimension elsewhere.
         """
         named = _known(layer=layer, stream=stream, stored=stored, distance=distance)
         return self._with(kind="join", join=named | {"predicate": predicate})
 
     def follow(self, key: str, stream: str | None = None) -> "QueryPlanBuilder":
-        """Let the query lie about a focal object, of the query's own stream where none is named, and move with it."""
+        """Let the query follow a focal object, which belongs to the query's own stream unless another is named."""
         return self._about(FOCUS_KEYS, {"key": key} | _known(stream=stream))
 
     def around_place(self, at: Sequence[float]) -> "QueryPlanBuilder":
-        """Let the query lie about a fixed place."""
+        """Let the query lie around a fixed place: two coordinates, or one in a space of one dimension."""
         return self._about(FOCUS_KEYS, {"at": list(at)})
 
     def within_radius(self, radius: float) -> "QueryPlanBuilder":
-        """Let the range be a circle about the focus."""
+        """Let the range be a circle around the focus; the radius is in metres in a geographic space, else in units."""
         return self._about(SHAPES, {"radius": radius})
 
     def within_half_widths(self, *half_widths: float | None) -> "QueryPlanBuilder":
-        """Let the range be a box about the focus: half its extent in each dimension, None where it is unbounded."""
+        """Let the range be a box around the focus: half its extent in each dimension, None where it is unbounded."""
         return self._about(SHAPES, {"half_widths": list(half_widths)})
 
     def within_polygon(self, polygon: Sequence[Sequence[float]]) -> "QueryPlanBuilder":
-        """Let the range be a polygon about the focus, with vertices as offsets from it."""
+        """Let the range be a polygon around the focus; its vertices are offsets (east, north) from the focus."""
         return self._about(SHAPES, {"polygon": [list(vertex) for vertex in polygon]})
 
     def nearest(self, k: int, max_distance: float | None = None, alpha: float | None = None) -> "QueryPlanBuilder":
-        """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`."""
+        """Report the `k` elements that are nearest to the focus (kNN), and no farther than `max_distance`.
+
+        Parameters
+        ----------
+        k : int
+        max_distance : float, optional
+            Metres in a space with longitude and latitude, units elsewhere; no limit if it is left out.
+        alpha : float, optional
+            By what part the search region is larger than the answer.
+        """
         return self._with(kind="knn", k=k, **_known(max_distance=max_distance, alpha=alpha))
 
     def aggregate(
@@ -136,70 +146,70 @@ class QueryPlanBuilder:
         dimension: str | None = None,
         group_by: str | None = None,
     ) -> "QueryPlanBuilder":
-        """Report a value of all elements of the range query's answer, or one of each group of them.
+        """Report a value of all elements of the range query's answer, or one for each group of them.
 
         Parameters
         ----------
         function : {"count", "min", "max", "sum", "avg"}
         property, dimension : str
-            Over what; one of them for all functions but ``count``.
+            What the function is computed over. All functions but ``count`` need exactly one of the two.
         group_by : str
-            A property.
+            The property whose values are the groups; one group if it is left out.
         """
         return self._with(
             aggregate={"function": function} | _known(property=property, dimension=dimension, group_by=group_by)
         )
 
     def raise_when_above(self, value: float, for_s: float = 0.0) -> "QueryPlanBuilder":
-        """Report when the aggregate exceeds a value, and has for some seconds."""
+        """Report when the aggregate has been above a value for `for_s` seconds without a break."""
         return self._raise({"above": value, "for_s": for_s})
 
     def raise_when_below(self, value: float, for_s: float = 0.0) -> "QueryPlanBuilder":
-        """Report when the aggregate falls short of a value, and has for some seconds."""
+        """Report when the aggregate has been below a value for `for_s` seconds without a break."""
         return self._raise({"below": value, "for_s": for_s})
 
     def filter_stream_by_key(self, key: str) -> "QueryPlanBuilder":
-        """Let the elements of one key pass."""
+        """Let only the elements of one key pass."""
         return self._and("filters", {"key": key})
 
     def filter_stream_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
-        """Let the elements pass that intersect a box."""
+        """Let only the elements pass that intersect a box."""
         return self._and("filters", {"box": _box(lo, hi)})
 
     def filter_stream_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
-        """Let the elements pass that a user-defined filter lets pass."""
+        """Let only the elements pass that a user-defined filter lets pass."""
         return self._and("filters", {"udf": udf, "argument": argument})
 
     def filter_stream_by_where(self, where: str) -> "QueryPlanBuilder":
-        """Let the elements pass whose properties satisfy CQL2 text."""
+        """Let only the elements pass whose properties satisfy a condition in CQL2 text."""
         return self._with(where=where)
 
     def filter_stored_by_key(self, key: str) -> "QueryPlanBuilder":
-        """Join with the partner of one key alone (lambda)."""
+        """Join only with the partner of one key (lambda)."""
         return self._and_partners("filters", {"key": key})
 
     def filter_stored_by_box(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
-        """Join with the partners alone that intersect a box (lambda)."""
+        """Join only with partners that intersect a box (lambda)."""
         return self._and_partners("filters", {"box": _box(lo, hi)})
 
     def filter_stored_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
-        """Join with the partners alone that a user-defined filter lets pass (lambda)."""
+        """Join only with partners that a user-defined filter lets pass (lambda)."""
         return self._and_partners("filters", {"udf": udf, "argument": argument})
 
     def filter_stored_by_where(self, where: str) -> "QueryPlanBuilder":
-        """Join with the partners alone whose properties satisfy CQL2 text (lambda)."""
+        """Join only with partners whose properties satisfy a condition in CQL2 text (lambda)."""
         return self._with(join=self._partners() | {"where": where})
 
     def filter_pairs_by_udf(self, udf: str, argument: str = "") -> "QueryPlanBuilder":
-        """Report the pairs alone that a user-defined filter lets pass."""
+        """Report only the pairs that a user-defined filter lets pass."""
         return self._and_partners("pair_filters", {"udf": udf, "argument": argument})
 
     def emit_changes(self) -> "QueryPlanBuilder":
-        """Keep the answer, and report each change of it, as without this call."""
+        """Keep the answer, and report each change of it; this is the default."""
         return self._with(emit="changes")
 
     def emit_membership(self) -> "QueryPlanBuilder":
-        """Keep the answer, and report what enters and leaves it alone."""
+        """Keep the answer, and report only what enters and leaves it."""
         return self._with(emit="membership")
 
     def emit_all(self) -> "QueryPlanBuilder":
@@ -212,7 +222,7 @@ class QueryPlanBuilder:
         Raises
         ------
         InvalidPlan
-            When it is a range query without any box, or lacks the focus or the shape of `around`.
+            If it is a range query without any box, or `around` lacks its focus or its shape.
         """
         return parse_plan(self._document, self._space)
 
@@ -221,7 +231,7 @@ class QueryPlanBuilder:
         return json.dumps(plan_document(self.build(), self._space))
 
     def _completed(self):
-        """Return the document with whatever a later call may still add."""
+        """Return the document, with placeholders for what later calls may add, such that `parse_plan` can check it."""
         document, kind = self._document, self._document.get("kind", "range")
         around = document.get("around")
         if kind == "range" and around is None:
@@ -240,7 +250,7 @@ class QueryPlanBuilder:
         return self._with(**{name: [*self._document.get(name, []), entry]})
 
     def _about(self, replaced, named):
-        """Say something of `around` in the place of what was said of it before."""
+        """Return a builder in whose `around` the keys `named` stand in the place of the keys `replaced`."""
         kept = {name: value for name, value in self._document.get("around", {}).items() if name not in replaced}
         return self._with(around=kept | named)
 

@@ -1,4 +1,4 @@
-"""From JSON documents to plans and back."""
+"""Plans from JSON documents and back."""
 
 import math
 from dataclasses import fields
@@ -49,15 +49,15 @@ def parse_plan(document: Any, space: Space = EARTH) -> Plan:
     Parameters
     ----------
     document : dict
-        See docs/plans.md. A range query needs `area` or `compare`, boxes ``{"lo": [...], "hi": [...]}``: a missing
-        `area` is `compare` when matches inside are reported, the whole space otherwise; a missing `compare` is `area`.
-        A join needs `join`; its missing `area` is the whole space, as is that of a query with `around`.
+        See docs/plans.md. A range query needs `area` or `compare`, boxes ``{"lo": [...], "hi": [...]}``, or `around`. A
+        missing `area` is `compare` if the query reports matches inside, else the whole space; a missing `compare` is
+        `area`. A join needs `join`. In a join, and in a query with `around`, a missing `area` is the whole space.
     space : Space
 
     Raises
     ------
     InvalidPlan
-        With the rule that the document breaks, and the value.
+        If the document breaks a rule. The message says the rule and the value.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def plan_document(plan: Plan, space: Space = EARTH) -> dict[str, Any]:
 
 
 def _around_document(plan):
-    """Return what a plan with a focus says of it."""
+    """Return the keys that only documents of plans with a focus have."""
     if isinstance(plan, MovingRangePlan):
         return {"around": focus_document(plan.focus) | shape_document(plan.shape)}
     limit = {"max_distance": plan.max_distance} if math.isfinite(plan.max_distance) else {}
@@ -106,7 +106,7 @@ def _around_document(plan):
 
 
 def _default_area(plan, space):
-    """Return the area of a plan whose document names none."""
+    """Return the area that a plan has if its document names none."""
     inside = isinstance(plan, RangePlan) and plan.report == "inside"
     return plan.compare if inside else _whole(space)
 
@@ -168,7 +168,7 @@ def _whole_number(value, name, most):
 
 
 def _check_kept(emit):
-    """Raise InvalidPlan unless the answer is kept."""
+    """Raise InvalidPlan unless the plan keeps its answer."""
     if emit == "all":
         raise InvalidPlan("emit must be changes or membership with around or an aggregate; got 'all'")
 
@@ -180,12 +180,12 @@ def _join(document, space):
 
 
 def _compared(document, space):
-    """Return what plans have that compare elements with what does not move with the query."""
+    """Return the fields that plans of joins and of range queries with fixed boxes share."""
     return _common(document, space) | {"transform": parse_transform(document.get("transform", []), space)}
 
 
 def _common(document, space):
-    """Return what all kinds of plans have."""
+    """Return the fields that plans of all kinds share."""
     return {
         "stream": _stream(document),
         "where": parse_where(document.get("where", "")),

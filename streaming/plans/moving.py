@@ -1,4 +1,4 @@
-"""Queries that move, and those of which several servers know a part: moving ranges, nearest neighbours, aggregates.
+"""Plans of moving ranges, nearest neighbours and aggregates: several servers each know a part of their answers.
 
 References
 ----------
@@ -166,7 +166,7 @@ class Threshold:
 
     @property
     def name(self) -> str:
-        """What result tuples call it.
+        """The name of the threshold in result tuples.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class AggregatePlan:
 
     @property
     def emit(self) -> str:
-        """Whether groups whose value changes are told (``changes``), or only those that come and go."""
+        """``changes``: each change of a group's value is reported; ``membership``: only groups that come or go are."""
         return self.range.emit
 
 

@@ -1,4 +1,4 @@
-"""What plans are made of: transformations and filters, each with its JSON form.
+"""Parts of plans: boxes, transformations and filters, each with its JSON form.
 
 References
 ----------
@@ -86,14 +86,14 @@ Filter = KeyFilter | BoxFilter | UserFilter
 
 
 def check_keys(document: Mapping[str, Any], keys: tuple[str, ...], what: str) -> None:
-    """Raise `InvalidPlan` where a JSON object, which is `what`, has other keys than `keys`."""
+    """Raise `InvalidPlan` if a JSON object has other keys than `keys`; the message calls the object `what`."""
     unknown = sorted(set(document) - set(keys))
     if unknown:
         raise InvalidPlan(f"{what} has the keys {', '.join(keys)}; got the unknown {', '.join(unknown):.200}")
 
 
 def parse_choice(document: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str:
-    """Return the value of a key that must be one of some texts, without it the first."""
+    """Return the value of the key `name`, which must be one of `choices`; the first choice if the key is missing."""
     value = document.get(name, choices[0])
     if value not in choices:
         raise InvalidPlan(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
@@ -101,12 +101,13 @@ def parse_choice(document: Mapping[str, Any], name: str, choices: tuple[str, ...
 
 
 def parse_box(value: Any, name: str, space: Space) -> Box | None:
-    """Return the box of a JSON value ``{"lo": [...], "hi": [...]}``, or None of null.
+    """Return the box of a JSON value ``{"lo": [...], "hi": [...]}``, or None for null.
 
     Raises
     ------
     InvalidPlan
-        With `name`, the rule and the value. The other functions of this module raise it likewise.
+        If the value breaks a rule. The message says `name`, the rule and the value. The other functions of this module
+        raise it likewise.
     """
     if value is None:
         return None
@@ -119,7 +120,7 @@ def parse_box(value: Any, name: str, space: Space) -> Box | None:
 
 
 def box_document(box: Box, space: Space) -> dict[str, Any]:
-    """Return the JSON form of a box, without the dimensions at its end in which it is unbounded; null for no bound."""
+    """Return the JSON form of a box, without unbounded dimensions at its end; null stands for no bound."""
     # Without numpy: the engine writes the plans of all queries whenever one changes.
     lo, hi = box[: space.n], box[space.n :]
     bounded = max((axis + 1 for axis in range(space.n) if lo[axis] != -math.inf or hi[axis] != math.inf), default=1)
@@ -131,7 +132,7 @@ def _bound(value):
 
 
 def parse_transform(steps: Any, space: Space) -> tuple[Enlargement, ...]:
-    """Return the transformations of a JSON list."""
+    """Return the transformations that a JSON list describes."""
     if not isinstance(steps, list) or len(steps) > MAX_TRANSFORMS:
         raise InvalidPlan(f"transform must be a list of at most {MAX_TRANSFORMS} enlargements; got {steps!r:.200}")
     return tuple(_enlargement(step, space) for step in steps)
@@ -148,7 +149,7 @@ def _enlargement(step, space):
 
 
 def parse_amount(value: Any, name: str) -> float:
-    """Return a JSON number that is finite and not negative."""
+    """Return a JSON number as float, which must be finite and not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not (0 <= value <= sys.float_info.max):
         raise InvalidPlan(f"{name} must be a finite number that is not negative; got {value!r:.200}")
     return float(value)
@@ -157,7 +158,7 @@ def parse_amount(value: Any, name: str) -> float:
 def parse_number(
     value: Any, name: str, *, lo: float = -math.inf, hi: float = math.inf, above: float = -math.inf
 ) -> float:
-    """Return a finite JSON number within [lo, hi], and above `above`."""
+    """Return a finite JSON number as float: within [lo, hi], and greater than `above`."""
     number = not isinstance(value, bool) and isinstance(value, int | float)
     if not number or not (abs(value) <= sys.float_info.max and lo <= value <= hi and value > above):
         bounds = [(above, "above"), (lo, "at least"), (hi, "at most")]
@@ -172,7 +173,7 @@ def transform_document(transform: tuple[Enlargement, ...]) -> list[dict[str, flo
 
 
 def parse_where(where: Any, name: str = "where") -> str:
-    """Return CQL2 text that parses, or the empty text."""
+    """Return CQL2 text, which must parse or be empty, without blanks around it."""
     if not isinstance(where, str) or len(where) > MAX_WHERE_CHARACTERS:
         raise InvalidPlan(f"{name} must be CQL2 text of at most {MAX_WHERE_CHARACTERS} characters; got {where!r:.80}")
     try:
@@ -184,7 +185,7 @@ def parse_where(where: Any, name: str = "where") -> str:
 
 
 def parse_filters(filters: Any, name: str, space: Space, forms: tuple[str, ...] = ("key", "box", "udf")) -> tuple:
-    """Return the filters of a JSON list; `forms` are those allowed here."""
+    """Return the filters that a JSON list describes; `forms` are the forms that are allowed in it."""
     if not isinstance(filters, list) or len(filters) > MAX_FILTERS:
         raise InvalidPlan(f"{name} must be a list of at most {MAX_FILTERS} filters; got {filters!r:.200}")
     return tuple(_filter(entry, name, space, forms) for entry in filters)
@@ -213,7 +214,7 @@ def _filter(entry, name, space, forms):
 
 
 def parse_text(value: Any, name: str) -> str:
-    """Return a JSON text that is not empty."""
+    """Return a JSON text, which must not be empty."""
     if not isinstance(value, str) or not value:
         raise InvalidPlan(f"{name} must be a text that is not empty; got {value!r:.200}")
     return value

@@ -13,9 +13,9 @@ KINDS = ("range", "join", "knn")
 REPORTS = ("inside", "outside")
 EMITS = ("changes", "membership", "all")
 SOURCES = ("layer", "stream", "stored")
-# No layer's name begins so.
+# No layer's name begins with this.
 STORED_PREFIX = "stored:"
-# OGC 06-103r4 (simple features), section 6.1.15; besides, the boxes alone, and a distance.
+# OGC 06-103r4 (simple features), section 6.1.15; besides, a distance (dwithin), and the boxes alone (boxes).
 PREDICATES = (
     "intersects",
     "within",

@@ -1,4 +1,6 @@
-"""JSON Schema of plans, made of their dataclasses. ``python -m streaming.plans.schema`` prints it.
+"""JSON Schema of plans, made from their dataclasses. ``python -m streaming.plans.schema`` prints it.
+
+The descriptions in it come from the docstrings of these dataclasses.
 
 References
 ----------
@@ -64,7 +66,7 @@ _DEFINITIONS = {
 _CHOICES = {"report": REPORTS, "emit": EMITS, "predicate": PREDICATES, "function": FUNCTIONS}
 _KEPT = EMITS[:2]
 _MAX_CHARACTERS = {"where": MAX_WHERE_CHARACTERS, "argument": MAX_ARGUMENT_CHARACTERS}
-# Of a plan's boxes; null is as good as a missing one, but one of a range query's must be there.
+# The boxes of a range query. Null counts as missing; one of the two must be given.
 _BOXES = ("area", "compare")
 
 
@@ -74,8 +76,8 @@ def plan_schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        Every document that `parse_plan` accepts is valid by it. What it cannot say is left to `parse_plan`: that CQL2
-        text parses, that a box lies in the space, and has no lower bound above its upper one.
+        Every document that `parse_plan` accepts is valid under it. Rules that it cannot express are left to
+        `parse_plan`: CQL2 text must parse, a box must lie in the space, and no lower bound may exceed its upper bound.
 
     Examples
     --------
@@ -181,14 +183,14 @@ def _summary(cls) -> str:
 
 
 def _descriptions(cls) -> dict[str, str]:
-    """Return what a class's numpydoc says of its parameters, by name."""
+    """Return the descriptions of the parameters in a class's numpydoc, by name."""
     _, _, text = inspect.cleandoc(cls.__doc__).partition("Parameters\n----------\n")
     entries = re.findall(r"^(\w+) : .*\n((?:    .*\n?)*)", text, re.MULTILINE)
     return {name: " ".join(words.split()).replace("``", "`") for name, words in entries if words}
 
 
 def _enlargement() -> dict[str, Any]:
-    """Return the schema of an enlargement: an object of one key, `by`, whose value is the amount."""
+    """Return the schema of an enlargement: an object with one key, one of `ENLARGEMENTS`, and the amount as value."""
     words = _descriptions(Enlargement)
     return {
         "description": f"{words['by']} {words['amount']}",
@@ -213,7 +215,7 @@ def _box() -> dict[str, Any]:
 
 
 def _focus() -> dict[str, Any]:
-    """Return the schema of where a query is: the key of an object, or a place."""
+    """Return the schema of a focus: the key of an object, or a place."""
     words = _descriptions(Focus)
     text = {"type": ["string", "null"], "minLength": 1}
     place = {"type": ["array", "null"], "minItems": 1, "maxItems": 2, "items": {"type": "number"}}
@@ -254,7 +256,7 @@ def _null(name):
 
 
 def _complete_range(schema):
-    """Let one of a range query's two boxes be missing, and let it have an aggregate, with which an answer is kept."""
+    """Allow one of a range query's two boxes to be missing, and an aggregate, for which the answer must be kept."""
     _may_be_null(schema, _BOXES)
     schema["required"] = ["stream"]
     schema["anyOf"] = [_given(name, "object") for name in _BOXES]
@@ -267,7 +269,7 @@ def _aggregated():
 
 
 def _complete_moving(schema):
-    """Call a focus and a shape around."""
+    """Replace the fields of the focus and the shape by the key `around`, and allow an aggregate."""
     properties = schema["properties"]
     focus = properties.pop("focus")
     del properties["shape"]
@@ -279,7 +281,7 @@ def _complete_moving(schema):
 
 
 def _complete_nearest(schema):
-    """Call a focus around, and let the limit of the distance be null."""
+    """Replace the field of the focus by the key `around`, and allow the limit of the distance to be null."""
     properties = schema["properties"]
     around = {"around": properties.pop("focus")}
     _complete_kept(schema)
@@ -290,13 +292,13 @@ def _complete_nearest(schema):
 
 
 def _complete_kept(schema):
-    """Let a plan keep its answer, and its area be missing."""
+    """Allow only those values of `emit` that keep the answer, and allow the area to be null."""
     _may_be_null(schema, ["area"])
     schema["properties"]["emit"]["enum"] = list(_KEPT)
 
 
 def _complete_aggregate(schema):
-    """Let all functions but one need something over which they are computed."""
+    """Require a property or a dimension, not both, for all functions but ``count``, which allows neither."""
     for name in ("property", "dimension", "group_by"):
         schema["properties"][name] |= {"type": ["string", "null"], "minLength": 1}
         del schema["properties"][name]["default"]
@@ -306,12 +308,12 @@ def _complete_aggregate(schema):
 
 
 def _complete_threshold(schema):
-    """Let a threshold have one of two limits."""
+    """Require exactly one of a threshold's two limits."""
     schema["oneOf"] = [_given("above", "number"), _given("below", "number")]
 
 
 def _complete_join(schema):
-    """Let a join's area be missing, and its partners be called join."""
+    """Allow a join's area to be null, and call its partners `join`."""
     _may_be_null(schema, ["area"])
     properties = schema["properties"]
     partners = properties.pop("partners")
@@ -320,7 +322,7 @@ def _complete_join(schema):
 
 
 def _complete_partners(schema):
-    """Name the partners by one of three keys, and let a distance belong to its predicate."""
+    """Name the partners by one key of `SOURCES`; tie `distance` and `stream` to the predicates that allow them."""
     properties = schema["properties"]
     source, name = properties.pop("source"), properties.pop("name")
     named = {
@@ -344,7 +346,7 @@ def _may_be_null(schema, names):
 
 
 def _given(name, kind):
-    """Return the schema of an object that has a key with a value of a type."""
+    """Return the schema of an object that has the key `name` with a value of the JSON type `kind`."""
     return {"properties": {name: {"type": kind}}, "required": [name]}
 
 

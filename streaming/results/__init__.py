@@ -1,7 +1,7 @@
-"""Result tuples: what the engine says of its continuous queries, and the one format in which it says it.
+"""Result tuples: the one format in which the engine reports the answers of continuous queries.
 
-A *fragment* is what one region publishes about one micro-batch. Fragments of all regions, netted, are the batch's
-result; cut by query and framed, it is what a client receives.
+A *fragment* is what one region publishes about one micro-batch. The fragments of all regions, netted, are the batch's
+result. A client receives this result cut by query and framed.
 
 References
 ----------
@@ -20,7 +20,7 @@ from streaming.elements import bounds_of
 from streaming.spaces import EARTH, Space
 
 LEFT, STAYED, ENTERED = -1, 0, 1
-# No member of the answer, but where the query itself is.
+# The tuple names no member of the answer, but tells where the query itself is.
 PLACED = 2
 SIGNS = {LEFT: "-", STAYED: "~", ENTERED: "+", PLACED: "@"}
 
@@ -31,10 +31,10 @@ REASONS = (
 )
 MOVED, REGISTERED, EDITED, CANCELLED, EXPIRED, HANDOFF, DROPPED, SNAPSHOT, FILTERED, FAILED = range(10)
 PARTNER_MOVED, PARTNER_FILTERED, FOCUS_MOVED, OTHERS_MOVED = range(10, len(REASONS))
-# A handoff in an answer of which membership alone is told. The assembler nets it with the entry elsewhere to nothing.
+# A handoff in an answer that reports membership alone. Netted with the entry in another region it gives no tuple.
 QUIET_HANDOFF = len(REASONS)
 
-# Numbers of queries from here on belong to views, which nobody saved.
+# Numbers of queries from here on belong to views, which are not saved.
 VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
@@ -48,18 +48,18 @@ def result_schema(space: Space) -> pa.Schema:
     Returns
     -------
     pyarrow.Schema
-        query : int64, in a fragment of `ANSWER_NUMBERS` on that of an answer which several queries share;
-        sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`); `PLACED` of a query that moves;
+        query : int64; in a fragment, numbers from `ANSWER_NUMBERS` on are those of answers that several queries share;
+        sign : int8, `ENTERED`, `STAYED` or `LEFT` (in a snapshot `ENTERED`); `PLACED` for the place of a query;
         reason : int8, a code of `REASONS`;
         key, key_hash, time_us, bounds, properties : as in `elements.element_schema`, of the object's newest element;
-        with `PLACED` of the focal object's, or a fixed place with an empty key; of an aggregate see docs/plans.md;
-        partner : string, of a join the key of the feature or object with which the object is paired, of an aggregate
+        with `PLACED` of the focal object's, or a fixed place with an empty key; for aggregates see docs/plans.md;
+        partner : string; in a join the key of the feature or object with which the object is paired, in an aggregate
         the name of the threshold that is crossed; null otherwise;
-        partner_hash : int64, its hash; 0 otherwise;
-        partner_properties : string, its properties, a JSON object;
-        distance : float64, of a join by distance and of kNN; metres in a geographic space; with `PLACED` the radius of
-        the circle or of the search region; null otherwise, and in ``-``;
-        rank : int32, of kNN; 1 for the nearest; null otherwise, and in ``-``.
+        partner_hash : int64, the hash of the partner, or the position of the threshold plus 1; 0 otherwise;
+        partner_properties : string, the properties of the partner, a JSON object;
+        distance : float64, for joins by distance and kNN, metres in a geographic space; with `PLACED` the radius of the
+        circle or of the search region; null otherwise, and in ``-``;
+        rank : int32, for kNN, 1 for the nearest; null otherwise, and in ``-``.
     """
     return pa.schema(
         [
@@ -82,20 +82,19 @@ def result_schema(space: Space) -> pa.Schema:
 
 @dataclass(frozen=True)
 class Fragment:
-    """What one region says about one micro-batch.
+    """What one region reports about one micro-batch.
 
     Parameters
     ----------
     epoch : str
         Names the engine's checkpoint; batch numbers of different epochs cannot be compared.
     batch, region, regions : int
-        The micro-batch; the region's number; how many there are. A batch is complete with `regions` fragments. The
-        assembler of kNN and aggregates is the last of them, while there are queries that move or need it.
+        The micro-batch; the region's number; how many regions there are. A batch is complete with `regions` fragments.
+        While there are distributed queries, the assembler counts as the last region.
     changes, snapshots : pyarrow.Table
-        With `result_schema`. `changes` may hold several tuples of one (query, key, partner) until
-        it is netted.
+        With `result_schema`. `changes` may hold several tuples of one (query, key, partner) until it is netted.
     snapshot_queries : tuple of int
-        The queries whose whole answer stands in `snapshots` (it may be empty).
+        The queries whose whole answer is in `snapshots` (it may be empty).
     acks : tuple of dict
         Control entries applied in this batch: ``{"query", "revision", "op", "error"}``; `error` is null or a text.
     counters : dict
@@ -104,16 +103,16 @@ class Fragment:
         Wall-clock time at which the newest element of the batch reached the gateway; 0 without elements.
     failures : tuple of dict
         What failed: ``{"error", "queries"}``, the latter a list of query and revision, [q, r]. With ``"refused": true``
-        these have ended; with ``"lost": true`` the region could not even tell that its part of their answers ended.
+        these have ended; with ``"lost": true`` the region could not even report that its part of their answers ended.
     shared : mapping of int to tuple of int
-        The queries of each answer that stands in `changes` for several.
+        The queries of each answer in `changes` that several queries share.
     sent : mapping of int to tuple of int
-        By query that the assembler answers, how many partial tuples each region sent to it in this batch.
+        For each query that the assembler answers, how many partial tuples each region sent to it in this batch.
     costs : dict
         Empty, or `ms`, how long the region's step took, and `queries`, a list of [query, revision, milliseconds] of
-        those whose evaluation took long. In these measurements alone two runs of a batch may differ.
+        those whose evaluation took long. Two runs of a batch may differ in these measurements alone.
     aggregates : tuple of int
-        The queries in `changes` whose tuples tell of groups, not of objects: only their thresholds are events.
+        The queries in `changes` whose tuples are about groups, not objects: only their thresholds are events.
     stale : mapping of int to int
         How many elements of each stream, by `elements.stream_number`, were older than the newest known of their object.
     """
@@ -137,10 +136,10 @@ class Fragment:
 
 
 def events_of(fragment: Fragment) -> Fragment:
-    """Return what a fragment says of saved queries' objects that enter or leave, of failures and costs; nothing else.
+    """Return a fragment with only the events of saved queries (entries and exits), the failures and the costs.
 
-    Of aggregates these are the thresholds that are crossed, or not any more. Netting such fragments of all regions
-    gives the ``+`` and ``-`` of the whole fragments' net: a handoff pairs a ``-`` with a ``+``, never with a ``~``.
+    The events of aggregates are thresholds that are crossed, or no longer crossed. To net such fragments of all regions
+    gives the same ``+`` and ``-`` as to net whole fragments: a handoff pairs a ``-`` with a ``+``, never with a ``~``.
     """
     shared = {
         answer: saved
@@ -163,7 +162,7 @@ def events_of(fragment: Fragment) -> Fragment:
 
 
 def frame(message: dict[str, Any], rows: pa.Table) -> bytes:
-    """Return a binary websocket frame: an Arrow IPC stream whose schema metadata carries the message's head as JSON.
+    """Return a binary websocket frame: an Arrow IPC stream whose schema metadata holds the message's head as JSON.
 
     Parameters
     ----------
@@ -187,18 +186,18 @@ def read_frame(payload: bytes) -> tuple[dict[str, Any], pa.Table]:
 
 
 def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    """Return result tuples as JSON text frames show them, and what of them could not be read, by their positions.
+    """Return result tuples as JSON text frames show them, and the errors of properties that could not be read.
 
     Returns
     -------
     rows : list of dict
         With `sign` ("+", "~", "-", "@"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space;
-        null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object); of a join or a
-        threshold also `partner`, an object with its `key`, `properties` and `distance` (null but of a join by
-        distance); of kNN also `distance` and `rank`, but not in ``-``; with the sign "@" also `distance`.
+        null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object). Joins and
+        thresholds add `partner`, an object with its `key`, `properties` and `distance` (null except in a join by
+        distance); kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`.
     unread : dict of int to str
-        Properties that are no JSON object are told as empty, so that one element does not keep the others' from
-        being told.
+        The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
+        hold back the others.
     """
     unread: dict[int, str] = {}
     boxes = bounds_of(rows["bounds"])
@@ -233,7 +232,7 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
 
 
 def _objects(rows, name, key, unread):
-    """Return a column of JSON objects; where one is none an empty one, and `unread` is told."""
+    """Return a column of JSON objects; a text that cannot be read becomes an empty one, with an entry in `unread`."""
     objects = []
     for row, text in enumerate(rows[name].to_pylist()):
         try:
@@ -246,7 +245,7 @@ def _objects(rows, name, key, unread):
 
 
 def _further(rows, unread):
-    """Return what rows say of partners, distances and ranks, as far as there are any."""
+    """Return the partner, the distance and the rank of each row, where it has them, as JSON objects show them."""
     columns = [rows[name].to_pylist() for name in ("sign", "partner", "distance", "rank")]
     return list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
 

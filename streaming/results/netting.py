@@ -1,4 +1,4 @@
-"""The assembler: nets what several regions say of one query in one micro-batch.
+"""Net the result tuples of all regions: several tuples of one query in one micro-batch become one answer.
 
 References
 ----------
@@ -18,7 +18,7 @@ from streaming.results import ENTERED, HANDOFF, MOVED, QUIET_HANDOFF, STAYED, Fr
 
 
 class LostAnswer(LookoutError):
-    """What one region has told of an answer does not hold any more, but it could not tell so."""
+    """A region's part of an answer has ended, but the region could not report it."""
 
 
 def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -> pa.Table:
@@ -29,19 +29,19 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
     fragments : sequence of Fragment
         Of all regions of one batch, one each.
     queries : collection of int, optional
-        Those of which tuples are wanted; all where it is left out.
+        The queries whose tuples are wanted; all by default.
 
     Raises
     ------
     LostAnswer
-        Where a region lost its part of the answer of one of `queries`.
+        If a region lost its part of the answer of one of `queries`.
 
     Returns
     -------
     pyarrow.Table
-        With `results.result_schema`. An object that left one region and entered another one's part of the same answer
-        is ``~``, or nothing where membership alone is told; one that left a region's part for good is ``-`` with the
-        reason ``moved``. Tuples of a shared answer stand once for each of its queries.
+        With `results.result_schema`. An object that left the answer in one region and entered it in another is ``~``;
+        it gives no tuple if the answer reports membership alone. An object that departed from a region and entered the
+        answer in no other is ``-`` with the reason ``moved``. Tuples of a shared answer repeat for each of its queries.
     """
     failures = (failure for fragment in fragments for failure in fragment.failures if failure.get("lost"))
     for query, error in ((query, failure["error"]) for failure in failures for query, _ in failure["queries"]):
@@ -54,7 +54,7 @@ def net(fragments: Sequence[Fragment], queries: Collection[int] | None = None) -
 def settled(
     fragments: Sequence[Fragment], queries: Collection[int] | None = None
 ) -> tuple[pa.Table, dict[int, tuple[int, ...]]]:
-    """Return what `net` does in any order, the tuples of shared answers once, and the queries that share them."""
+    """Return the tuples of `net` in any order, those of shared answers once, and the queries that share each."""
     shared = {answer: members for fragment in fragments for answer, members in fragment.shared.items()}
     tables = [fragment.changes for fragment in fragments]
     if queries is not None:
@@ -69,7 +69,7 @@ def settled(
 
 
 def fanned_out(rows: pa.Table, shared: Mapping[int, tuple[int, ...]]) -> pa.Table:
-    """Return tuples in their order, each of a shared answer once for every query that shares it."""
+    """Return tuples in their order, with each tuple of a shared answer once for every query that shares it."""
     if not shared:
         return rows
     query, answers = rows["query"].to_numpy(), np.array(sorted(shared), dtype=np.int64)
@@ -85,7 +85,7 @@ def fanned_out(rows: pa.Table, shared: Mapping[int, tuple[int, ...]]) -> pa.Tabl
 
 
 def _settle(table, told_as, handoff):
-    """Pair each handoff with the entry elsewhere, if there is one."""
+    """Pair each handoff with the entry in another region, if there is one."""
     sign = table["sign"].to_numpy().copy()
     concerned = np.flatnonzero(handoff | (sign == ENTERED))
     names = np.stack([table[name].to_numpy()[concerned] for name in ("query", "key_hash", "partner_hash")])

@@ -1,4 +1,4 @@
-"""Elements on their way between servers."""
+"""The schema of elements that servers send to each other."""
 
 import pyarrow as pa
 
@@ -7,9 +7,10 @@ from streaming.spaces import Space
 
 
 def tracked_schema(space: Space) -> pa.Schema:
-    """Return the columns of elements on their way to a region: `element_schema`, `stream` and `heard_us`.
+    """Return the columns of elements that are sent to a region: `element_schema`, `stream` and `heard_us`.
 
-    `stream` is an int64 `elements.stream_number`; `heard_us` the wall-clock time at which the gateway received it.
+    Both added columns are int64. `stream` is the `elements.stream_number`; `heard_us` is the wall-clock time, in
+    microseconds, at which the gateway received the element.
     """
     schema = element_schema(space)
     for name in ("stream", "heard_us"):

@@ -1,4 +1,6 @@
-"""Focal objects: where they are, which every server is told once however many queries follow them.
+"""Focal objects: where the objects are that queries follow.
+
+Every server receives the element of a focal object once, however many queries follow it.
 
 References
 ----------
@@ -25,16 +27,16 @@ from streaming.spaces import Space
 
 @dataclass(frozen=True)
 class Focals:
-    """Where distributed queries are in a micro-batch; all regions see the same.
+    """The focal objects and search regions of a micro-batch, the same for all regions.
 
     Parameters
     ----------
     elements : pyarrow.Table
-        The newest element of each known focal object, with `elements.tracked_schema`, ordered by key.
+        The newest element of each known focal object, with `elements.tracked_schema`, ordered by `key_hash`.
     searching : ndarray of int64, shape (S,)
-        Queries with a search region, ascending.
+        The numbers of queries with a search region, ascending.
     reach : ndarray of float64, shape (S,)
-        The radii of these regions, which may be infinite.
+        The radii of these regions, in metres in a geographic space. A radius may be infinite.
     """
 
     elements: pa.Table
@@ -43,7 +45,7 @@ class Focals:
 
     @classmethod
     def none(cls, space: Space) -> "Focals":
-        """Return what is known while no query moves."""
+        """Return no focal objects and no search regions."""
         return cls(tracked_schema(space).empty_table(), np.empty(0, dtype=np.int64), np.empty(0))
 
     @property
@@ -52,27 +54,28 @@ class Focals:
         return self.elements["key_hash"].to_numpy()
 
     def placed(self, registry: Registry) -> PlacedQueries:
-        """Return the distributed queries of a registry where their focal objects are."""
+        """Return the distributed queries of a registry, placed where their focal objects are."""
         reach = np.full(len(registry.distributed_ids), np.nan)
         position, present = find(self.searching, registry.distributed_ids)
         reach[present] = self.reach[position[present]]
         return registry.distributed.placed(self.keys, bounds_of(self.elements["bounds"]), reach)
 
     def followed(self, found: pa.Table, heard: pa.Table, control: ControlStep) -> tuple[pa.Table, dict[int, int]]:
-        """Return where focal objects are after a micro-batch.
+        """Return the focal objects after a micro-batch, and those that were lost in it.
 
         Parameters
         ----------
         found, heard : pyarrow.Table
-            Elements of focal objects that queries follow from now on, as the batch before left them, and the newest
-            elements of the batch; with `elements.tracked_schema`.
+            Elements with `elements.tracked_schema`. `found` has the objects that queries begin to follow, as the batch
+            before left them; `heard` has the newest elements of focal objects in this batch.
         control : ControlStep
 
         Returns
         -------
         elements : pyarrow.Table
+            As in `Focals`.
         lost : dict of int to int
-            Why a focal object is not known any more, a code of `results.REASONS`, by its `key_hash`.
+            By `key_hash`, why a focal object is no longer known: a code of `results.REASONS`.
         """
         table = pa.concat_tables([self.elements, found, heard])
         order = np.argsort(table["key_hash"].to_numpy(), kind="stable")
@@ -86,7 +89,7 @@ class Focals:
 
 
 def newly_followed(control: ControlStep, regions: Iterable[Region]) -> pa.Table:
-    """Return the elements of objects that queries follow only now, given the regions that the batch before left."""
+    """Return the elements of objects that queries begin to follow; `regions` are as the batch before left them."""
     keys = np.setdiff1d(control.after.focal, control.before.focal)
     tables = [tracked_schema(control.after.space).empty_table()]
     for region in regions if len(keys) else ():
@@ -97,9 +100,9 @@ def newly_followed(control: ControlStep, regions: Iterable[Region]) -> pa.Table:
 
 
 def shifted(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -> np.ndarray:
-    """Tell which queries ask for other places than in the batch before, or are new: bool of shape (Q,).
+    """Tell which queries cover another place than in the batch before, or are new: bool of shape (Q,).
 
-    A search region that takes in everything does so wherever it is.
+    An infinite search region covers everything wherever its focus is, so it does not shift.
     """
     old, new, everywhere = _lasting(before, after, control)
     moved = np.ones(len(control.after.distributed_ids), dtype=bool)
@@ -109,7 +112,7 @@ def shifted(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -
 
 
 def carried(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -> np.ndarray:
-    """Tell which queries have another place than in the batch before, but ask for the same: bool of shape (Q,)."""
+    """Tell which queries moved with an infinite search region, so that they cover the same: bool of shape (Q,)."""
     old, new, everywhere = _lasting(before, after, control)
     moved = np.zeros(len(control.after.distributed_ids), dtype=bool)
     moved[new] = everywhere & ~_same(before.places[old], after.places[new])
@@ -117,7 +120,7 @@ def carried(before: PlacedQueries, after: PlacedQueries, control: ControlStep) -
 
 
 def lasting(control: ControlStep) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions, before and after, of the distributed queries whose plan is what it was, int64 each."""
+    """Return the positions, before and after, of the distributed queries whose plan did not change, int64 each."""
     ids = control.after.distributed_ids
     position, known = find(control.before.distributed_ids, ids)
     known &= ~np.isin(ids, control.applied.changed)
@@ -125,7 +128,7 @@ def lasting(control: ControlStep) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _lasting(before, after, control):
-    """Return the positions of lasting queries, and which of them search everywhere, before and after."""
+    """Return the positions of lasting queries, and which have an infinite search region before and after."""
     old, new = lasting(control)
     everywhere = np.isinf(before.radius[old]) & np.isinf(after.radius[new])
     placed = ~np.isnan(before.places[old]).any(1) & ~np.isnan(after.places[new]).any(1)
@@ -133,5 +136,5 @@ def _lasting(before, after, control):
 
 
 def _same(was, now):
-    """Tell which rows (K, m) are equal, NaN to NaN as well."""
+    """Tell which rows (K, m) are equal; NaN equals NaN."""
     return ((was == now) | (np.isnan(was) & np.isnan(now))).all(1)

@@ -1,4 +1,4 @@
-"""The home server of a part of the objects: it knows the newest version of each and the region where that lies.
+"""The home server of some objects: it knows the newest version of each, and the region that keeps it.
 
 References
 ----------
@@ -16,15 +16,16 @@ from streaming.operators.runs import find, last_of_runs
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 
-# Objects that have expired are forgotten, and with them their versions, once they were unheard of for so long as well;
-# looked for once in such a time's hundredth.
+# An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
+# looks for such objects each time a hundredth of this has passed.
 FORGET_AFTER_US = 24 * 3600 * MICROSECONDS
 
 FORGET_EVERY_US = FORGET_AFTER_US // 100
 
-# Bits of a number; regions beyond share them, so that a bit stands for all regions that have it.
+# The bits of an int64. More regions than that share bits; a shared bit stands for all of its regions.
 BITS = 64
 
+# All bits set: every region may have a copy.
 EVERYWHERE = -1
 
 
@@ -32,8 +33,9 @@ EVERYWHERE = -1
 class Home:
     """State of a home server: one entry per object, ordered by `key_hash`; all arrays int64 of shape (M,).
 
-    `copies` has the bit of each region that may know the object because its stream is joined with one. What a region
-    keeps has an entry: without it, an object that appears in another region would stay in the old one as well.
+    `copies` has the bit of each region that may have a copy of the object because its stream is joined with a stream.
+    Every object that a region keeps has an entry: without it, an object that appears in another region would stay in
+    the old one as well.
     """
 
     key_hash: np.ndarray
@@ -56,14 +58,14 @@ COLUMNS = tuple(column.name for column in fields(Home))[:6]
 
 @dataclass(frozen=True)
 class HomeOutput:
-    """What a home server sends to the regions: elements with `elements.tracked_schema`, and a region for each row.
+    """What a home server sends to the regions: tables with `elements.tracked_schema`, and a region for each row.
 
-    `arrivals` holds each updated object's newest element, for the region where it lies; `departures` the same elements
-    for the regions that the objects left; `passing` accepted elements that a newer one in the same batch supersedes,
-    of the streams of which a query wants every element. Of joined streams there are besides `copies`, the newest
-    elements for other regions that must know them; `removed_copies`, the same for regions that need not know them any
-    more; and `superseded_copies`, copies of what is passing. `focals` holds the newest elements of objects that queries
-    follow, once for every region, however many queries follow them. `stale` counts, by stream, versions older than the
+    `arrivals` has the newest element of each updated object, for the region where it lies. `departures` has the same
+    elements, for the regions that the objects left. `passing` has accepted elements that a newer one in the same batch
+    supersedes, of the streams in `Registry.streams_in_full`. Joined streams have three more tables: `copies` has the
+    newest elements, for the other regions that must know them; `removed_copies` has them for the regions that no longer
+    need them; `superseded_copies` has the copies of `passing`. `focals` has the newest elements of focal objects, once
+    for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
     newest known.
     """
 
@@ -78,7 +80,7 @@ class HomeOutput:
 
 
 def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: ControlStep) -> tuple[Home, HomeOutput]:
-    """Take a micro-batch of elements.
+    """Accept the elements of a micro-batch, and decide which regions receive them.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     outbox : HomeOutput
     """
     after = control.after
-    if after.reach.exceeds(control.before.reach):  # so regions fetch elements, of which this server is not told
+    if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         home = replace(home, copies=np.full(len(home.copies), EVERYWHERE))
     order, accepted, newest = _accept(home, elements)
     rows = order[newest]
@@ -110,7 +112,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     met = _met(arrivals, after.reach, partitioner)
     left = np.zeros_like(met)
     left[known] = _regions(home.copies[position[known]], partitioner.regions) & ~met[known]
-    # Regions keep no elements of streams that are not joined.
+    # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
         (arrivals, region),
@@ -127,7 +129,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
 
 
 def _accept(home, elements):
-    """Order the elements by key and arrival; tell which are not older than those before, and the last of each key."""
+    """Return the order by key and arrival, which elements are not stale, and the last such element of each key."""
     key_hash, version = elements["key_hash"].to_numpy(), elements["version"].to_numpy()
     order = np.argsort(key_hash, kind="stable")
     key_hash, version = key_hash[order], version[order]
@@ -140,7 +142,7 @@ def _accept(home, elements):
 
 
 def _counted(streams):
-    """Return how many rows there are of each stream."""
+    """Return the number of rows of each stream."""
     return dict(zip(*(column.tolist() for column in np.unique(streams, return_counts=True)), strict=True))
 
 
@@ -166,7 +168,7 @@ def _passing(elements, order, superseded, streams_in_full):
 
 
 def _met(elements, reach, partitioner):
-    """Tell which regions must know which elements because of joins, bool of shape (N, regions)."""
+    """Tell which regions must know which elements for joins with streams, bool of shape (N, regions)."""
     if not reach:
         return np.zeros((elements.num_rows, partitioner.regions), dtype=bool)
     return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), partitioner)
@@ -185,12 +187,12 @@ def _regions(bits, regions):
 
 
 def _without(met, region):
-    """Return `met` (N, regions) without one region of each row; -1 is none."""
+    """Return `met` (N, regions) without one region in each row; -1 removes none."""
     return met & (np.arange(met.shape[1]) != region[:, None])
 
 
 def _for_regions(elements, met):
-    """Return the elements once for every region of theirs, and these."""
+    """Return each element once for every region that it met, and these regions."""
     rows, region = np.nonzero(met)
     return elements.take(rows), region
 
@@ -214,7 +216,7 @@ def _put(home, arrivals, region, copies, position, known):
 
 
 def _forget(home, control):
-    """Advance the clock; drop the objects of dropped streams, and now and then those that expired long ago."""
+    """Advance the clock; drop the objects of dropped streams and, at intervals, those that expired long ago."""
     now_us = max(home.now_us, control.now_us)
     keep, forgotten_us = np.ones(len(home.key_hash), dtype=bool), home.forgotten_us
     if control.applied.dropped:

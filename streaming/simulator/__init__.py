@@ -1,4 +1,4 @@
-"""A seeded simulator: ships on sea lanes and buses on streets, pure functions of the time."""
+"""A seeded simulator of ships on sea lanes and buses on streets, whose positions are pure functions of the time."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ FLEETS: dict[str, Callable[[int, int], Fleet]] = {"ships": ship_fleet, "buses": 
 
 
 def make_fleet(name: str, count: int, seed: int) -> Fleet:
-    """Return a fleet of `FLEETS` with so many objects; the same seed gives the same fleet."""
+    """Return a fleet of `FLEETS` with `count` objects; the same seed gives the same fleet."""
     return FLEETS[name](count, seed)
 
 

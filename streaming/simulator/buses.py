@@ -1,4 +1,4 @@
-"""Buses that run their lines there and back, with stops."""
+"""Buses that run along their lines and back, with stops."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ _SPEED_MPS = (7.0, 11.0)
 
 
 def bus_fleet(count: int, seed: int) -> Fleet:
-    """Return so many buses, spread evenly over the lines and along them; the same seed gives the same ones."""
+    """Return a fleet of `count` buses, spread evenly over and along the lines; the same seed gives the same fleet."""
     random = np.random.default_rng(seed)
     routes = list(BUS_LINES)
     timetables = {route: _round_trip(route, random.uniform(*_SPEED_MPS)) for route in routes}
@@ -35,7 +35,7 @@ def _round_trip(route, speed_mps):
     names = BUS_LINES[route].split(",")
     there = _with_stops(np.array([CORNERS[name] for name in names]))
     places = np.vstack([there, there[-2::-1]])
-    lon, lat = np.repeat(places, 2, axis=0).T  # arrival and departure
+    lon, lat = np.repeat(places, 2, axis=0).T  # each place twice, for arrival and departure
     drive_s = distance_m(places[:-1, 0], places[:-1, 1], places[1:, 0], places[1:, 1]) / speed_mps
     stop_s = np.full(len(places), _STOP_S)
     stop_s[[len(there) - 1, -1]] = _TURN_S
@@ -47,7 +47,7 @@ def _round_trip(route, speed_mps):
 
 
 def _with_stops(corners):
-    """Return the corners, shape (K, 2), and stops at even distances between them."""
+    """Return the corners, shape (K, 2), with evenly spaced stops added between them, in order."""
     legs_m = distance_m(corners[:-1, 0], corners[:-1, 1], corners[1:, 0], corners[1:, 1])
     pieces = np.maximum(1, np.round(legs_m / _STOP_EVERY_M).astype(int))
     parts = [

@@ -9,20 +9,21 @@ _SECOND_US = 1_000_000
 
 
 def feature_lines(fleet: Fleet, time_us: int, pace: float = 1.0) -> bytes:
-    """Return one GeoJSON feature a line for every object of a fleet.
+    """Return a GeoJSON feature for every object of a fleet, one per line.
 
     Parameters
     ----------
     fleet : Fleet
     time_us : int
-        Microseconds since 1970 UTC; stated by every feature, in seconds, as its property `time`.
+        Microseconds since 1970 UTC. Every feature has this time, in seconds, as its property `time`.
     pace : float
-        How much faster than the clock the fleet lives. Times stay those of the clock and speeds those of the timetable.
+        How many times faster than the clock the fleet moves. The features still have the time of the clock, and the
+        speeds of the timetables.
 
     Returns
     -------
     bytes
-        The decoder `geojson` with ``{"key": "id", "time": "time"}`` reads them.
+        The decoder `geojson` reads them with ``{"key": "id", "time": "time"}``.
     """
     positions = fleet.step(time_us / _SECOND_US * pace)
     columns = zip(

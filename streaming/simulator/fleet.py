@@ -1,4 +1,4 @@
-"""Objects that follow timetables: where each is, is a function of the time alone."""
+"""Objects that follow timetables, so that their positions depend on the time alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from streaming.simulator.sphere import course_deg, distance_m
 
 @dataclass(frozen=True)
 class Timetable:
-    """A round trip that an object makes again and again.
+    """A round trip that an object repeats for ever.
 
     Parameters
     ----------
     lon_deg, lat_deg : ndarray of float64, shape (K,)
-        Places in order, the last the same as the first. Longitudes go on beyond 180 across the antimeridian.
+        The places in order; the last is the same as the first. Longitudes continue beyond 180 across the antimeridian.
     at_s : ndarray of float64, shape (K,)
-        When each is reached, from 0 to the length of the round trip; not decreasing. Two entries for one place are a
-        stay.
+        The time at which the object reaches each place, from 0 to the duration of the round trip, not decreasing. Two
+        entries for one place are a stay.
     destination : sequence of str, length K - 1
-        Where each leg leads in the end.
+        The destination of the object on each leg.
     """
 
     lon_deg: np.ndarray
@@ -32,7 +32,7 @@ class Timetable:
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the objects of a fleet are; every array has shape (N,)."""
+    """The positions, speeds, courses and destinations of a fleet's objects; every array is float64 of shape (N,)."""
 
     lon_deg: np.ndarray
     lat_deg: np.ndarray
@@ -49,10 +49,10 @@ class Fleet:
     ----------
     ids : tuple of str, length N
     properties : tuple of dict, length N
-        What never changes.
+        The properties that never change.
     timetables : tuple of Timetable, length N
     phase_s : ndarray of float64, shape (N,)
-        How far into the round trip each object is at time 0.
+        How far into its round trip each object is at time 0, in seconds.
     """
 
     ids: tuple[str, ...]
@@ -61,12 +61,17 @@ class Fleet:
     phase_s: np.ndarray
 
     def step(self, time_s: float) -> Positions:
-        """Return where the fleet is.
+        """Return the positions of the fleet at a time.
 
         Parameters
         ----------
         time_s : float
             Seconds since 1970 UTC.
+
+        Returns
+        -------
+        Positions
+            Longitudes lie in [-180, 180).
         """
         lon, lat, at_s = self._padded
         rows = np.arange(len(self.ids))
@@ -93,7 +98,7 @@ class Fleet:
 
     @cached_property
     def _padded(self):
-        """Longitude, latitude and time of every place, each of shape (N, K), filled up with the last place and inf."""
+        """Longitude, latitude and time of every place, each of shape (N, K), padded with the last place and inf."""
         width = int(self._lengths.max())
         columns = [
             np.stack([_filled(getattr(timetable, name), width) for timetable in self.timetables])
@@ -116,7 +121,7 @@ class Fleet:
 
     @cached_property
     def _course_deg(self):
-        """Course of every leg; a stay keeps the course of the leg that led to it."""
+        """Course of every leg, in degrees; a stay has the course of the leg before it."""
         lon, lat, _ = self._padded
         course = course_deg(lon[:, :-1], lat[:, :-1], lon[:, 1:], lat[:, 1:])
         moving = self._speed_mps > 0

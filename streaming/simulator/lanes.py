@@ -1,6 +1,6 @@
-"""Sea lanes: waypoints drawn by hand, the chains that join them, and the ports at their ends."""
+"""Sea lanes: waypoints drawn by hand, the chains that connect them, and the ports at their ends."""
 
-# Longitude and latitude in degrees; how far from the lane's middle ships pass, in km.
+# Longitude and latitude in degrees, and how far from the middle of the lane ships may pass, in km.
 WAYPOINTS = {
     # Gulf of Finland
     "helsinki": (24.96, 60.145, 0.1),
@@ -158,7 +158,7 @@ WAYPOINTS = {
     "uraga": (139.75, 35.15, 0.5),
     "kannon": (139.755, 35.28, 0.3),
     "tokyo": (139.84, 35.5, 0.3),
-    # Pacific; longitudes go on beyond 180
+    # Pacific; longitudes continue beyond 180
     "boso": (141.5, 34.8, 8),
     "pacific_west": (160.0, 43.0, 30),
     "date_line": (180.0, 47.5, 40),
@@ -288,7 +288,7 @@ PORTS = {
     "durban": "Durban",
 }
 
-# Voyages between these are the most frequent.
+# Voyages between these ports are the most frequent.
 BALTIC_PORTS = ("helsinki", "tallinn", "petersburg", "kotka", "stockholm", "ventspils", "gdansk", "rostock")
 EUROPEAN_PORTS = (
     *BALTIC_PORTS,

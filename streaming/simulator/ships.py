@@ -10,7 +10,7 @@ from streaming.simulator.fleet import Fleet, Timetable
 from streaming.simulator.lanes import BALTIC_PORTS, EUROPEAN_PORTS, LANES, PORTS, WAYPOINTS
 from streaming.simulator.sphere import course_deg, distance_m
 
-# Between which ports, how often, and which ships: their type with its share.
+# For each trade: its ports, its share of all ships, and its types of ships with their shares.
 _TRADES = (
     (BALTIC_PORTS, 0.45, {"cargo": 0.4, "tanker": 0.2, "passenger": 0.25, "fishing": 0.1, "tug": 0.05}),
     (EUROPEAN_PORTS, 0.25, {"cargo": 0.5, "tanker": 0.3, "passenger": 0.1, "fishing": 0.1}),
@@ -25,7 +25,7 @@ _LAST_NAMES = ("Breeze", "Carrier", "Dawn", "Express", "Horizon", "Pearl", "Pion
 
 
 def ship_fleet(count: int, seed: int) -> Fleet:
-    """Return so many ships; the same seed gives the same ones."""
+    """Return a fleet of `count` ships; the same seed gives the same fleet."""
     random = np.random.default_rng(seed)
     ships = [_ship(number, random) for number in range(count)]
     timetables = tuple(timetable for _, timetable in ships)
@@ -46,7 +46,7 @@ def _ship(number, random):
 
 
 def _voyage(begin, end, speed_mps, part, stays_s):
-    """Return the round trip between two ports, keeping to starboard by a part of the lane's width."""
+    """Return the round trip between two ports, on the right side of the lane by a part of the lane's width."""
     out = _starboard(shortest_path(begin, end), part)
     back = _starboard(shortest_path(begin, end)[::-1], part)
     places = np.vstack([out, out[-1:], back, out[:1]])
@@ -60,12 +60,12 @@ def _voyage(begin, end, speed_mps, part, stays_s):
 
 
 def _starboard(path, part):
-    """Return the places of a path, shape (K, 2), each moved to the right of the way by a part of the lane's width."""
+    """Return the places of a path, shape (K, 2), moved to the right of the course by a part of the lane's width."""
     lon, lat, width_km = np.array([WAYPOINTS[name] for name in path]).T
     lon = np.degrees(np.unwrap(np.radians(lon)))
     course = np.radians(course_deg(lon[:-1], lat[:-1], lon[1:], lat[1:]))
     east, north = np.sin(course), np.cos(course)
-    # At a waypoint, the right of the way is the middle between those of the two legs.
+    # At a waypoint, the course is the middle between the courses of the two legs.
     along = np.array(
         [np.r_[east[:1], east] + np.r_[east, east[-1:]], np.r_[north[:1], north] + np.r_[north, north[-1:]]]
     )
@@ -76,7 +76,12 @@ def _starboard(path, part):
 
 @cache
 def shortest_path(begin: str, end: str) -> tuple[str, ...]:
-    """Return the waypoints of the shortest way between two, both included.
+    """Return the waypoints on the shortest path between two waypoints, both included.
+
+    Raises
+    ------
+    LookupError
+        When no lane connects them.
 
     References
     ----------
@@ -101,7 +106,7 @@ def shortest_path(begin: str, end: str) -> tuple[str, ...]:
 
 @cache
 def lane_graph() -> dict[str, dict[str, float]]:
-    """Return the neighbours of every waypoint with their distance in metres."""
+    """Return the neighbours of every waypoint, with their distances in metres."""
     graph: dict[str, dict[str, float]] = {name: {} for name in WAYPOINTS}
     for lane in LANES:
         names = lane.split()

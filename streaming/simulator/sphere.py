@@ -13,6 +13,11 @@ def distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
     lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
         The four are broadcast together.
 
+    Returns
+    -------
+    float or ndarray of float64
+        Metres on a sphere of radius `EARTH_RADIUS_M`.
+
     References
     ----------
     R. W. Sinnott, "Virtues of the Haversine", Sky and Telescope 68(2), 1984, p. 159.
@@ -28,7 +33,16 @@ def distance_m(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
 
 
 def course_deg(lon_deg, lat_deg, to_lon_deg, to_lat_deg):
-    """Return the course at the first point towards the second, in degrees clockwise from north, in [0, 360).
+    """Return the initial course from the first point to the second, in degrees clockwise from north, in [0, 360).
+
+    Parameters
+    ----------
+    lon_deg, lat_deg, to_lon_deg, to_lat_deg : float or ndarray of float64
+        The four are broadcast together.
+
+    Returns
+    -------
+    float or ndarray of float64
 
     Examples
     --------

@@ -57,7 +57,7 @@ CORNERS = {
     "Itäkeskus": (25.0815, 60.2102),
 }
 
-# By route: the corners in order; every corner is a stop, and there are others between.
+# For each route, its corners in order. Every corner is a stop, and there are more stops between them.
 BUS_LINES = {
     "14": "Eira,Telakkakatu,Hietalahti,Kamppi,Simonkenttä,Lasipalatsi,Kiasma,Kansallismuseo,Hesperia,Ooppera,"
     "Töölön halli,Kansaneläkelaitos,Meilahti,Paciuksenkatu,Munkkiniemi",

@@ -1,4 +1,4 @@
-"""User-defined filters: Python classes over Arrow batches, named by plans.
+"""User-defined filters: Python classes that judge the rows of Arrow batches, and that plans name.
 
 References
 ----------

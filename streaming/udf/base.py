@@ -1,4 +1,4 @@
-"""What every user-defined filter is, and how it sees elements."""
+"""The interface of user-defined filters, and the geometries that they see."""
 
 from typing import Protocol
 
@@ -9,17 +9,18 @@ import shapely
 from streaming.elements import bounds_of
 
 COLUMNS = ("key", "bounds", "geometry", "properties")
-# Stands for the end of a dimension in which a box is unbounded: GEOS computes with finite numbers alone.
+# Replaces the bound of a box that is unbounded in a dimension: GEOS computes with finite numbers only.
 FAR_DEG = 1e9
 
 
 class UserDefinedFilter(Protocol):
     """Lets elements, or pairs of an element and a feature, pass or not.
 
-    Made once a process, without arguments. Batches have the columns key (string), bounds (fixed-size list of 2n
-    float64, ``[lo.., hi..]``), geometry (WKB, perhaps dictionary-encoded; null: the box) and properties (string, a JSON
-    object). They may have no rows: a plan is tried on none when it is registered. An argument that cannot be read must
-    raise ValueError with the rule and the value, and the plan is refused with that text.
+    Each process makes one instance, without arguments. Batches have the columns key (string), bounds (fixed-size list
+    of 2n float64, ``[lo.., hi..]``), geometry (WKB, perhaps dictionary-encoded; null: the box) and properties (string,
+    a JSON object). A batch may have no rows: when a plan is registered, its filters are tried on empty batches. If a
+    filter cannot read its argument, it must raise ValueError with the rule and the value; the plan is then refused with
+    that text.
     """
 
     def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
@@ -29,7 +30,7 @@ class UserDefinedFilter(Protocol):
         ----------
         elements : pyarrow.RecordBatch, N rows
         argument : str
-            The plan's, as it was written; empty where it has none.
+            The argument in the plan, unchanged; empty if the plan has none.
 
         Returns
         -------
@@ -37,7 +38,7 @@ class UserDefinedFilter(Protocol):
         """
 
     def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
-        """Tell which pairs pass; a pair is a row of both batches.
+        """Tell which pairs pass; pair i is row i of both batches.
 
         Parameters
         ----------
@@ -51,7 +52,7 @@ class UserDefinedFilter(Protocol):
 
 
 def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
-    """Return the geometries of a batch; where a row has none, its box in the first two dimensions.
+    """Return the geometries of a batch; for a row without one, its box in the first two dimensions.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
     Returns
     -------
     ndarray of shapely geometries, shape (N,)
-        Those of a dictionary are read once and prepared, however many rows they have.
+        If the column is dictionary-encoded, each geometry of the dictionary is read once, and prepared.
     """
     column = batch["geometry"]
     if pa.types.is_dictionary(column.type):
@@ -80,7 +81,7 @@ def shapes_of(batch: pa.RecordBatch) -> np.ndarray:
 def box_shapes(bounds: np.ndarray) -> np.ndarray:
     """Return boxes (K, 2n) in the first two dimensions as points, lines or polygons.
 
-    Never as polygons without area: GEOS finds a prepared polygon to be far from these.
+    A box without area never becomes a polygon: GEOS finds a prepared polygon to be far from such polygons.
     """
     n = bounds.shape[1] // 2
     axes = min(2, n)

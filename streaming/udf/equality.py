@@ -1,4 +1,4 @@
-"""Filters by equality, of keys and of properties."""
+"""Filters that compare keys or properties for equality."""
 
 import re
 
@@ -16,7 +16,7 @@ _KEY_AND_VALUE = re.compile(r'\s*(?:"([^"]+)"|([^":]+?))\s*:\s*(.*?)\s*', re.DOT
 
 
 class KeyEquals:
-    """Passes the key that is the argument; of pairs, those in which one of both has it."""
+    """Passes elements whose key is the argument, and pairs in which at least one side has that key."""
 
     def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
         """Tell which elements have the key."""
@@ -25,19 +25,19 @@ class KeyEquals:
         return pc.equal(elements["key"], argument).to_numpy(zero_copy_only=False)
 
     def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
-        """Tell which pairs have the key on one side."""
+        """Tell which pairs have the key on at least one side."""
         return self.filter_element(elements, argument) | self.filter_element(features, argument)
 
 
 class PropertyEquals:
-    """Passes what has the property of the argument ``key:value``; of pairs, those in which one of both has it."""
+    """Passes elements with the property of the argument ``key:value``, and pairs in which at least one side has it."""
 
     def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
         """Tell which elements have the property."""
         return has_property(elements, *key_and_value(argument))
 
     def filter_pair(self, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str) -> np.ndarray:
-        """Tell which pairs have the property on one side."""
+        """Tell which pairs have the property on at least one side."""
         key, value = key_and_value(argument)
         return has_property(elements, key, value) | has_property(features, key, value)
 
@@ -48,6 +48,7 @@ def key_and_value(text: str) -> tuple[str, str]:
     Raises
     ------
     LookoutError
+        If the text does not have this form.
 
     Examples
     --------
@@ -62,14 +63,14 @@ def key_and_value(text: str) -> tuple[str, str]:
 
 
 def has_property(batch: pa.RecordBatch, key: str, value: str) -> np.ndarray:
-    """Tell which rows have a property of a value.
+    """Tell which rows have a property with a value.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch, N rows
         With the column properties.
     key, value : str
-        Values are compared as text; a number equals every way to write it.
+        Values are compared as text, but a number equals every way to write it: 4 equals 4.0.
 
     Returns
     -------

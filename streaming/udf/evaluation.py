@@ -1,4 +1,4 @@
-"""Evaluation of user-defined filters, which may be wrong, without harm to who asks."""
+"""Evaluation of user-defined filters, such that a faulty filter does no harm to the caller."""
 
 import functools
 import logging
@@ -19,14 +19,14 @@ MAX_REASON_CHARACTERS = 500
 
 
 class Judged(NamedTuple):
-    """What a filter said.
+    """The result of a filter.
 
     Parameters
     ----------
     passes : ndarray of bool, shape (N,)
-        Nothing passes a filter that failed.
+        Which rows pass; none if the filter failed.
     error : str or None
-        The filter and the reason, where it failed.
+        If the filter failed, its name and the reason.
     """
 
     passes: np.ndarray
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
 
 
 def evaluate_element(name: str, elements: pa.RecordBatch, argument: str = "") -> Judged:
-    """Evaluate a filter over elements, or over features alone. Whatever the filter does, this raises nothing.
+    """Evaluate a filter over elements, or over features alone. If the filter raises an error, return it.
 
     Parameters
     ----------
@@ -56,25 +56,25 @@ def evaluate_element(name: str, elements: pa.RecordBatch, argument: str = "") ->
 
 
 def evaluate_pair(name: str, elements: pa.RecordBatch, features: pa.RecordBatch, argument: str = "") -> Judged:
-    """Evaluate a filter over pairs, a pair a row of both batches; otherwise as `evaluate_element`."""
+    """Evaluate a filter over pairs: pair i is row i of both batches. Otherwise the same as `evaluate_element`."""
     return _judged(name, "filter_pair", argument, elements, features)
 
 
 def check_filter(name: str, argument: str, space: Space, pairs: bool = False) -> None:
-    """Try a filter on no rows.
+    """Try a filter on batches without rows.
 
     Parameters
     ----------
     name, argument : str
     space : Space
-        Whose elements it will see.
+        The space of the elements that it will see.
     pairs : bool
         Whether it will see pairs.
 
     Raises
     ------
     LookoutError
-        Where it is not installed, or refuses its argument.
+        If the filter is not installed, refuses its argument, or fails otherwise.
     """
     columns = pa.schema([element_schema(space).field(column) for column in COLUMNS])
     none = pa.RecordBatch.from_pylist([], schema=columns)
@@ -89,7 +89,7 @@ def _judged(name, method, argument, *batches):
         passes = getattr(filter_of(name), method)(*batches, argument)
         _check_answer(passes, rows)
         return Judged(passes, None)
-    # The code of filters is not ours; a wrong one must cost its own queries their answer, and nobody else.
+    # Filters are other people's code: a faulty one may cost its own queries their answer, but no other query.
     except Exception as error:
         reason = str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
         error = f"the filter {name} failed: {reason:.{MAX_REASON_CHARACTERS}}"
@@ -99,12 +99,12 @@ def _judged(name, method, argument, *batches):
 
 @functools.lru_cache(maxsize=256)
 def _log_once(error):
-    """Log a failure the first time: a filter that fails does so several times a second."""
+    """Log a failure the first time only: a filter that fails does so several times a second."""
     logger.error("%s; what it should judge does not pass", error)
 
 
 def _check_answer(passes, rows):
-    """Raise LookoutError unless a filter's answer is one truth value a row."""
+    """Raise LookoutError unless a filter's answer is one bool for each row."""
     is_array = isinstance(passes, np.ndarray)
     if not is_array or passes.dtype != bool or passes.shape != (rows,):
         got = f"an array of {passes.dtype} of shape {passes.shape}" if is_array else type(passes).__name__

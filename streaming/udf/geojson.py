@@ -1,4 +1,4 @@
-"""Filters by real geometries.
+"""Filters that compare real geometries.
 
 References
 ----------
@@ -24,10 +24,10 @@ _REGION = 2
 
 
 class GeoJsonSpatialStrict:
-    """Passes what intersects.
+    """Passes elements that intersect the argument, and pairs that intersect each other.
 
-    Elements pass if their geometry intersects that of the argument, GeoJSON; all pass without argument. Pairs pass if
-    their geometries intersect; the argument ``key:value`` demands that property in at least one of both.
+    For elements the argument is a GeoJSON geometry; without it all elements pass. For pairs the argument may be
+    ``key:value``: then the element or the feature, or both, must have that property.
     """
 
     def filter_element(self, elements: pa.RecordBatch, argument: str) -> np.ndarray:
@@ -42,9 +42,9 @@ class GeoJsonSpatialStrict:
 
 
 class GeoJsonSpatial(GeoJsonSpatialStrict):
-    """Passes what intersects or, where not both are regions, is closer than 5 m.
+    """Passes what the strict filter passes, and pairs that are closer than 5 m, unless both geometries are areas.
 
-    As the strict filter, but for pairs; their argument is ``key:value``, ``distance=10`` (metres), both as
+    For pairs the argument is ``key:value``, ``distance=10`` (metres, instead of the 5), both as
     ``key:value;distance=10``, or empty.
     """
 
@@ -55,7 +55,12 @@ class GeoJsonSpatial(GeoJsonSpatialStrict):
 
 
 def property_and_distance(argument: str) -> tuple[str, float]:
-    """Return the two parts of ``key:value;distance=metres``, of which each may be missing.
+    """Return the two parts of ``key:value;distance=metres``. Each may be missing: then it is empty, or `DISTANCE_M`.
+
+    Raises
+    ------
+    LookoutError
+        If the distance is not a finite number, or negative.
 
     Examples
     --------
@@ -75,7 +80,7 @@ def property_and_distance(argument: str) -> tuple[str, float]:
 
 
 def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:
-    """Tell which pairs intersect or, where not both are regions, are closer than a distance; bool of shape (N,)."""
+    """Tell which pairs intersect or, unless both are areas, are closer than `limit_m` metres; bool of shape (N,)."""
     met = meets(shapes, geometries)
     regions = (shapely.get_dimensions(shapes) == _REGION) & (shapely.get_dimensions(geometries) == _REGION)
     apart = np.flatnonzero(~met & ~regions)
@@ -84,7 +89,7 @@ def nearly_meets(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> 
 
 
 def _pairs(elements, features, wanted, predicate):
-    """Tell which pairs have a wanted property on one side, if any is wanted, and satisfy the predicate."""
+    """Tell which pairs satisfy the predicate and have the wanted property, if any, on at least one side."""
     passes = np.ones(elements.num_rows, dtype=bool)
     if wanted.strip():
         key, value = key_and_value(wanted)
@@ -96,7 +101,7 @@ def _pairs(elements, features, wanted, predicate):
 
 @lru_cache(maxsize=256)
 def _geometry(text):
-    """Return the geometry of GeoJSON text, prepared."""
+    """Return the geometry of GeoJSON text, prepared; raise LookoutError if it is none, empty or not valid."""
     try:
         geometry = shapely.from_geojson(text)
     except shapely.errors.GEOSException as error:

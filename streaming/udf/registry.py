@@ -1,4 +1,4 @@
-"""The user-defined filters there are: those of this package, and those that other packages offer by an entry point."""
+"""The installed user-defined filters: those of this package, and those that other packages offer as entry points."""
 
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -22,7 +22,7 @@ def _filters() -> dict[str, EntryPoint]:
 
 
 def filter_places() -> dict[str, str]:
-    """Return where each installed filter is loaded from, ``module:class``, by its name."""
+    """Return where each installed filter is loaded from, as ``module:class``, by the name of the filter."""
     return {name: point.value for name, point in _filters().items()}
 
 
@@ -39,17 +39,17 @@ def filter_names() -> list[str]:
 
 @cache
 def filter_of(name: str) -> UserDefinedFilter:
-    """Return the filter of a name, the same instance every time.
+    """Return the filter with a name, the same instance every time.
 
     Raises
     ------
     LookoutError
-        When no such filter is installed, or its package cannot be loaded.
+        If no such filter is installed, or it cannot be loaded.
     """
     if name not in _filters():
         raise LookoutError(f"udf must be one of {', '.join(_filters())}; got {name!r}")
     try:
         return _filters()[name].load()()
-    # Another package's code: whatever it raises is the reason why it cannot be used.
+    # This runs another package's code, which may raise anything; its error is the reason in the message.
     except Exception as error:
         raise LookoutError(f"udf must be a filter that loads; got {name!r}: {type(error).__name__}: {error}") from error

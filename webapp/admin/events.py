@@ -1,4 +1,4 @@
-"""Events in the admin, to be read."""
+"""Events in the admin, read-only."""
 
 from django.contrib import admin
 
@@ -7,7 +7,7 @@ from webapp.models import Event
 
 @admin.register(Event)
 class EventAdmin(admin.ModelAdmin):
-    """What entered and left answers."""
+    """Entries to and exits from answers."""
 
     list_display = ("time", "query", "text", "sign", "key", "partner", "reason", "lon", "lat", "bounds")
     list_filter = (
@@ -24,7 +24,7 @@ class EventAdmin(admin.ModelAdmin):
     show_full_result_count = False
 
     def has_add_permission(self, request):
-        """Events are only recorded."""
+        """Nobody adds events: they are only recorded."""
         return False
 
     def has_change_permission(self, request, obj=None):

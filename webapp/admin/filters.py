@@ -1,4 +1,4 @@
-"""User-defined filters in the admin: which of the installed ones queries may use."""
+"""User-defined filters in the admin: which installed filters queries may use."""
 
 from django.contrib import admin
 
@@ -8,7 +8,7 @@ from webapp.models import EnabledFilter
 
 @admin.register(EnabledFilter)
 class EnabledFilterAdmin(admin.ModelAdmin):
-    """The switches of the installed filters."""
+    """The switches that enable installed filters."""
 
     list_display = ("name", "enabled", "place")
     list_editable = ("enabled",)
@@ -16,19 +16,19 @@ class EnabledFilterAdmin(admin.ModelAdmin):
     fields = ("name", "place", "enabled")
 
     def changelist_view(self, request, extra_context=None):
-        """List what is installed by now."""
+        """List all filters that are installed now."""
         EnabledFilter.list_installed()
         return super().changelist_view(request, extra_context)
 
     def has_add_permission(self, request):
-        """Filters come with packages."""
+        """Nobody adds filters here: packages bring them."""
         return False
 
     def has_delete_permission(self, request, obj=None):
-        """Filters go with packages."""
+        """Nobody deletes filters here: they go with their packages."""
         return False
 
     @admin.display(description="class")
     def place(self, switch):
-        """Where it is loaded from."""
+        """The class from which the filter is loaded."""
         return filter_places().get(switch.name, "not installed")

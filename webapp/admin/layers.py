@@ -1,4 +1,4 @@
-"""Layers in the admin: importing, how it went, and what is stored."""
+"""Layers in the admin: imports, their state, and the stored versions."""
 
 from django import forms
 from django.contrib import admin, messages
@@ -15,7 +15,7 @@ WHERE_TOLD = "its page says why, or for a new layer the list of refused imports"
 
 
 class LayerForm(forms.ModelForm):
-    """A layer's form: a file makes a version, and none leaves the layer as it is."""
+    """A layer's form. A file starts an import; without a file only the title changes."""
 
     space = forms.ModelChoiceField(
         Space.objects.all(), required=False, initial=EARTH, help_text="Fixed once saved; earth where none is chosen."
@@ -32,7 +32,7 @@ class LayerForm(forms.ModelForm):
         fields = ("name", "title", "space")
 
     def clean(self):
-        """Ask for a file where there is no layer yet, and for a space that a layer may lie in."""
+        """Require a file for a new layer, and check its name, title and space."""
         cleaned = super().clean()
         if self.instance.pk is not None:
             return cleaned
@@ -50,13 +50,13 @@ class LayerForm(forms.ModelForm):
 
 
 def label_of(cleaned) -> Label:
-    """Return what a new layer's form says of its name, title and space."""
+    """Return the name, title and space from a new layer's form."""
     return Label(cleaned["name"], cleaned["title"], cleaned["space"].pk if cleaned.get("space") else "")
 
 
 @admin.register(Layer)
 class LayerAdmin(admin.ModelAdmin):
-    """Layers; imports go the way of the site."""
+    """Layers; imports use the same functions as the site."""
 
     form = LayerForm
     list_display = ("name", "title", "status", "percent", "version", "features", "problem_count", "owner", "updated")
@@ -85,11 +85,11 @@ class LayerAdmin(admin.ModelAdmin):
     )
 
     def get_readonly_fields(self, request, obj=None):
-        """Fix name and space once they are saved."""
+        """Make name and space read-only once they are saved."""
         return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
 
     def save_model(self, request, obj, form, change):
-        """Begin the import of a file; change the title where there is none."""
+        """Begin the import of a file; without a file, save the title."""
         upload = form.cleaned_data.get("file")
         if not upload:
             obj.save(update_fields=["title"])
@@ -105,30 +105,30 @@ class LayerAdmin(admin.ModelAdmin):
             self.message_user(request, f"The import of {made.name} has begun. Should it be refused, {WHERE_TOLD}.")
 
     def log_addition(self, request, obj, message):
-        """Log what was made; a refused import made nothing."""
+        """Log the addition, unless the import was refused and nothing was added."""
         return super().log_addition(request, obj, message) if obj.pk else None
 
     def response_add(self, request, obj, post_url_continue=None):
-        """Go to the layer, or stay at the list where there is none."""
+        """Continue to the layer, or to the list if no layer was added."""
         if obj.pk is None:
             return self.response_post_save_add(request, obj)
         return super().response_add(request, obj, post_url_continue)
 
     @admin.action(description="Cancel the imports of selected layers")
     def cancel(self, request, queryset):
-        """End imports."""
+        """Cancel the imports of the selected layers."""
         for layer in queryset:
             cancel_import(request.user, layer.name)
         self.message_user(request, f"imports of {len(queryset)} layers cancelled", messages.SUCCESS)
 
     @admin.display(description="progress")
     def percent(self, layer):
-        """How far the import is."""
+        """The progress of the import in percent."""
         return f"{layer.progress:.0%}"
 
     @admin.display(description="stored versions")
     def versions(self, layer):
-        """Versions whose files are there."""
+        """The stored versions, with their features and parts."""
         store = layer_store()
         manifests = [store.manifest(layer.name, number) for number in reversed(store.versions(layer.name))]
         rows = [(m.version, f"{m.features:,}", len(m.parts)) for m in manifests]
@@ -136,7 +136,7 @@ class LayerAdmin(admin.ModelAdmin):
 
     @admin.display(description="problems")
     def problem_list(self, layer):
-        """The first features that were left out, repaired or cut."""
+        """The first features that were left out, repaired or cut, with the reasons."""
         rows = [(problem["row"], problem["reason"]) for problem in layer.problems]
         if (more := layer.problem_count - len(rows)) > 0:
             rows.append((f"{more:,} more", "not listed"))
@@ -145,7 +145,7 @@ class LayerAdmin(admin.ModelAdmin):
 
 @admin.register(RefusedImport)
 class RefusedImportAdmin(admin.ModelAdmin):
-    """First imports that were refused, with the reason; there is nothing else of them."""
+    """First imports that were refused, with the reason; they left no layer."""
 
     list_display = ("name", "title", "owner", "reason", "refused")
     list_filter = (("owner", admin.RelatedOnlyFieldListFilter),)
@@ -154,5 +154,5 @@ class RefusedImportAdmin(admin.ModelAdmin):
     readonly_fields = ("name", "title", "space", "owner", "reason", "refused")
 
     def has_add_permission(self, request):
-        """Refusals are told, not written."""
+        """Nobody adds refusals here: imports record them."""
         return False

@@ -7,7 +7,7 @@ from webapp.models import BaseMap
 
 @admin.register(BaseMap)
 class BaseMapAdmin(admin.ModelAdmin):
-    """Base maps that users may choose besides the built-in one."""
+    """Base maps that users may choose besides the built-in map."""
 
     list_display = ("name", "kind", "address", "min_zoom", "max_zoom", "default")
     list_filter = ("kind",)

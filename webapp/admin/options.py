@@ -1,4 +1,4 @@
-"""Options of transports and decoders as fields of a form, made from their own declarations."""
+"""Form fields for the options of transports and decoders, made from the options' declarations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ _NONE = "-"
 
 
 class OptionText(forms.CharField):
-    """A mapping or a list as text that people write; JSON where the text cannot say it.
+    """A mapping or a list as text that people can write, or as JSON where the text form cannot express it.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class OptionText(forms.CharField):
         super().__init__(widget=widget, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the text to be shown."""
+        """Return the text to show."""
         return value if isinstance(value, str) or value is None else text_of(value, self.shape)
 
     def to_python(self, value: Any) -> Any:
-        """Return what a text says; None where it is empty."""
-        if isinstance(value, dict | list):  # the initial value, where the field is not read
+        """Return the value of a text; None if it is empty."""
+        if isinstance(value, dict | list):  # the initial value of a disabled field
             return value
         text = super().to_python(value)
         try:
@@ -56,16 +56,16 @@ class PlainText(forms.CharField):
         super().__init__(strip=False, **options)
 
     def prepare_value(self, value: Any) -> Any:
-        """Return the text to be shown."""
+        """Return the text to show."""
         return value.replace("\t", "\\t") if isinstance(value, str) else value
 
     def to_python(self, value: Any) -> Any:
-        """Return the text that is meant."""
+        """Return the text that is meant, with tabs."""
         return super().to_python(value).replace("\\t", "\t")
 
 
 def field_of(option: OptionDescription) -> forms.Field:
-    """Return the form field of an option; one that is left empty keeps its default."""
+    """Return the form field of an option; an empty field keeps the option's default."""
     hint = _HINTS.get(option.shape, "") + (" Required." if option.required else "")
     common: dict[str, Any] = {
         "label": option.name,
@@ -84,7 +84,7 @@ def field_of(option: OptionDescription) -> forms.Field:
 
 
 def text_of(value: Any, shape: str) -> str:
-    r"""Return a mapping or a list as text.
+    r"""Return a mapping or a list as text that `parsed` reads back, as JSON if the text form cannot express it.
 
     Examples
     --------
@@ -100,17 +100,24 @@ def text_of(value: Any, shape: str) -> str:
         if parsed(text, shape) == value or not value:
             return text
     except (ValueError, TypeError, KeyError, AttributeError):
-        pass  # what breaks a rule is shown as it is, to be mended
+        pass  # show a value that breaks a rule as JSON, so that people can correct it
     return orjson.dumps(value).decode()
 
 
 def parsed(text: str, shape: str) -> Any:
-    """Return the mapping or the list that a text says.
+    """Return the mapping or the list that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        JSON, or the text form of the shape.
+    shape : str
+        One of `streaming.decoders.options.SHAPES`.
 
     Raises
     ------
     ValueError
-        Where a line is none of the form, with the line.
+        Where a line is not of the form ``name = value``, with the line; or where JSON is not valid.
     """
     if text.lstrip().startswith(("{", "[")):
         return orjson.loads(text)

@@ -1,4 +1,4 @@
-"""Queries in the admin: how they stand, and their pause, resume and cancel."""
+"""Queries in the admin: their status, and the actions pause, resume and cancel."""
 
 from django import forms
 from django.contrib import admin, messages
@@ -9,7 +9,7 @@ from webapp.words import plan_in_words
 
 
 class QueryForm(forms.ModelForm):
-    """A query's form; a wrong plan is an error of its field."""
+    """A query's form; it shows an error in the plan at the field `plan`."""
 
     class Meta:
         model = Query
@@ -25,7 +25,7 @@ class QueryForm(forms.ModelForm):
 
 @admin.register(Query)
 class QueryAdmin(admin.ModelAdmin):
-    """Queries; whatever is done with them goes the way of the websocket."""
+    """Queries; all changes use the same functions as the websocket (`webapp.queries`)."""
 
     form = QueryForm
     list_display = (
@@ -70,23 +70,23 @@ class QueryAdmin(admin.ModelAdmin):
             queries.edit(request.user, obj.pk, paused=True)
 
     def get_readonly_fields(self, request, obj=None):
-        """Leave a cancelled query as it is."""
+        """Make all fields of a cancelled query read-only."""
         ended = obj is not None and obj.status == Query.CANCELLED
         return self.fields if ended else self.readonly_fields
 
     def get_form(self, request, obj=None, **kwargs):
-        """Return a form with the fields that may be edited."""
+        """Return the query's form; a plain form for a cancelled query, which has no fields to edit."""
         ended = obj is not None and obj.status == Query.CANCELLED
         return super().get_form(request, obj, **kwargs | ({"form": forms.ModelForm} if ended else {}))
 
     @admin.action(description="Pause selected queries")
     def pause(self, request, queryset):
-        """Stop evaluating queries, and keep them."""
+        """Stop evaluating queries, but keep them."""
         self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=True), "paused")
 
     @admin.action(description="Resume selected queries")
     def resume(self, request, queryset):
-        """Evaluate queries again."""
+        """Evaluate paused queries again."""
         self._each(request, queryset, lambda query: queries.edit(request.user, query.pk, paused=False), "resumed")
 
     @admin.action(description="End selected queries for good")

@@ -1,4 +1,4 @@
-"""Spaces in the admin: what their dimensions are, and how their engines do."""
+"""Spaces in the admin: their dimensions, and the state of their engines."""
 
 import time
 
@@ -14,7 +14,7 @@ UNKNOWN = "—"
 
 
 def engine_of(space: str) -> dict:
-    """Return what the engine of a space says of itself; empty where there is no Redis."""
+    """Return the status of a space's engine, and whether a second engine stands by; empty without Redis."""
     try:
         report = client().hgetall(LogNames(space).engine)
     except NOT_NOW:
@@ -37,27 +37,27 @@ class SpaceAdmin(admin.ModelAdmin):
     )
 
     def get_readonly_fields(self, request, obj=None):
-        """Fix the name once it is saved, and the definition of the built-in space."""
+        """Make the name read-only once it is saved, and the definition of the built-in space, too."""
         fixed = ("name", "definition") if obj and obj.name == EARTH else ("name",) if obj else ()
         return (*self.readonly_fields, *fixed)
 
     def has_delete_permission(self, request, obj=None):
-        """Keep the built-in space."""
+        """Forbid to delete the built-in space."""
         return super().has_delete_permission(request, obj) and (obj is None or obj.name != EARTH)
 
     @admin.display(description="dimensions")
     def dimensions(self, space):
-        """Names and units."""
+        """The names and units of the dimensions."""
         return ", ".join(f"{d.name} [{d.unit}]" if d.unit else d.name for d in space.parsed.dimensions)
 
     @admin.display(description="in use by")
     def in_use(self, space):
-        """What keeps the space from being changed."""
+        """What uses the space, so that its definition cannot change."""
         return space.users() or "nothing"
 
     @admin.display(description="engine", boolean=True)
     def engine(self, space):
-        """Whether the engine gives signs of life."""
+        """Whether the engine has reported lately."""
         return engine_of(space.name).get("alive")
 
     @admin.display(description="second engine", boolean=True)
@@ -67,12 +67,12 @@ class SpaceAdmin(admin.ModelAdmin):
 
     @admin.display(description="batches")
     def batch(self, space):
-        """The newest micro-batch."""
+        """The number of the newest micro-batch."""
         return _or_unknown(engine_of(space.name).get("batch"))
 
     @admin.display(description="blocks not yet committed")
     def backlog(self, space):
-        """How far the engine is behind."""
+        """How many blocks the engine has not committed yet."""
         return _or_unknown(engine_of(space.name).get("backlog"))
 
 

@@ -1,4 +1,4 @@
-"""The form of a stream: its transport's and its decoder's options are fields of their own."""
+"""The form of a stream, with a field for each option of its transport and decoder."""
 
 import re
 from functools import cache
@@ -17,14 +17,14 @@ _MODEL_FIELDS = ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahea
 
 
 class KindSelect(forms.Select):
-    """A choice among the kinds of transports or decoders; a kind that is there no more can still be seen."""
+    """A choice among the kinds of transports or decoders; a chosen kind that is not installed any more is shown."""
 
     def __init__(self, part: str) -> None:
         super().__init__(attrs={"data-options-of": part})
         self.part = part
 
     def optgroups(self, name, value, attrs=None):
-        """Return the kinds, and what is chosen."""
+        """Return the choices: the available kinds and the chosen one."""
         kinds = dict.fromkeys([*kinds_of(self.part), *filter(None, value)])
         self.choices = [("", "---------"), *((kind, _title(self.part, kind)) for kind in kinds)]
         return super().optgroups(name, value, attrs)
@@ -42,7 +42,7 @@ def field_name(part: str, kind: str, option: str) -> str:
 
 @cache
 def option_fields(part: str) -> dict[str, forms.Field]:
-    """Return the form fields of all options of all kinds of transports or decoders, in order, by their names."""
+    """Return the form fields for all options of all kinds of transports or decoders, in order, by field name."""
     return {
         field_name(part, kind, option.name): field_of(option)
         for kind in kinds_of(part)
@@ -51,7 +51,7 @@ def option_fields(part: str) -> dict[str, forms.Field]:
 
 
 class StreamForm(forms.ModelForm):
-    """Shows the options of the chosen kinds; what a kind does not declare is a JSON object."""
+    """Shows the options of the chosen kinds; options that a kind does not declare are one JSON object."""
 
     class Meta:
         model = Stream
@@ -63,7 +63,7 @@ class StreamForm(forms.ModelForm):
             self._show(part)
 
     def _show(self, part):
-        """Fill in the options as they are saved, and read no field of a kind that is not chosen."""
+        """Fill in the saved options, and disable the fields of kinds that are not chosen."""
         saved = dict(getattr(self.instance, f"{part}_options") or {})
         kind = getattr(self.instance, part)
         for name in [name for name in saved if field_name(part, kind, name) in self.fields]:
@@ -77,7 +77,7 @@ class StreamForm(forms.ModelForm):
                 self.fields[name].disabled = not name.startswith(f"{part}__{chosen}__")
 
     def clean(self):
-        """Gather the options of the chosen kinds."""
+        """Collect the options of the chosen kinds into `transport_options` and `decoder_options`."""
         cleaned = super().clean()
         for part in PARTS:
             others = cleaned.get(f"{part}_options")
@@ -87,7 +87,7 @@ class StreamForm(forms.ModelForm):
         return cleaned
 
     def _given(self, part, kind):
-        """Return the options of a kind that are not left at their defaults."""
+        """Return the options of a kind whose values differ from the defaults."""
         declared = options_of(part, kind) or () if kind in kinds_of(part) else ()
         values = [(option, self.cleaned_data.get(field_name(part, kind, option.name))) for option in declared]
         return {
@@ -97,7 +97,7 @@ class StreamForm(forms.ModelForm):
         }
 
     def add_error(self, field, error) -> None:
-        """Tell an error of the options at the option that it names."""
+        """Show an error of the options at the field of the option that it names."""
         told = getattr(error, "error_dict", None)
         if told is None:
             return super().add_error(field, error)
@@ -123,7 +123,7 @@ class StreamForm(forms.ModelForm):
 
 @cache
 def stream_form() -> type[StreamForm]:
-    """Return the form with a field for every option there is; made late, for it loads the libraries of all formats."""
+    """Return the form with a field for every option. It is made late, because it loads the libraries of all formats."""
     return type("StreamForm", (StreamForm,), {**option_fields("transport"), **option_fields("decoder")})
 
 

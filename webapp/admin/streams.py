@@ -1,4 +1,4 @@
-"""Streams in the admin: what they read, how they are, and their switch."""
+"""Streams in the admin: their source, their health, and starting and stopping them."""
 
 import json
 from datetime import UTC, datetime
@@ -16,12 +16,12 @@ from webapp.models import Stream
 from webapp.redis import NOT_NOW, client
 
 UNKNOWN = "—"
-# A feed out of order has a few stale elements; more come of wrong times.
+# A feed out of order has a few stale elements; a larger share comes from wrong times.
 STALE_SHARE = 0.01
 
 
 def health_of(name: str) -> dict:
-    """Return the gateway's counters of a stream; empty where there are none, or no Redis."""
+    """Return the gateway's counters of a stream; empty if there are none or Redis does not answer."""
     try:
         counters = client().hget(HEALTH_KEY, name)
     except NOT_NOW:
@@ -30,7 +30,7 @@ def health_of(name: str) -> dict:
 
 
 def stale_hint(health: dict) -> str:
-    """Return what may be wrong with a stream of which more than `STALE_SHARE` is stale; otherwise nothing."""
+    """Return a hint for a stream with a share of stale elements above `STALE_SHARE`; otherwise an empty text."""
     stale, elements = health.get("stale", 0), health.get("elements", 0)
     if stale <= STALE_SHARE * elements:
         return ""
@@ -57,7 +57,7 @@ class StreamAdmin(admin.ModelAdmin):
     change_form_template = "admin/webapp/stream/change_form.html"
 
     def get_fieldsets(self, request, obj=None):
-        """Return the parts of the form; the options of all kinds are in it, and a script hides those not chosen."""
+        """Return the parts of the form. It has the options of all kinds; a script hides those of kinds not chosen."""
         return (
             (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
             ("Source", {"fields": source_fields(), "classes": ("source",)}),
@@ -66,20 +66,20 @@ class StreamAdmin(admin.ModelAdmin):
         )
 
     def get_form(self, request, obj=None, change=False, **kwargs):
-        """Return the form with a field for each option."""
+        """Return the form with a field for every option."""
         return super().get_form(request, obj, change, form=stream_form(), **kwargs)
 
     def get_urls(self):
-        """Add the address of the *Test* button."""
+        """Add the URL of the *Test* button."""
         test = self.admin_site.admin_view(lambda request: answer_trial(self, request))
         return [path("test/", test, name="webapp_stream_test"), *super().get_urls()]
 
     def get_readonly_fields(self, request, obj=None):
-        """Fix the name and the space once they are saved."""
+        """Make name and space read-only once they are saved."""
         return (*self.readonly_fields, "name", "space") if obj else self.readonly_fields
 
     def formfield_for_dbfield(self, db_field, request, **kwargs):
-        """Offer the transports and decoders that there are."""
+        """Offer the available transports and decoders."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name in ("transport", "decoder"):
             field.widget = KindSelect(db_field.name)
@@ -98,23 +98,23 @@ class StreamAdmin(admin.ModelAdmin):
     def _switch(self, request, queryset, enabled):
         for stream in queryset:
             stream.enabled = enabled
-            stream.save()  # one by one: each is published
+            stream.save()  # one by one, since saving publishes each stream
         self.message_user(request, f"{len(queryset)} streams {'started' if enabled else 'stopped'}", messages.SUCCESS)
 
     def get_deleted_objects(self, objs, request):
-        """Tell, before anything is deleted, that the history goes with it."""
+        """Say on the confirmation page that the history of the streams is deleted, too."""
         deleted, *rest = super().get_deleted_objects(objs, request)
         kept = [f"The history of {stream.name}: {words}" for stream in objs if (words := extent_in_words(stream))]
         return [*deleted, *kept], *rest
 
     @admin.display(description="what is stored")
     def kept(self, stream):
-        """What the history has of the stream on disk."""
+        """What the history stores of the stream on disk."""
         return extent_in_words(stream) or "nothing yet"
 
     @admin.display(description="state")
     def state(self, stream):
-        """What the gateway is doing, and why it fails."""
+        """The state of the stream in the gateway, and its error."""
         health = health_of(stream.name)
         error = health.get("error")
         return f"{health.get('state', UNKNOWN)}{f': {error}' if error else ''}"
@@ -131,18 +131,18 @@ class StreamAdmin(admin.ModelAdmin):
 
     @admin.display(description="malformed")
     def malformed(self, stream):
-        """How many pieces of input no element could be made of."""
+        """How many pieces of input could not be decoded into elements."""
         return sum(health_of(stream.name).get("malformed", {}).values())
 
     @admin.display(description="stale")
     def stale(self, stream):
-        """How many elements were older than the newest known of their object, with a sign where they are many."""
+        """How many elements were older than the newest known of their object, with a warning sign if they are many."""
         health = health_of(stream.name)
         return f"{health.get('stale', UNKNOWN)}{' ⚠' if stale_hint(health) else ''}"
 
     @admin.display(description="counters")
     def counters(self, stream):
-        """Numbers since the gateway's start."""
+        """The gateway's counters since its start."""
         health = health_of(stream.name)
         rows = [
             ("elements", health.get("elements", UNKNOWN)),

@@ -1,4 +1,4 @@
-"""API tokens in the admin; a token is shown once, when it is made."""
+"""API tokens in the admin; a token is shown only once, when it is made."""
 
 from django.contrib import admin, messages
 from django.utils.html import format_html
@@ -8,7 +8,7 @@ from webapp.models import ApiToken
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin):
-    """Tokens of programs."""
+    """Tokens with which programs act as users."""
 
     list_display = ("name", "user", "created", "last_used")
     list_filter = ("user",)
@@ -18,11 +18,11 @@ class ApiTokenAdmin(admin.ModelAdmin):
     autocomplete_fields = ("user",)
 
     def get_changeform_initial_data(self, request):
-        """Suggest the one who asks."""
+        """Suggest the present user."""
         return {"user": request.user.pk}
 
     def save_model(self, request, obj, form, change):
-        """Draw a new token's secret, and show it."""
+        """Save a token; make and show the secret of a new one."""
         secret = None if change else obj.draw()
         super().save_model(request, obj, form, change)
         if secret is not None:

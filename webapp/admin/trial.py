@@ -1,4 +1,4 @@
-"""The *Test* button: what a stream's transport and decoder give, before it is saved."""
+"""The *Test* button: read some elements with a stream's transport and decoder before the stream is saved."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from streaming.spaces import space_document
 from webapp.models import Space, Stream
 from webapp.models.spaces import EARTH
 
-# A trial reads for at most so long; its process is ended if it takes longer than that in all.
+# A trial reads for READ_S; its process is killed if the whole trial takes longer than END_S.
 READ_S, END_S = 5.0, 20.0
 _ROOT = Path(__file__).parents[2]
 _TRIALS = threading.BoundedSemaphore(2)
@@ -24,13 +24,13 @@ _UNCHECKED = {"name", "title", "icon", "enabled", "ttl_s", "stored", "retention_
 
 
 def answer_trial(model_admin, request: HttpRequest) -> HttpResponse:
-    """Answer with the first elements that a form's transport and decoder give, or with its errors; save nothing."""
+    """Respond with the first elements from a form's transport and decoder, or with the form's errors; save nothing."""
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     if not (model_admin.has_add_permission(request) or model_admin.has_change_permission(request)):
         raise PermissionDenied
     form = model_admin.get_form(request, None)(request.POST, instance=Stream(name="test", title="Test"))
-    # What a stream is called does not matter yet.
+    # Errors in fields that do not affect the test, such as the name, do not matter yet.
     errors = {name: list(map(str, told)) for name, told in form.errors.items() if name not in _UNCHECKED}
     if errors:
         return JsonResponse({"errors": errors})
@@ -47,7 +47,7 @@ def answer_trial(model_admin, request: HttpRequest) -> HttpResponse:
 
 
 def run_trial(transport: Mapping[str, Any], decoder: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """Return what a transport and a decoder give within some seconds, in a process of its own."""
+    """Return what a transport and a decoder give within `READ_S`, run in a separate process."""
     access = settings.FEED_ACCESS
     job = {
         "transport": transport,

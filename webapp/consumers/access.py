@@ -18,17 +18,18 @@ TOO_MANY = 4429, "too many wrong tokens came from this address; try again in a m
 
 
 class Access:
-    """ASGI middleware that settles ``scope["user"]``.
+    """ASGI middleware that sets ``scope["user"]``.
 
-    A browser always says from which origin it comes, and that must be this site; what says nothing is a program, whose
-    cookies do not count: it needs a token. One that is not even looked up leaves its reason in ``scope["refusal"]``.
+    A browser always sends its origin, which must be this site. A client without an origin is a program: its cookies do
+    not count, so it needs a token. If too many wrong tokens came from its address, its token is not looked up, and
+    ``scope["refusal"]`` has the close code and the reason.
     """
 
     def __init__(self, app) -> None:
         self.app, self.denied, self.guesses = app, WebsocketDenier.as_asgi(), Guesses()
 
     async def __call__(self, scope, receive, send):
-        """Pass a connection on."""
+        """Pass a connection on with its user, or deny it if it comes from another site."""
         headers = dict(scope["headers"])
         if b"origin" in headers and not same_site(scope.get("scheme", "ws"), headers, settings.ALLOWED_HOSTS):
             return await self.denied(scope, receive, send)
@@ -41,7 +42,7 @@ class Access:
         return await self.app(scope, receive, send)
 
     async def _judged(self, address, secret, now):
-        """Return the user for whom a token stands, and why it was not looked up, if so."""
+        """Return the user of a token, and the refusal if it was not looked up, as items of the scope."""
         if self.guesses.known_wrong(address, secret, now):
             return {"user": AnonymousUser()}
         if self.guesses.too_many(address, secret, now):
@@ -52,7 +53,7 @@ class Access:
 
 
 def same_site(scheme: str, headers: dict[bytes, bytes], allowed: list[str]) -> bool:
-    """Tell whether a page of this very site opens a websocket: scheme, host and port are compared.
+    """Return whether a page of this site opens a websocket: scheme, host and port must be equal.
 
     Examples
     --------
@@ -67,13 +68,13 @@ def same_site(scheme: str, headers: dict[bytes, bytes], allowed: list[str]) -> b
         domain, port = split_domain_port(host)
         here = own_scheme, domain, int(port or PORTS[own_scheme])
         there = origin.scheme, origin.netloc.removesuffix(f":{origin.port}"), origin.port or PORTS.get(origin.scheme)
-    except ValueError:  # a port that is no number
+    except ValueError:  # the port is not a number
         return False
     return here == there and bool(domain) and validate_host(domain, allowed)
 
 
 def token_of(headers: dict[bytes, bytes], query_string: bytes) -> str | None:
-    """Return the token that a request carries, None where it carries none.
+    """Return the token of a request, from its header ``Authorization`` or its query string; None without one.
 
     Examples
     --------

@@ -1,19 +1,19 @@
-"""How many wrong tokens an address may try."""
+"""Limit how many wrong tokens an address may try."""
 
 from collections import OrderedDict
 
 from webapp.consumers.limits import TokenBucket
 from webapp.models.tokens import hashed
 
-# Wrong tokens that an address may try at once, and how many a second in the long run.
+# How many wrong tokens an address may try at once, and how many per second on average.
 BURST, RATE = 20, 0.1
-# A token that was wrong is taken for wrong for so long, without a look: a program that goes on with it costs nothing.
+# A wrong token counts as wrong for this time without a look-up, so a program that keeps sending it costs nothing.
 WRONG_FOR_S = 60.0
 MOST_REMEMBERED = 10_000
 
 
 class Guesses:
-    """Knows which tokens were wrong and which right, and which addresses try too many.
+    """Remembers which tokens were wrong or right, and which addresses tried too many wrong ones.
 
     Examples
     --------
@@ -32,16 +32,16 @@ class Guesses:
         self._right: OrderedDict[str, None] = OrderedDict()
 
     def known_wrong(self, address: str, secret: str, now: float) -> bool:
-        """Tell whether a token from an address was wrong a short while ago."""
+        """Return whether a token from this address was wrong within the last `WRONG_FOR_S`."""
         return self._wrong.get((address, hashed(secret)), now) > now
 
     def too_many(self, address: str, secret: str, now: float) -> bool:
-        """Tell whether an address has tried too many wrong tokens; a token that was right before may come in anyway."""
+        """Return whether an address has tried too many wrong tokens; False for a token that was right before."""
         bucket = self._buckets.get(address)
         return hashed(secret) not in self._right and bucket is not None and bucket.left(now) < 1
 
     def learn(self, address: str, secret: str, right: bool, now: float) -> None:
-        """Take note of whether a token was right."""
+        """Record whether a token was right, as found by a look-up."""
         digest = hashed(secret)
         if right:
             _remember(self._right, digest, None)
@@ -54,7 +54,7 @@ class Guesses:
 
 
 def _remember(known, key, value):
-    """Keep something as the newest, and not more than so much."""
+    """Store an entry as the newest one; drop the oldest beyond `MOST_REMEMBERED`."""
     known[key] = value
     known.move_to_end(key)
     if len(known) > MOST_REMEMBERED:

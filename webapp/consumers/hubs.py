@@ -1,4 +1,4 @@
-"""The hubs that serve one connection: one for each space."""
+"""The hubs that serve one connection, one for each space."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,7 @@ from webapp.models.spaces import spaces_by_name
 
 
 class Hubs:
-    """Attaches a connection to the hubs of all spaces, and keeps what it has subscribed there.
+    """Attaches a connection to the hubs of all spaces, and keeps its subscriptions.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class Hubs:
     Attributes
     ----------
     subscriptions : dict of int to Subscription
-        By query.
+        The connection's subscriptions by query.
     """
 
     def __init__(self, subscriber: Subscriber) -> None:
@@ -31,7 +31,7 @@ class Hubs:
         self._home: dict[int, Hub] = {}
 
     async def follow(self) -> None:
-        """Attach to the hubs of the spaces that there are, as they are now, and to no other."""
+        """Attach to the hubs of all present spaces; detach from hubs of spaces that are gone or have changed."""
         spaces = await database_sync_to_async(spaces_by_name)()
         for name in [name for name, hub in self._hubs.items() if spaces.get(name) != hub.space]:
             await self._hubs.pop(name).detach(self.subscriber)
@@ -40,19 +40,19 @@ class Hubs:
             await self._hubs[name].attach(self.subscriber)
 
     async def of(self, space: str) -> Hub:
-        """Return the hub of a space that there is."""
+        """Return the hub of an existing space, and attach to it first if needed."""
         if space not in self._hubs:
             await self.follow()
         return self._hubs[space]
 
     async def leave(self) -> None:
-        """Let go of all hubs."""
+        """Detach from all hubs."""
         while self._hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
     async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: ResumePoint | None = None) -> None:
-        """Subscribe to the answers of queries of a hub's space, which the client may hold up to a batch."""
+        """Subscribe to the answers of queries in a hub's space; continue after batch `held` if the client holds it."""
         made = await hub.subscribe(self.subscriber, queries, form, held)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
@@ -63,21 +63,21 @@ class Hubs:
             self._home.pop(query).unsubscribe(self.subscriber, query)
 
     def follow_roles(self, query: int, plan: dict) -> None:
-        """Have the connection told how a query that it has subscribed is answered."""
+        """Send the connection the roles of the servers of a query that it has subscribed."""
         hub = self._home[query]
         hub.roles.follow(self.subscriber, query, parse_plan(plan, hub.space))
 
     def leave_roles(self, query: int) -> None:
-        """Have the connection told no more how a query is answered."""
+        """Stop sending the connection the roles of a query's servers."""
         if query in self._home:
             self._home[query].roles.leave(self.subscriber, query)
 
     def edited(self, query: int, plan: dict) -> None:
-        """Take note of the plan that a query has now."""
+        """Give the hub the present plan of a query, if the connection has subscribed it."""
         if query in self._home:
             self._home[query].roles.edited(query, plan)
 
     def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
-        """Ask the engines for the snapshots that subscriptions need."""
+        """Ask the engines for snapshots for subscriptions; `resync` says that they follow a loss."""
         for hub in list(self._hubs.values()):
             hub.ask([s for s in subscriptions if self._home.get(s.query) is hub], resync)

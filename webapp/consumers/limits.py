@@ -1,17 +1,20 @@
-"""How much one connection may say."""
+"""Limit the rate of messages or attempts."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class TokenBucket:
-    """Allows `burst` at once and `rate` a second in the long run.
+    """A token bucket: allows `burst` tokens at once and `rate` tokens per second on average.
 
     Parameters
     ----------
-    rate, burst : float
+    rate : float
+        Tokens per second.
+    burst : float
+        Most tokens that the bucket holds; it starts full.
     at : float
-        The clock [s] when the bucket is made, full.
+        Clock time in seconds at which the bucket is made.
 
     Examples
     --------
@@ -28,13 +31,13 @@ class TokenBucket:
         self.tokens = self.burst
 
     def left(self, now: float) -> float:
-        """Return how many tokens there are."""
+        """Return how many tokens there are at clock time `now` in seconds."""
         self.tokens = min(self.burst, self.tokens + (now - self.at) * self.rate)
         self.at = now
         return self.tokens
 
     def take(self, now: float) -> bool:
-        """Take a token, if there is one."""
+        """Take a token if there is one at clock time `now` in seconds; return whether there was."""
         allowed = self.left(now) >= 1
         self.tokens -= allowed
         return allowed

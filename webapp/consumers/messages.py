@@ -1,4 +1,4 @@
-"""Messages from clients: which there are, and what each must hold."""
+"""Messages from clients: their types, their fields, and the checks of the fields."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ MAX_SAMPLE = 1_000
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a message: its rule, whether a value keeps it, and whether it must be there."""
+    """One field of a message: its rule in words, the check of a value, whether it is required, and its default."""
 
     rule: str
     accepts: Callable[[Any], bool]
@@ -101,7 +101,7 @@ AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
 STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
 FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
 HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
-# An absent field of an edit is left alone, so these have no default.
+# A field that is absent from an edit keeps its value, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
 SHOWN = Field("true or false", _is_flag)
 PAUSED = Field("true or false", _is_flag, required=False)
@@ -148,13 +148,13 @@ FIELDS: dict[str, dict[str, Field]] = {
 
 
 def read_document(text: str) -> dict[str, Any]:
-    """Return a message as an object.
+    """Return a message's JSON text as a dict.
 
     Raises
     ------
     Refused
-        Where the text is not a JSON object. NaN and infinities, which JSON does not have, are refused too, and so are
-        texts that cannot be stored.
+        ``json`` where the text is not a JSON object. NaN and infinities, which JSON does not have, are refused too, and
+        so are texts that cannot be stored.
     """
     try:
         document = read_json(text)
@@ -166,19 +166,19 @@ def read_document(text: str) -> dict[str, Any]:
 
 
 def reference_of(document: dict[str, Any]) -> str | int | None:
-    """Return the id by which the client tells the replies apart, None where it gave none that can be repeated."""
+    """Return the id that replies to a message repeat; None unless it is a short text or an integer."""
     reference = document.get("id")
     short = isinstance(reference, str) and len(reference) <= MAX_NAME_CHARACTERS
     return reference if short or isinstance(reference, int) else None
 
 
 def read_fields(document: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return a message's type and its fields, those with a default filled in.
+    """Return a message's type and its fields; absent fields get their default, if they have one.
 
     Raises
     ------
     Refused
-        With the rule that the message breaks, and the value.
+        ``type`` or ``fields``, with the rule that the message breaks, and the value.
     """
     kind = document.get("type")
     if not isinstance(kind, str) or kind not in FIELDS:

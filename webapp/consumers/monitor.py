@@ -1,4 +1,4 @@
-"""The consumer of ``/ws/monitor/``: translates messages into what `webapp.queries` and the hub do."""
+"""The consumer of ``/ws/monitor/``: turns messages into calls of `webapp.queries` and the hub."""
 
 import asyncio
 import contextlib
@@ -32,17 +32,17 @@ from webapp.refusals import Refused
 logger = logging.getLogger(__name__)
 
 UNAUTHENTICATED, FLOODED, TOO_BIG, BROKEN = 4401, 1008, 1009, 1011
-# So many refused messages at once, and one a second in the long run, before a flood ends the connection.
+# The connection ends after this many messages beyond the rate at once, or more than one per second on average.
 REFUSALS_BURST = 100
-# Questions to tables are answered beside everything else, so many at a time in a process.
+# Questions to tables run in these threads, so that they block nothing else; a process answers two at a time.
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
 class Monitor(AsyncWebsocketConsumer):
-    """One connection."""
+    """One websocket connection."""
 
     async def __call__(self, scope, receive, send):
-        """Serve the connection, and let go of all that it holds however it ends."""
+        """Serve the connection; release everything that it holds, however it ends."""
         self.joined, self.channel_name = False, ""
         self.questions, self.ended = set(), threading.Event()
         try:
@@ -54,7 +54,7 @@ class Monitor(AsyncWebsocketConsumer):
                 await self._leave()
 
     async def connect(self):
-        """Accept a known user and say what there is."""
+        """Accept a known user, and send ``hello`` and the statuses of visible queries; refuse others."""
         self.user = self.scope["user"]
         if not self.user.is_authenticated:
             await self.accept()
@@ -80,7 +80,7 @@ class Monitor(AsyncWebsocketConsumer):
         await self.hubs.follow()
 
     async def receive(self, text_data=None, bytes_data=None):
-        """Carry out a message, or say why not."""
+        """Carry out a message, or reply with an error."""
         if not self.joined:
             return
         if len(bytes_data if text_data is None else text_data.encode()) > settings.MAX_MESSAGE_BYTES:
@@ -101,24 +101,24 @@ class Monitor(AsyncWebsocketConsumer):
         except Unread as error:
             await self.close(FLOODED, str(error))
 
-    # What the hub calls (`hub.Subscriber`).
+    # Called by the hub (`hub.subscriptions.Subscriber`).
 
     def deliver(self, subscription: Subscription, frame: str | bytes) -> None:
         """Queue an answer."""
         self.outbox.answer(subscription, frame)
 
     def broadcast(self, slot: str, text: str) -> None:
-        """Queue a report."""
+        """Queue a message that replaces an unsent one of the same slot."""
         self.outbox.broadcast(slot, text)
 
     def mark(self, space: str, text: str) -> None:
-        """Queue what the client holds once it has read what is queued."""
+        """Queue a text that says up to which batch the client has all changes."""
         self.outbox.mark(space, text)
 
-    # What the channel layer calls.
+    # Called by the channel layer.
 
     async def query_status(self, event: dict[str, Any]) -> None:
-        """Pass on how queries stand; one that is no longer shared ends for all but its owner."""
+        """Send the statuses of queries. A query that is no longer shared ends for everybody but its owner."""
         for standing in event["queries"]:
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if document["example"] and not self.examples:
@@ -130,7 +130,7 @@ class Monitor(AsyncWebsocketConsumer):
             self.outbox.status(document["query"], status_frame(document, mine))
 
     async def examples_changed(self, event: dict[str, Any]) -> None:
-        """Say how the examples stand to a user who sees them again, and end them for one who removed them."""
+        """Send the examples' statuses if the user shows them again; end them if the user removed them."""
         self.examples = event["shown"]
         numbers = await database_sync_to_async(_examples)()
         for number in () if self.examples else numbers:
@@ -138,13 +138,13 @@ class Monitor(AsyncWebsocketConsumer):
         self.outbox.statuses(numbers)
 
     async def definitions_changed(self, _) -> None:
-        """Listen to the spaces that there are now, and say which spaces and streams there are."""
+        """Attach to the hubs of the present spaces, and send the lists of spaces and streams."""
         await self.hubs.follow()
         message = {"type": "stream.list", **await database_sync_to_async(definitions)()}
         self.broadcast("stream.list", orjson.dumps(message).decode())
 
     async def messages_missed(self, _) -> None:
-        """Say anew how everything stands that the client was told of, since changes may have gone by unheard."""
+        """Send the present state of queries, spaces and streams again, because changes may have been missed."""
         shown, standings = await database_sync_to_async(self._all_standings)()
         if shown != self.examples:
             await self.examples_changed({"shown": shown})
@@ -153,14 +153,14 @@ class Monitor(AsyncWebsocketConsumer):
         self.broadcast("changes.missed", orjson.dumps({"type": "changes.missed"}).decode())
 
     async def layer_status(self, event: dict[str, Any]) -> None:
-        """Pass on how a layer stands; of several that wait, the last."""
+        """Send the status of a layer; it replaces a waiting one of the same layer."""
         layer = event["document"]
         self.broadcast(f"layer.{layer['name']}", orjson.dumps({"type": "layer.status", "layer": layer}).decode())
 
     # One method for each type of message.
 
     async def on_filter_check(self, reference, where, names, objects):
-        """Tell what a filter that is being written would do."""
+        """Reply what is wrong with a filter, and how many of the given objects it matches."""
         told = await asyncio.to_thread(check_filter_text, where, names, objects)
         self.say({"type": "filter.checked", "id": reference, **told})
 
@@ -180,12 +180,12 @@ class Monitor(AsyncWebsocketConsumer):
         self._say_status(reference, await database_sync_to_async(queries.cancel)(self.user, query))
 
     async def on_examples_show(self, reference, shown):
-        """Show the user the examples, or remove them."""
+        """Show the user the examples of the demonstration, or remove them."""
         await database_sync_to_async(queries.show_examples)(self.user, shown)
         self.say({"type": "examples.shown", "id": reference, "shown": shown})
 
     async def on_query_subscribe(self, reference, format, query=None, queries=None, held=None):
-        """Send a query's answer from now on, or those of several, without those that are not visible."""
+        """Start to send the answer of a query, or of several queries, leaving out those that the user may not see."""
         if (query is None) == (queries is None):
             raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
         if queries is None:
@@ -199,24 +199,24 @@ class Monitor(AsyncWebsocketConsumer):
             await self.hubs.subscribe(numbers, format, await self.hubs.of(space), ResumePoint(**held) if held else None)
 
     async def on_query_unsubscribe(self, reference, query):
-        """Send a query's answer no more."""
+        """Stop sending the answer of a query."""
         self.hubs.unsubscribe(query)
 
     async def on_query_snapshot(self, reference, query):
-        """Send the whole answer once more."""
+        """Ask for a snapshot of a subscribed query."""
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
         self.hubs.ask([self.hubs.subscriptions[query]])
 
     async def on_roles_subscribe(self, reference, query):
-        """Tell how a query is answered, from now on."""
+        """Start to send the roles of the servers that answer a query."""
         if query not in self.hubs.subscriptions:
             raise Refused("query", f"query must be one that this connection has subscribed; got {query}")
         found = await database_sync_to_async(visible)(self.user, query)
         self.hubs.follow_roles(query, found.plan)
 
     async def on_roles_unsubscribe(self, reference, query):
-        """Tell no more how a query is answered."""
+        """Stop sending the roles of the servers that answer a query."""
         self.hubs.leave_roles(query)
 
     async def on_view_subscribe(self, reference, streams, area, format):
@@ -229,27 +229,27 @@ class Monitor(AsyncWebsocketConsumer):
         await self.viewport.show(reference, {}, "json")
 
     async def on_table_get(self, reference, **fields):
-        """Answer what is stored under a key."""
+        """Reply with the rows that a table stores under a key."""
         await self._ask(reference, "table.get", fields)
 
     async def on_table_query(self, reference, **fields):
-        """Answer what is stored in a box."""
+        """Reply with the rows of a table in a box."""
         await self._ask(reference, "table.query", fields)
 
     async def on_table_join(self, reference, **fields):
-        """Answer which rows of two tables make pairs."""
+        """Reply with the pairs of rows of two tables that a join finds."""
         await self._ask(reference, "table.join", fields)
 
-    # What these are made of.
+    # Parts of the methods above.
 
     def say(self, message: dict[str, Any]) -> None:
-        """Queue a reply, without an id where there is none."""
+        """Queue a reply; leave out its id if that is None."""
         if message.get("id", "") is None:
             message = {key: value for key, value in message.items() if key != "id"}
         self.outbox.reply(orjson.dumps(message).decode())
 
     async def _ask(self, reference, kind, fields):
-        """Have a question to tables answered; the connection goes on meanwhile."""
+        """Start to answer a question to tables in a thread; the connection continues meanwhile."""
         if len(self.questions) >= settings.TABLE_QUESTIONS_AT_ONCE:
             rule = f"a connection may ask {settings.TABLE_QUESTIONS_AT_ONCE} questions to tables at once"
             raise Refused("rate", f"{rule}; got one more")
@@ -274,7 +274,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.say({"type": "query.status", "id": reference, **query.document(), "mine": mine})
 
     async def _within_rate(self):
-        """Tell whether the client keeps to the rate; warn one that does not, and end the connection if it goes on."""
+        """Return whether the client keeps to the rate. If not, refuse the message once; if it continues, close."""
         now = time.monotonic()
         if self.bucket.take(now):
             self.warned = False
@@ -295,7 +295,7 @@ class Monitor(AsyncWebsocketConsumer):
         return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
 
     def _all_standings(self):
-        """Return whether the user sees the examples, and how the queries stand that the client knows or may see."""
+        """Return whether the user sees the examples, and the state of all queries that the client knows or may see."""
         known = Query.objects.filter(pk__in=self.told) | Query.objects.visible_to(self.user)
         standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
         return RemovedExamples.shown_to(self.user), standings
@@ -304,7 +304,7 @@ class Monitor(AsyncWebsocketConsumer):
         return await database_sync_to_async(self._standings)(numbers)
 
     def _standings(self, numbers):
-        """Return the frames that tell how queries stand, in the order of their numbers."""
+        """Return the status frames of queries, ordered by number."""
         found = Query.objects.filter(pk__in=numbers).select_related("owner").order_by("pk")
         return [status_frame(query.document(), query.owner_id == self.user.pk, self.examples) for query in found]
 
@@ -315,16 +315,16 @@ class Monitor(AsyncWebsocketConsumer):
         self.hubs.ask(lost, resync=True)
 
     def _sender_ended(self, sender):
-        """End a connection that nothing can be sent to any more, so that its client opens another."""
+        """Close the connection if its sender failed, so that the client opens a new one."""
         error = None if sender.cancelled() else sender.exception()
-        if error is not None and not isinstance(error, OSError):  # that is how a server says that the client has gone
+        if error is not None and not isinstance(error, OSError):  # OSError: the client has gone
             logger.error("a connection's sender failed: %s", error, exc_info=error)
             asyncio.get_running_loop().create_task(self.close(BROKEN))
 
     async def _leave(self):
-        """Let go of everything, whatever of it fails."""
+        """Release everything, even if parts of it fail."""
         self.joined = False
-        self.ended.set()  # a question that is being answered ends by itself
+        self.ended.set()  # ends questions that are being answered
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hubs.leave)
             stack.callback(self.viewport.close)
@@ -333,9 +333,10 @@ class Monitor(AsyncWebsocketConsumer):
 
 
 def status_frame(document: dict[str, Any], mine: bool, examples: bool = True) -> str:
-    """Return what a connection is told of a query unasked.
+    """Return the frame ``query.status`` for one connection, given the query's document.
 
-    To others than its owner it ends when it is not shared; an example ends for a user who removed the examples.
+    It says cancelled to everybody but the owner (`mine`) if the query is not shared, and of an example to a user who
+    does not see the `examples`.
     """
     if not (mine or document["shared"]):
         document = document | {"status": Query.CANCELLED, "error": "no longer shared"}
@@ -349,11 +350,11 @@ def _examples():
 
 
 def definitions() -> dict[str, Any]:
-    """Return what a client is told of the spaces and streams that there are."""
+    """Return the lists of spaces and streams, as ``hello`` and ``stream.list`` have them."""
     spaces = [{"title": str(space), **space_document(space.parsed)} for space in Space.objects.all()]
     return {"spaces": spaces, "streams": [stream.summary() for stream in Stream.objects.all()]}
 
 
 def view_plans(streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:
-    """Return the space and the plan of a viewport for each of some streams; all are checked before any is used."""
+    """Return the space and the plan of a view of an area for each stream; raise Refused if any of them is wrong."""
     return {name: queries.checked_view(name, area) for name in streams}

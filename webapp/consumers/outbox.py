@@ -1,4 +1,4 @@
-"""What waits to be sent to one client, within bounds: a slow client is merged forward, never waited for."""
+"""A bounded queue of frames for one client: for a slow client frames are merged or dropped, and nobody waits for it."""
 
 import asyncio
 from collections import OrderedDict
@@ -8,21 +8,21 @@ from itertools import islice
 
 from webapp.hub.subscriptions import Subscription
 
-# More replies than this that nobody reads end the connection.
+# A connection with more unread replies than this ends.
 MAX_REPLIES = 1_000
-# Of more statuses than this that wait, only the queries are kept; how they stand is looked up when there is room.
+# Beyond this many waiting statuses, only query numbers are kept; the statuses are looked up when their turn comes.
 MAX_STATUSES = 1_000
 LOOKED_UP_AT_ONCE = 100
 STATUS, MARK = "query.status", "mark"
 
 
 class Unread(Exception):
-    """A client sends requests but reads no replies."""
+    """A client sends requests but does not read the replies."""
 
 
 @dataclass(eq=False)
 class Item:
-    """One frame that waits; an answer belongs to a subscription, and a mark is about the answers before it."""
+    """A waiting frame. An answer belongs to a subscription; a mark is about the answers queued before it."""
 
     frame: str | bytes
     subscription: Subscription | None = None
@@ -30,19 +30,20 @@ class Item:
 
 
 class Outbox:
-    """A bounded queue with its own sender.
+    """A bounded queue of frames, and the loop that sends them.
 
     Parameters
     ----------
     send : async function of a frame
-        Returns when the connection has room again.
+        Sends a frame; returns when the connection has room again.
     look_up : async function of a list of int
-        Returns the frames that tell how these queries stand.
+        Returns the status frames of these queries.
     recover : async function of a list of Subscription
-        Asks for snapshots in place of lost answers; called once all that waited has been sent. For half of them at the
-        most, and for twice as many once these have come, since large answers that come together may be lost together.
+        Asks for snapshots to replace lost answers. It is called when the queue is empty: first for at most half of the
+        lost answers, then for twice as many once those snapshots have come, because large answers that arrive together
+        may be lost together again.
     max_bytes : int
-        Of answers that wait. A single larger answer still goes through.
+        Most bytes of waiting answers. A single larger answer is still sent.
     """
 
     def __init__(
@@ -53,10 +54,11 @@ class Outbox:
         max_bytes: int,
     ) -> None:
         self._send, self._look_up, self._recover, self._max_bytes = send, look_up, recover, max_bytes
-        # What waits, in its order, under a name by which it can be replaced: a reply and an answer are their own.
+        # Waiting items in order, by the name under which a newer item replaces them. Replies and answers are never
+        # replaced: they are their own names.
         self._items: OrderedDict[Hashable, Item] = OrderedDict()
         self._due: dict[int, None] = {}
-        # Answers that were lost; of which snapshots have been asked for; for how many that is done at once.
+        # Subscriptions whose answers were lost; those whose snapshots were asked for; how many to ask for at once.
         self._lost: dict[Subscription, None] = {}
         self._asked: set[Subscription] = set()
         self._at_once = 1
@@ -64,12 +66,12 @@ class Outbox:
         self._filled = asyncio.Event()
 
     def reply(self, frame: str) -> None:
-        """Queue a message that must arrive.
+        """Queue a reply, which is never dropped.
 
         Raises
         ------
         Unread
-            When too many wait already.
+            When `MAX_REPLIES` replies wait already.
         """
         if self._replies >= MAX_REPLIES:
             raise Unread(f"at most {MAX_REPLIES} replies may wait to be read")
@@ -77,7 +79,7 @@ class Outbox:
         self._append(Item(frame))
 
     def status(self, query: int, frame: str) -> None:
-        """Queue how a query stands, in place of what still waits of that query."""
+        """Queue the status of a query; it replaces a waiting status of the same query."""
         if query in self._due:
             return
         if self._items.pop((STATUS, query), None):
@@ -89,25 +91,25 @@ class Outbox:
         self._append(Item(frame), (STATUS, query))
 
     def statuses(self, queries: Iterable[int]) -> None:
-        """Queue how queries will stand when their turn comes; all of them come before what is queued after them."""
+        """Queue queries whose statuses are looked up when their turn comes, before anything that is queued later."""
         self._due |= dict.fromkeys(queries)
         if STATUS not in self._items:
             self._append(Item(""), STATUS)
 
     def broadcast(self, slot: str, frame: str) -> None:
-        """Queue a message that replaces the one of the same slot, where that still waits."""
+        """Queue a message; it replaces a waiting message of the same slot."""
         if slot in self._items:
             self._items[slot].frame = frame
         else:
             self._append(Item(frame), slot)
 
     def mark(self, slot: str, frame: str) -> None:
-        """Queue what is true of the answers that are queued before it, in place of the one of the same slot."""
+        """Queue a message about the answers queued before it; it replaces a waiting mark of the same slot."""
         self._items.pop((MARK, slot), None)
         self._append(Item(frame, mark=True), (MARK, slot))
 
     def answer(self, subscription: Subscription, frame: str | bytes) -> None:
-        """Queue an answer; where there is no room, drop all answers that wait and have them replaced by snapshots."""
+        """Queue an answer. If there is no room, drop all waiting answers; snapshots will replace them."""
         if subscription in self._lost:
             return
         if self._bytes and self._bytes + len(frame) > self._max_bytes:
@@ -118,7 +120,7 @@ class Outbox:
         self._append(Item(frame, subscription))
 
     async def run(self) -> None:
-        """Send what waits, for ever."""
+        """Send waiting frames, forever."""
         while True:
             await self._filled.wait()
             while self._items:
@@ -127,7 +129,7 @@ class Outbox:
             await self._ask_again()
 
     async def _ask_again(self):
-        """Ask for snapshots of answers that were lost, once those have come that were asked for."""
+        """Ask for snapshots of some lost answers, once all snapshots that were asked for have come."""
         self._asked = {subscription for subscription in self._asked if not subscription.closed}
         if not self._lost or self._asked:
             return
@@ -151,10 +153,10 @@ class Outbox:
                 await self._send(item.frame)
 
     async def _send_due(self):
-        """Send how the queries stand that were only noted, some at a time."""
+        """Look up and send the statuses of queries of which only the number was kept, `LOOKED_UP_AT_ONCE` at a time."""
         while self._due:
             some = list(islice(self._due, LOOKED_UP_AT_ONCE))
-            # What changes from here on is told once more.
+            # Remove them first: a change during the look-up then queues the status once more.
             for query in some:
                 del self._due[query]
             for frame in await self._look_up(some):

@@ -1,4 +1,4 @@
-"""The viewport of one connection: one continuous range query per stream, which moves with the map."""
+"""The viewport of one connection: one continuous range query per stream, whose area follows the map."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from webapp.hub import Hub
 
 @dataclass
 class View:
-    """The view of one stream, in the hub of its space."""
+    """The view of one stream: its query number, the hub of its space, and its plan."""
 
     number: int
     hub: Hub
@@ -18,13 +18,13 @@ class View:
 
 
 class Viewport:
-    """Keeps the views of a connection; its methods are called one at a time.
+    """Keeps the views of a connection. Do not call its methods concurrently.
 
     Parameters
     ----------
     hubs : Hubs
     say : function of a message
-        Tells the client.
+        Sends a message to the client.
     """
 
     def __init__(self, hubs: Hubs, say: Callable[[dict[str, Any]], None]) -> None:
@@ -33,10 +33,18 @@ class Viewport:
         self.format = ""
 
     async def show(self, reference, plans: Mapping[str, tuple[str, dict]], form: str) -> None:
-        """Make the views those of the given (space, plan), by stream.
+        """Open, edit and end views so that there is one for each given stream.
 
-        The client learns the numbers before the first answer. A view that stays is edited, so that its answer follows
-        by changes; a new one, or one in another format, starts with a snapshot.
+        The client gets the query numbers before the first answer. A view that stays gets the new plan by an edit, so
+        its answer continues with changes. A new view, or one in another format, starts with a snapshot.
+
+        Parameters
+        ----------
+        reference : str, int or None
+            The id of the message that asked for it.
+        plans : mapping of str to (str, dict)
+            Space and plan by stream; empty to end all views.
+        form : {"json", "arrow"}
         """
         hubs = {stream: await self.hubs.of(space) for stream, (space, _) in plans.items()}
         for stream in [stream for stream, view in self.views.items() if hubs.get(stream) is not view.hub]:

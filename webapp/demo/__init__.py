@@ -1,1 +1,1 @@
-"""What the demonstration begins with beside its streams: a layer of port areas, and example queries."""
+"""What the demonstration has besides its streams: a layer of port areas, and example queries."""

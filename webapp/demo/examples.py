@@ -12,7 +12,7 @@ from webapp.refusals import Refused
 PORT_AREAS = Path(__file__).with_name("port_areas.geojson")
 LAYER = Label("port_areas", "Port areas")
 
-# Name and plan. All of them lie in what the map shows first.
+# Name and plan. Their areas lie in the part of the map that is shown first.
 EXAMPLES: list[tuple[str, dict[str, Any]]] = [
     ("Ships in the Kattegat", {"stream": "ships", "compare": {"lo": [10.3, 56.0], "hi": [12.5, 57.9]}}),
     (
@@ -29,7 +29,7 @@ EXAMPLES: list[tuple[str, dict[str, Any]]] = [
         },
     ),
     (
-        # Some 85 to 98 of the simulated ships are there, so the threshold is crossed now and then.
+        # About 85 to 98 of the simulated ships are there, so the count crosses the threshold now and then.
         "Number of ships in the Gulf of Finland",
         {
             "stream": "ships",
@@ -41,22 +41,22 @@ EXAMPLES: list[tuple[str, dict[str, Any]]] = [
 
 
 def import_port_areas() -> Layer | None:
-    """Import the areas of ports; None where a layer of that name is there already."""
+    """Import the layer of port areas; return None if a layer of that name exists already."""
     if Layer.objects.filter(name=LAYER.name).exists():
         return None
     return run_import(begin_import(None, LAYER), PORT_AREAS, Wanted(key="id"))
 
 
 def make_examples() -> list[Query]:
-    """Save the examples that can run with the streams and layers that there are.
+    """Save the examples whose stream and layer exist, and return them.
 
-    The engine hears of them as of all that it has not acknowledged: when a worker starts, or within half a minute.
+    The next reconciliation tells the engine: when a worker starts, or within half a minute.
     """
     return list(filter(None, (make_example(name, plan) for name, plan in EXAMPLES)))
 
 
 def make_example(name: str, plan: dict[str, Any]) -> Query | None:
-    """Save an example; None where its stream or layer is not there."""
+    """Save and return an example; return None if its plan is refused, for instance without its stream."""
     try:
         document = queries.checked_plan(plan)
     except Refused:

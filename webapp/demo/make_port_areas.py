@@ -1,4 +1,4 @@
-"""Make `port_areas.geojson`: areas around the ports of Natural Earth at which the simulated lanes end.
+"""Make `port_areas.geojson`: areas around those ports of Natural Earth where the simulated ship lanes end.
 
 ``python -m webapp.demo.make_port_areas ne_10m_ports.geojson``, with the file of Natural Earth's ports (public domain),
 plain or gzipped.
@@ -22,7 +22,7 @@ DECIMALS = 3
 
 
 def port_areas(ports: list[dict]) -> list[dict]:
-    """Return a GeoJSON feature for each lane that ends within `RADIUS_M` of a port.
+    """Return a GeoJSON feature, an area, for each end of a lane that has a port within `RADIUS_M`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def port_areas(ports: list[dict]) -> list[dict]:
 
 
 def area_around(lon_deg: float, lat_deg: float) -> list[list[float]]:
-    """Return the closed ring of a round area about a place, counter-clockwise."""
+    """Return the closed, counter-clockwise ring of a round area of `RADIUS_M` around a place, WGS 84 degrees."""
     turn = np.linspace(0, 2 * np.pi, CORNERS + 1)
     reach_deg = np.degrees(RADIUS_M / EARTH_RADIUS_M)
     ring = np.stack(
@@ -58,7 +58,7 @@ def area_around(lon_deg: float, lat_deg: float) -> list[list[float]]:
 
 
 def main(source: str) -> None:
-    """Read Natural Earth's ports and write the areas, one feature a line."""
+    """Read Natural Earth's ports and write the areas, one feature per line."""
     content = Path(source).read_bytes()
     ports = json.loads(gzip.decompress(content) if source.endswith(".gz") else content)["features"]
     features = port_areas(ports)

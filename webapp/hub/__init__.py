@@ -1,4 +1,4 @@
-"""The hub: reads the result log of a space once for all websocket connections of a process."""
+"""The hub: reads the result log of a space once, for all websocket connections of a process."""
 
 from webapp.hub.hub import Hub, current_hub
 from webapp.hub.shipping import ResumePoint

@@ -1,4 +1,4 @@
-"""From fragments to batches."""
+"""Assemble the fragments of the regions into whole batches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,18 +13,20 @@ from streaming.results.netting import net
 
 @dataclass(frozen=True)
 class Batch:
-    """All that the regions say about one micro-batch.
+    """Everything that the regions report about one micro-batch.
 
     Parameters
     ----------
     epoch : str
+        Name of the engine's state. Batch numbers of different epochs cannot be compared.
     number : int
+        Number of the batch in its epoch.
     fragments : tuple of Fragment
-        One for each region, in their order.
+        One for each region, in the order of their numbers.
     new_epoch : bool
-        The engine has started afresh: it knows no view, and answers held so far mean nothing.
+        The engine has started with a new state: it knows no views, and answers from before are not valid any more.
     gap : bool
-        Batches between the one before and this were lost, or the reader itself failed in between.
+        Batches between the previous one and this one were lost, or the reader failed in between.
     """
 
     epoch: str
@@ -35,7 +37,7 @@ class Batch:
 
     @property
     def newest_us(self) -> int:
-        """Wall-clock time at which the newest element of the batch was heard; 0 without elements."""
+        """When the gateway received the batch's newest element, in microseconds since 1970 UTC; 0 without elements."""
         return max(fragment.newest_us for fragment in self.fragments)
 
     @property
@@ -50,16 +52,22 @@ class Batch:
 
     @property
     def elements(self) -> int:
-        """Number of elements that the engine took in this batch; each fragment counts what came from its homes."""
+        """Number of elements that the engine read in this batch: the sum of what the fragments count."""
         return sum(fragment.counters.get("elements", 0) for fragment in self.fragments)
 
     @property
     def size(self) -> int:
-        """Number of rows, before any netting."""
+        """Number of rows of changes and snapshots, before netting."""
         return sum(fragment.changes.num_rows + fragment.snapshots.num_rows for fragment in self.fragments)
 
     def changes(self, queries: Iterable[int]) -> pa.Table:
-        """Return the net changes of some queries, sorted by query."""
+        """Return the net changes of some queries, sorted by query.
+
+        Raises
+        ------
+        LostAnswer
+            Where a region has lost its part of the answer of one of them.
+        """
         return net(self.fragments, frozenset(queries))
 
     def snapshot(self, query: int) -> pa.Table:
@@ -73,24 +81,24 @@ def _only(rows, queries):
 
 
 def rows_of(rows: pa.Table, query: int) -> pa.Table:
-    """Return one query's part of rows sorted by query, without copying it."""
+    """Return the rows of one query from a table sorted by query, without copying them."""
     low, high = np.searchsorted(rows["query"].to_numpy(), [query, query + 1])
     return rows.slice(low, high - low)
 
 
 @dataclass
 class Assembly:
-    """Collects fragments in the order of the log until a batch is complete; drops repeats, and notices what is missing.
+    """Collects fragments in the order of the log until a batch is complete; drops repeats and detects lost batches.
 
-    Every region says something about every batch, and batches of an epoch are numbered without a hole: what does not
-    follow was lost, however long the engine was silent and whatever the log was trimmed of.
+    Every region writes a fragment for every batch, and the batch numbers of an epoch have no gaps. So a number that
+    does not follow the previous one means a loss. A log that was trimmed while the engine was silent is no loss.
 
     Parameters
     ----------
     epoch : str
-        Of the newest complete batch; empty before the first.
+        Epoch of the newest complete batch; empty before the first.
     done : int
-        Its number.
+        Number of the newest complete batch; -1 before the first.
     """
 
     epoch: str = ""
@@ -101,18 +109,18 @@ class Assembly:
 
     @property
     def waiting(self) -> bool:
-        """Whether a batch has come in part."""
+        """Whether some fragments of an incomplete batch have arrived."""
         return bool(self._open)
 
     def lose(self) -> None:
-        """Note that something read may not have been made use of."""
+        """Record that fragments may have been read but not used; the next batch is then marked with a gap."""
         self._gap = True
 
     def add(self, fragment: Fragment) -> Batch | None:
-        """Take a fragment and return the batch that it completes, or None."""
+        """Add a fragment and return the batch that it completes, or None."""
         if fragment.epoch != self.epoch:
             self._new_epoch = self._new_epoch or self.epoch != ""
-            # A reader that knew nothing begins with the first batch that it sees.
+            # A reader without an epoch starts at the first batch that it sees, so that one is no gap.
             self.done = -1 if self.epoch else fragment.batch - 1
             self.epoch, self._open = fragment.epoch, {}
         if fragment.batch <= self.done:
@@ -122,7 +130,7 @@ class Assembly:
         return self._complete(fragment.batch) if len(regions) >= fragment.regions else None
 
     def _complete(self, number):
-        """Close a batch; the engine works on one at a time, so an older one that is still open never ends."""
+        """Return a complete batch. Drop older open ones: the engine works on one at a time, so they never complete."""
         fragments = tuple(fragment for _, fragment in sorted(self._open.pop(number).items()))
         gap = self._gap or number > self.done + 1
         batch = Batch(self.epoch, number, fragments, self._new_epoch, gap)

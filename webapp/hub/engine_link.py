@@ -1,4 +1,4 @@
-"""A hub's link to the engine of its space: its names, its connection to Redis, and the control log."""
+"""A hub's link to the engine of its space: its Redis connection, the names of its logs, and the control log."""
 
 import asyncio
 from collections.abc import Callable, Hashable
@@ -15,7 +15,9 @@ Command = Callable[[Pipeline], Any]
 
 
 class EngineLink:
-    """Open between `open` and `close`. What it is given to send waits for Redis; nobody else does.
+    """Sends commands to Redis. Commands wait while Redis does not answer; their senders do not.
+
+    It can be used between `open` and `close`.
 
     Parameters
     ----------
@@ -24,10 +26,11 @@ class EngineLink:
     Attributes
     ----------
     id : str
-        Of the hub: a name that no other has.
+        Unique name of the hub; each `open` makes a new one.
     names : LogNames
+        Keys of the space's logs.
     redis : redis.asyncio.Redis
-        While it is open.
+        The connection, while the link is open.
     """
 
     def __init__(self, space: Space) -> None:
@@ -36,20 +39,28 @@ class EngineLink:
         self.names = LogNames(space.name)
 
     def open(self) -> None:
-        """Connect to Redis, in the running event loop, under a new name: what the last one left is retired."""
+        """Connect to Redis in the running event loop, under a new id: the views of the former id are retired."""
         self.id = web_id(self.space.name)
         self.redis = async_client()
         self._waiting: dict[Hashable, tuple[Command, ...]] = {}
         self._filled = asyncio.Event()
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self.redis.aclose()
 
     def send(self, about: Hashable, *commands: Command) -> None:
-        """Send commands after those sent before, in place of those about the same that still wait.
+        """Queue commands behind the waiting ones; they replace waiting commands with the same `about`.
 
-        They may be sent again where the reply to them was lost; entries of the control log bear that.
+        Commands are sent again if the reply to them was lost. That is safe: the engine accepts repeated entries of the
+        control log.
+
+        Parameters
+        ----------
+        about : hashable
+            What the commands are about, such as ``("snapshot", query)``.
+        *commands : function of a Pipeline
+            Each adds one command to the pipeline.
         """
         self._waiting.pop(about, None)
         self._waiting[about] = commands
@@ -64,7 +75,7 @@ class EngineLink:
         self.send(("snapshot", query), self.entry("snapshot", query=query))
 
     async def flush(self) -> None:
-        """Have Redis carry out what waits; what it did not confirm goes on waiting."""
+        """Send the waiting commands to Redis; those that it does not confirm keep waiting."""
         words = dict(self._waiting)
         if words:
             async with self.redis.pipeline(transaction=False) as pipeline:
@@ -76,7 +87,7 @@ class EngineLink:
                 del self._waiting[about]
 
     async def flush_next(self) -> None:
-        """Wait for something to send, and send it."""
+        """Wait until there are commands to send, then send them."""
         await self._filled.wait()
         await self.flush()
         if not self._waiting:

@@ -24,7 +24,7 @@ from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
 
-# Batches above this many rows are cut in a thread, so that they do not hold up the connections.
+# Batches with more rows than this are encoded in a thread, so that they do not block the connections.
 ROWS_IN_LOOP = 5_000
 READ_COUNT = 64
 READ_BLOCK_MS = 1_000
@@ -34,10 +34,10 @@ LONGEST_PATIENCE_S = 30.0
 
 
 class Hub:
-    """Reads the result log of a space, cuts batches by query, and hands frames to the subscribers.
+    """Reads the result log of a space, splits batches by query, and gives the frames to the subscribers.
 
-    It runs while connections are attached to it. All of its methods belong to the event loop that it runs in. While
-    Redis does not answer nobody waits for it: what is asked of the engine is sent, and the log read on, once it does.
+    It runs while connections are attached to it. Call its methods only in the event loop in which it runs. While Redis
+    does not answer, callers do not wait: the hub sends their requests, and reads the log on, once Redis answers.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class Hub:
 
     Attributes
     ----------
-    told : Held or None
+    told : ResumePoint or None
         The last batch that was distributed.
     """
 
@@ -58,12 +58,12 @@ class Hub:
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
-        self._changing = asyncio.Lock()  # from running to not running, or back
-        # Who subscribes does so between two batches.
+        self._changing = asyncio.Lock()  # held while the hub starts or stops
+        # Held while a batch is distributed: a client that catches up finishes between two batches.
         self._turn = asyncio.Lock()
 
     async def attach(self, subscriber: Subscriber) -> None:
-        """Add a connection; the first one starts the hub. It knows what is in the log then, if Redis answers."""
+        """Add a connection; the first one starts the hub. Return once the hub has tried to read the result log."""
         self.subscribers.add(subscriber)
         async with self._changing:
             if not self._tasks:
@@ -71,7 +71,7 @@ class Hub:
         await self._tried.wait()
 
     async def detach(self, subscriber: Subscriber) -> None:
-        """Remove a connection with its subscriptions; the last one stops the hub."""
+        """Remove a connection and its subscriptions; the last one stops the hub."""
         self.subscribers.discard(subscriber)
         for query in list(self.subscriptions):
             self.unsubscribe(subscriber, query)
@@ -82,10 +82,18 @@ class Hub:
     async def subscribe(
         self, subscriber: Subscriber, queries: Iterable[int], form: str, held: ResumePoint | None = None
     ) -> dict[int, Subscription]:
-        """Subscribe a connection to queries' answers, each in place of its former subscription; return them by query.
+        """Subscribe a connection to the answers of queries; return the new subscriptions by query.
 
-        An answer begins with a snapshot, and every change follows; where the client holds the answers at the end of a
-        batch from which the log still goes on, it begins with the changes since then.
+        A new subscription replaces the connection's former one to the same query. Its answer starts with a snapshot,
+        then all changes follow. If the client already holds the answers at the end of batch `held`, and the result log
+        still has all later batches, the answer starts with the changes since that batch instead.
+
+        Parameters
+        ----------
+        subscriber : Subscriber
+        queries : iterable of int
+        form : {"json", "arrow"}
+        held : ResumePoint, optional
         """
         made = {query: Subscription(subscriber, query, form) for query in queries}
         for query, subscription in made.items():
@@ -97,9 +105,9 @@ class Hub:
         return made
 
     async def _resume(self, subscriptions, held):
-        """Let answers go on from what a client holds; tell whether they can.
+        """Continue answers from the batch that the client holds; return whether that worked.
 
-        Most of what it missed is told while others are told what is new, the rest between two batches.
+        Most of the missed batches are sent while the hub distributes new ones, the rest between two batches.
         """
         going_on = [s for s in subscriptions if not s.closed]
         told, batches = self.told, await self._missed(held)
@@ -121,13 +129,13 @@ class Hub:
         return rest is not None
 
     async def _make_up(self, batches, subscriptions):
-        """Tell subscriptions the changes of batches that they missed."""
+        """Send subscriptions the changes of batches that they missed."""
         for batch in batches:
             await self._tell(batch, {s: [s.change] for s in subscriptions if s.live})
-            await asyncio.sleep(0)  # for others: encoding takes milliseconds
+            await asyncio.sleep(0)  # let other tasks run: encoding takes milliseconds
 
     async def _missed(self, held):
-        """Return the batches between what a client holds and what was told; None where they are not to be had."""
+        """Return the batches after the one that a client holds, up to `told`; None if they are not all available."""
         try:
             return await missed(self.link.redis, self.link.names.results, self.space, held, self.told)
         except NOT_NOW:
@@ -146,7 +154,7 @@ class Hub:
             self.subscriptions.pop(query, None)
 
     def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
-        """Ask the engine for the snapshots that subscriptions need."""
+        """Ask the engine for snapshots for subscriptions; `resync` says that they follow a loss."""
         wanted = [s for s in subscriptions if not s.closed]
         for subscription in wanted:
             subscription.waiting, subscription.asked = True, time.monotonic()
@@ -155,7 +163,7 @@ class Hub:
             self.link.ask_snapshot(query)
 
     def broadcast(self, slot: str, text: str) -> None:
-        """Tell every connection something of which only the newest counts."""
+        """Send a text to every connection; it replaces an unsent one of the same slot."""
         for subscriber in self.subscribers:
             subscriber.broadcast(slot, text)
 
@@ -188,7 +196,7 @@ class Hub:
         await self.link.close()
 
     async def _begin(self):
-        """Find out what is in the result log; the snapshots that were asked for meanwhile may have gone by."""
+        """Find the last whole batch of the result log; ask again for snapshots, which may have passed unread."""
         try:
             await self.views.heartbeat()
             begun = await assembly_of(self.link.redis, self.link.names.results, self.space)
@@ -201,7 +209,7 @@ class Hub:
         self.ask(waiting)
 
     async def _read(self):
-        """Read on in the result log, and distribute the batches that become complete."""
+        """Read new entries of the result log, and distribute the batches that they complete."""
         if self._position is None:
             await self._begin()
         log = self.link.names.results
@@ -226,7 +234,7 @@ class Hub:
             await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:
-        """Hand a batch's frames to the subscribers, each frame encoded once."""
+        """Give the frames of a batch to the subscribers; encode each frame once."""
         async with self._turn:
             everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
             if batch.new_epoch or batch.gap:
@@ -236,7 +244,7 @@ class Hub:
             self._ask_of_known(batch.acknowledged)
 
     async def _tell(self, batch, wanted):
-        """Hand subscriptions the frames of a batch that each of them wants."""
+        """Encode the frames of a batch, and deliver to each subscription those that it wants."""
         frames = {frame for some in wanted.values() for frame in some}
         if not frames:
             return
@@ -259,7 +267,7 @@ class Hub:
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
 
     def _ask_of_known(self, queries):
-        """Ask again for snapshots of queries that the engine has just come to know: it left the first question out."""
+        """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""
         waiting = [s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting]
         self.ask(waiting)
 
@@ -268,7 +276,7 @@ class Hub:
         await self.mark()
 
     async def mark(self) -> None:
-        """Tell every connection how far it holds the answers that it has subscribed, if that is news."""
+        """Tell every connection up to which batch it has all changes of its queries, if a new batch was distributed."""
         async with self._turn:
             if self.told is None or self.told == self._marked:
                 return
@@ -281,7 +289,7 @@ class Hub:
                 subscriber.mark(self.space.name, held_text(self.space.name, self.told, behind[subscriber]))
 
     def _recover(self, batch, everyone):
-        """Have every answer sent anew after changes were lost, or after the engine started afresh."""
+        """Ask for snapshots of all answers, after batches were lost or the engine started with a new state."""
         for subscription in everyone:
             subscription.lose()
         if batch.new_epoch:
@@ -289,7 +297,7 @@ class Hub:
         self.ask(everyone, resync=True)
 
     async def _remind(self):
-        """Ask again for snapshots that do not come."""
+        """Ask again for snapshots that are overdue; wait twice as long for the next time."""
         now = time.monotonic()
         late = [s for group in self.subscriptions.values() for s in group if s.waiting and now - s.asked > s.patience_s]
         for subscription in late:
@@ -297,9 +305,9 @@ class Hub:
         self.ask(late)
 
     async def _every(self, seconds, step):
-        """Take a step again and again; what fails is tried again, and logged, but only once of a Redis that is away."""
+        """Repeat a step until cancelled. Log failures and try again; log a Redis that does not answer only once."""
         task = asyncio.current_task()
-        while not task.cancelling():  # a cancellation is lost on a reader to whom Redis replies in that moment
+        while not task.cancelling():  # a cancellation can get lost in a read to which Redis replies at that moment
             try:
                 await step()
                 pause_s = seconds

@@ -1,4 +1,4 @@
-"""What all connections are told now and then: how the engines and the streams are."""
+"""The regular status reports to all connections: state of the engines and of the streams."""
 
 import time
 from collections.abc import Callable
@@ -11,28 +11,28 @@ from webapp.hub.assembly import Batch
 from webapp.hub.engine_link import EngineLink
 
 STREAMS_EVERY = 3
-# An engine whose report is older than this is taken for dead.
+# An engine whose newest report is older than this counts as dead.
 SILENT_AFTER_US = 5_000_000
-# What is told of an engine while Redis does not answer, so that nobody knows how it is.
+# Status of an engine while Redis does not answer, so that its state is unknown.
 UNKNOWN = {"batch": None, "backlog": None, "alive": None}
 HEALTH_SHOWN = ("state", "error", "elements", "malformed", "merged", "stale", "last_us", "elements_per_s")
 
 
 class Reports:
-    """Reads what engine and gateway say of themselves, and tells it to the connections.
+    """Reads the status that engine and gateway keep in Redis, and sends it to the connections.
 
     Parameters
     ----------
     link : EngineLink
     broadcast : function of a slot and a text
-        Tells every connection something of which only the newest of a slot counts.
+        Sends a text to every connection. A newer text replaces an unsent one of the same slot.
 
     Attributes
     ----------
     lag_ms : int or None
-        Age of the newest element of the newest batch with elements, when that batch came.
+        Age in milliseconds of the newest element of the newest batch with elements, when that batch arrived.
     elements : int
-        Elements that the engine took since the last report.
+        Number of elements that the engine read since the last report.
     """
 
     def __init__(self, link: EngineLink, broadcast: Callable[[str, str], None]) -> None:
@@ -43,13 +43,13 @@ class Reports:
         self._since_us = time.time_ns() // 1000
 
     def observe(self, batch: Batch) -> None:
-        """Take note of a batch."""
+        """Count the elements of a batch and measure its lag."""
         self.elements += batch.elements
         if batch.newest_us:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
-        """Tell how the engine is; every third time how all streams are, on earth alone: once."""
+        """Broadcast the engine's status. The hub of earth also broadcasts that of all streams, every third time."""
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0
@@ -58,7 +58,7 @@ class Reports:
         status = {"space": space, **UNKNOWN}
         try:
             status |= engine_status(await self.link.redis.hgetall(self.link.names.engine), now_us)
-        finally:  # a client that is told nothing takes the connection for lost
+        finally:  # always report: a client that hears nothing for some seconds assumes that the connection is lost
             status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
             self._tell("engine.status", status, slot=f"engine.status {space}")
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
@@ -70,7 +70,7 @@ class Reports:
 
 
 def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:
-    """Return what clients are told of the engine, given its own report.
+    """Return the engine's status for clients, given the report that the engine keeps in Redis.
 
     Examples
     --------
@@ -86,11 +86,11 @@ def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:
 
 
 def lives(report: dict[bytes, bytes], name: bytes, now_us: int) -> bool:
-    """Tell whether who writes a field of a report, the time in microseconds, gave signs of life lately."""
+    """Return whether a time field of a report, in microseconds since 1970 UTC, is younger than `SILENT_AFTER_US`."""
     return now_us - int(report.get(name, 0)) < SILENT_AFTER_US
 
 
 def stream_status(health: dict[bytes, bytes]) -> dict:
-    """Return what clients are told of the streams, given the gateway's counters."""
+    """Return the streams' status for clients, given the gateway's counters by stream name."""
     streams = {name.decode(): orjson.loads(counters) for name, counters in health.items()}
     return {"streams": {name: {k: c[k] for k in HEALTH_SHOWN if k in c} for name, c in streams.items()}}

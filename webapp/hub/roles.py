@@ -1,4 +1,4 @@
-"""How queries are answered: which servers play which part, and how many tuples each of them sent.
+"""The roles of servers in answering queries, and how many tuples each region sent.
 
 References
 ----------
@@ -23,31 +23,31 @@ ROLES = "query.roles"
 
 
 class Roles:
-    """Counts what regions send for the queries that are subscribed at a hub, and tells it to whoever asks.
+    """Counts the tuples that regions send for a hub's subscribed queries, and reports the roles to who follows them.
 
     Parameters
     ----------
     link : EngineLink
     subscriptions : dict of int to list of Subscription
-        Of the hub, by query.
+        The hub's subscriptions by query.
     """
 
     def __init__(self, link: EngineLink, subscriptions: Mapping[int, Collection[Subscription]]) -> None:
         self.link, self.subscriptions = link, subscriptions
         self.servers = Servers(link.space, settings.PARTITIONS, settings.REGIONS)
         self._totals: dict[int, np.ndarray] = {}
-        self._before: dict[int, np.ndarray] = {}  # the totals a second ago
+        self._before: dict[int, np.ndarray] = {}  # the totals at the last `publish`, a second ago
         self._places: dict[int, FocusPlace | None] = {}
         self._plans: dict[int, Plan] = {}
         self._told: dict[tuple[Subscriber, int], str] = {}
         self._batch: int | None = None
 
     def count_from(self, query: int) -> np.ndarray:
-        """Return how many tuples each region has sent for a query so far; from now on it is counted."""
+        """Return how many tuples each region has sent for a query, int64 of shape (regions,); start counting if new."""
         return self._totals.setdefault(query, self._none()).copy()
 
     def observe(self, batch: Batch) -> None:
-        """Take note of a batch."""
+        """Count the tuples of a batch by region, and take the newest places of moving queries from it."""
         self._batch = batch.number
         if not self._totals:
             return
@@ -69,7 +69,7 @@ class Roles:
                     self._totals[query][fragment.region] += count
 
     def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
-        """Tell a subscriber how a query is answered, now and whenever that changes, at most once a second."""
+        """Send a subscriber the roles of a query's servers, now and when they change, at most once a second."""
         self._plans[query] = plan
         if self.servers.home_of(plan) is not None and query not in self._places:
             self.link.ask_snapshot(query)
@@ -77,16 +77,16 @@ class Roles:
         self._tell(subscriber, query)
 
     def leave(self, subscriber: Subscriber, query: int) -> None:
-        """Tell a subscriber no more."""
+        """Stop sending a subscriber the roles of a query's servers."""
         self._told.pop((subscriber, query), None)
 
     def edited(self, query: int, document: dict) -> None:
-        """Take over the new plan of a query that is followed."""
+        """Use the new plan of a query, if anybody follows its roles."""
         if query in self._plans:
             self._plans[query] = parse_plan(document, self.link.space)
 
     async def publish(self) -> None:
-        """Tell everybody who follows a query what has changed since the last time; to be called every second."""
+        """Send changed roles to their followers, and forget queries without subscriptions. Call it every second."""
         for query in self._totals.keys() - self.subscriptions.keys():
             for kept in (self._totals, self._before, self._places, self._plans):
                 kept.pop(query, None)
@@ -105,7 +105,7 @@ class Roles:
             subscriber.broadcast(f"{ROLES} {query}", orjson.dumps({**said, "batch": self._batch}).decode())
 
     def roles(self, subscriber: Subscriber, query: int) -> dict[str, Any]:
-        """Return how a query is answered, as a subscriber is told."""
+        """Return the message ``query.roles`` for a subscriber, without the batch."""
         plan, place, totals = self._plans[query], self._places.get(query), self._totals[query]
         (mine,) = [s for s in self.subscriptions[query] if s.subscriber is subscriber]
         last = totals - self._before.get(query, totals)

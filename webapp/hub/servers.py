@@ -1,4 +1,4 @@
-"""Which servers answer a query: where its focal object is at home and tracked, and who participates.
+"""Which servers answer a query: the home and tracking servers of its focal object, and the participating servers.
 
 References
 ----------
@@ -29,7 +29,8 @@ class FocusPlace:
     bounds : ndarray of float64, shape (2n,)
         The box of the focal object, or the fixed place.
     reach : float
-        The radius of the circle, or of the region in which neighbours are watched; NaN where there is none.
+        The radius of the circle, or of the search region of nearest neighbours, in metres in a geographic space; NaN
+        without one.
     """
 
     bounds: np.ndarray
@@ -37,7 +38,7 @@ class FocusPlace:
 
 
 def places_in(rows: pa.Table) -> dict[int, FocusPlace | None]:
-    """Return where result tuples say that queries are, by query; None of those whose focal object is lost."""
+    """Return the places of moving queries from their ``@`` tuples, by query; None where the focal object is lost."""
     placed = rows.filter(pc.equal(rows["sign"], PLACED))
     bounds, reach = bounds_of(placed["bounds"]), placed["distance"].to_numpy()
     lost = np.isin(placed["reason"].to_numpy(), (EXPIRED, DROPPED))
@@ -46,7 +47,7 @@ def places_in(rows: pa.Table) -> dict[int, FocusPlace | None]:
 
 
 class Servers:
-    """The servers of a space.
+    """Finds the servers of a space that answer a query.
 
     Parameters
     ----------
@@ -60,22 +61,22 @@ class Servers:
         self._grid = GridPartitioner(space, regions)
 
     def home_of(self, plan: Plan) -> int | None:
-        """Return the ingest partition of a query's focal object, None where it has none."""
+        """Return the home server, the ingest partition of the focal object's key; None without a focal object."""
         focus = getattr(_ranged(plan), "focus", None)
         if focus is None or not focus.key:
             return None
         return int(partition_of(key_hashes(focus.stream, [focus.key]), self.partitions)[0])
 
     def tracking(self, plan: Plan, place: FocusPlace | None) -> int | None:
-        """Return the region in which a query's focal object lies, None where it has none, or is not known."""
+        """Return the region in which the focal object lies; None if there is none or its place is unknown."""
         if place is None or self.home_of(plan) is None:
             return None
         return int(self._grid.region_of(place.bounds[None])[0])
 
     def participating(self, plan: Plan, place: FocusPlace | None) -> np.ndarray:
-        """Tell which regions the range of a query meets now, bool of shape (regions,).
+        """Return which regions the range of a query meets now, bool of shape (regions,).
 
-        A range query's transformations, which enlarge elements, are left out.
+        The transformations of a range query, which enlarge elements, are not considered.
         """
         plan = _ranged(plan)
         met = self._met(plan.area)
@@ -93,7 +94,7 @@ class Servers:
         return np.zeros(self.regions, dtype=bool) if np.isnan(box[0]) else met & self._met(box)
 
     def describe(self, region: int) -> dict[str, Any]:
-        """Return the number of a region, and its corners in the dimensions that are cut."""
+        """Return the number of a region, and its low and high corner in the dimensions that regions divide."""
         lo, hi = self._grid.cell(region)
         return {"region": region, "lo": lo, "hi": hi}
 

@@ -1,4 +1,4 @@
-"""Assembler shipping: the result log read back, so that whoever comes to another assembler goes on where it left off.
+"""Assembler shipping: read the result log back, so that a client continues at another hub where it left off.
 
 References
 ----------
@@ -20,12 +20,14 @@ ENTRIES_PER_READ = 32
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """How far somebody holds answers: to the end of a batch.
+    """A batch at whose end somebody holds the answers.
 
     Parameters
     ----------
     epoch : str
+        Epoch of the batch.
     batch : int
+        Number of the batch.
     """
 
     epoch: str
@@ -35,9 +37,10 @@ class ResumePoint:
 async def fragments_back_to(
     client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint | None
 ) -> tuple[str, list[Fragment]]:
-    """Return the id of a result log's newest entry, and the fragments behind what is held, the oldest first.
+    """Return the id of a result log's newest entry, and the fragments after batch `held`, the oldest first.
 
-    Held ones go before them as far as they were read. Where nothing is held, two batches before the newest count so.
+    Some fragments of `held` and of earlier batches may precede them. Without `held`, it is the batch two before the
+    newest one.
     """
     fragments: list[Fragment] = []
     newest, last = FIRST, "+"
@@ -52,7 +55,7 @@ async def fragments_back_to(
 
 
 async def assembly_of(client: redis.asyncio.Redis, log: str, space: Space) -> tuple[Assembly, str, ResumePoint | None]:
-    """Return an assembly that knows of a result log what is in it now, up to which entry, and its last whole batch."""
+    """Return an assembly up to date with a result log, the id of its newest entry, and its last whole batch or None."""
     newest, fragments = await fragments_back_to(client, log, space, None)
     assembly, whole = Assembly(), None
     for fragment in fragments:
@@ -64,21 +67,25 @@ async def assembly_of(client: redis.asyncio.Redis, log: str, space: Space) -> tu
 async def missed(
     client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint, told: ResumePoint | None
 ) -> list[Batch] | None:
-    """Return the batches behind what a client holds, up to what was told, or None where they are not all there.
+    """Return the batches after the one that a client holds, up to `told`; None if the log does not have them all.
 
     Parameters
     ----------
+    client : redis.asyncio.Redis
+    log : str
+        Key of the result log.
+    space : Space
     held : ResumePoint
-        By the client.
-    told : Held or None
-        What the hub has told its subscribers already; batches behind it are still to come to all of them.
+        The batch at whose end the client holds the answers.
+    told : ResumePoint or None
+        The last batch that the hub has distributed. All subscribers still get the later ones.
     """
     if told is None or told.epoch != held.epoch:
         return None
     _, fragments = await fragments_back_to(client, log, space, held)
     known = [fragment.batch for fragment in fragments if fragment.epoch == held.epoch]
     if max(known, default=-1) < held.batch:
-        return None  # it holds what the log has never said
+        return None  # the client claims a batch that the log never had
     assembly = Assembly(held.epoch, held.batch)
     batches = [batch for fragment in fragments if (batch := assembly.add(fragment)) is not None]
     if any(batch.gap or batch.new_epoch for batch in batches) or assembly.done < told.batch:

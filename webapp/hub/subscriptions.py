@@ -1,4 +1,4 @@
-"""Who gets which answer: subscriptions, and the frames that one batch means for them."""
+"""Subscriptions to answers, and the frames of a batch that each of them gets."""
 
 import logging
 import time
@@ -26,39 +26,40 @@ class Subscriber(Protocol):
     """A connection, as the hub sees it."""
 
     def deliver(self, subscription: "Subscription", frame: str | bytes) -> None:
-        """Take an answer; must neither wait nor fail."""
+        """Take an answer. It must not wait or fail."""
 
     def broadcast(self, slot: str, text: str) -> None:
-        """Take a message of which only the newest counts; must neither wait nor fail."""
+        """Take a message that replaces an unsent one of the same slot. It must not wait or fail."""
 
     def mark(self, space: str, text: str) -> None:
-        """Take word of how far the client holds the answers once it has read this; must neither wait nor fail."""
+        """Take a text that says up to which batch the client has all changes. It must not wait or fail."""
 
 
 @dataclass(eq=False)
 class Subscription:
-    """One connection's interest in one query's answer.
+    """The subscription of one connection to the answer of one query.
 
     Attributes
     ----------
     live : bool
-        The client holds an answer that later changes carry on.
+        The client holds an answer to which later changes can be applied.
     catching_up : bool
-        It is still being told what it missed; what is new comes after that.
+        The client still gets the batches that it missed; new batches follow afterwards.
     held : int
-        The batch of the present epoch up to which the client held the answer when it had come, and caught up.
+        The last batch that the client got by catching up, in the present epoch; -1 without one. Only changes of later
+        batches are sent.
     waiting : bool
-        A snapshot has been asked for.
+        A snapshot has been asked for and has not come yet.
     resync : bool
         That snapshot follows a loss.
     asked : float
-        When the snapshot was last asked for, on the hub's clock.
+        When the snapshot was last asked for, by `time.monotonic` in seconds.
     patience_s : float
-        After how long it is asked for again.
+        Seconds after which it is asked for again.
     sent_before : ndarray of int64, shape (regions,)
         How many tuples each region had sent for the query when the subscription began.
     closed : bool
-        Nothing may be sent any more.
+        The subscription has ended: nothing more may be sent.
     """
 
     subscriber: Subscriber
@@ -75,24 +76,24 @@ class Subscription:
     closed: bool = False
 
     def put_off(self) -> None:
-        """Note that an answer could not be told, so that it begins anew with a snapshot, asked for after a while."""
+        """Mark an answer that could not be encoded as lost; a snapshot is asked for after `patience_s`."""
         self.lose()
         self.waiting, self.resync, self.asked = True, True, time.monotonic()
 
     def lose(self) -> None:
-        """Note that an answer was lost on its way, so that later changes carry nothing on."""
+        """Mark the answer as lost, so that no changes are sent until the next snapshot."""
         self.live = self.catching_up = self.waiting = False
         self.held = -1
 
     @property
     def change(self) -> "FrameOf":
-        """The frame of the changes of a batch."""
+        """The name of the frame with a batch's changes."""
         return FrameOf(CHANGE, self.query, self.format)
 
 
 @dataclass(frozen=True)
 class FrameOf:
-    """Names a frame of a batch: connections that need the same one share its bytes."""
+    """The name of a frame of a batch. Connections that need the same frame share its bytes."""
 
     kind: str
     query: int
@@ -101,7 +102,7 @@ class FrameOf:
 
 
 def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> list[FrameOf]:
-    """Return the frames that a subscription gets from a batch of a number with the snapshots of some queries."""
+    """Return the frames that a subscription gets of batch `number`, which has the snapshots of some queries."""
     goes_on = subscription.live and not subscription.catching_up and number > subscription.held
     frames = [subscription.change] if goes_on else []
     if subscription.waiting and subscription.query in snapshots:
@@ -111,7 +112,7 @@ def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> l
 
 @dataclass(frozen=True)
 class Encoded:
-    """The frames of a batch, those without changes left out; the frames that failed; and what failed, by query."""
+    """The encoded frames of a batch, without empty changes; the frames that failed to encode; the errors by query."""
 
     frames: dict[FrameOf, str | bytes] = field(default_factory=dict)
     lost: set[FrameOf] = field(default_factory=set)
@@ -119,7 +120,17 @@ class Encoded:
 
 
 def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -> Encoded:
-    """Return the frames of a batch; what fails in one of them is its query's alone."""
+    """Return the encoded frames of a batch; an error in one frame affects its query only.
+
+    Parameters
+    ----------
+    batch : Batch
+    wanted : iterable of FrameOf
+        Names of the frames to encode.
+    now_us : int
+        The wall clock in microseconds since 1970 UTC, for the lag.
+    space : Space
+    """
     wanted = list(wanted)
     changes = _changes(batch, {w.query for w in wanted if w.kind == CHANGE})
     lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
@@ -132,7 +143,7 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
                 head |= {"lag_ms": lag_ms}
                 head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
                 encoded.frames[want] = _encoded(head, rows, want.format, space, encoded.errors)
-        # Whatever an answer is made of, the others are told.
+        # One bad answer must not keep the others from being sent.
         except Exception as error:
             logger.exception("an answer of query %d could not be told", want.query)
             encoded.lost.add(want)
@@ -141,7 +152,7 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
 
 
 def _changes(batch, queries):
-    """Return a function of a query that returns its net changes; where netting all fails, each is netted alone."""
+    """Return a function from a query to its net changes. If netting all queries together fails, it nets each alone."""
     try:
         changes = batch.changes(queries) if queries else None
     except Exception:
@@ -151,12 +162,12 @@ def _changes(batch, queries):
 
 
 def resumed(query: int, held: ResumePoint) -> str:
-    """Return the word that an answer goes on from what the client holds."""
+    """Return the message ``answer.resumed``: the answer continues after the batch that the client holds."""
     return orjson.dumps({"type": RESUMED, "query": query, "epoch": held.epoch, "batch": held.batch}).decode()
 
 
 def held_text(space: str, held: ResumePoint, behind: list[int]) -> str:
-    """Return the word of how far a client holds the answers of its queries in a space, but those that are behind."""
+    """Return the message ``answer.held``: the client has all changes up to batch `held`, except of queries `behind`."""
     told = {"type": HELD, "space": space, "epoch": held.epoch, "batch": held.batch, "without": behind}
     return orjson.dumps(told).decode()
 

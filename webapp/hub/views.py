@@ -9,13 +9,13 @@ from webapp.hub.engine_link import Command, EngineLink
 from webapp.liveness import WEBS_KEY, alive_key, views_key
 from webapp.models.queries import clock_revision
 
-# Numbers are drawn, so that nobody has to be asked for them; two alike in 2**52 are not to be feared. Those of
-# `VIEW_NUMBERS` and of this many more are exact in JavaScript.
+# View numbers are random, so that processes need not agree on them; a collision among 2**52 is unlikely enough. The
+# largest, `VIEW_NUMBERS` plus this, is still exact in JavaScript.
 NUMBERS = 2**52
 
 
 class Views:
-    """The views of one web process, in the engine and in the set from which they are retired if the process dies."""
+    """Registers a hub's views in the engine, and in a Redis set by which they are cancelled if the process dies."""
 
     def __init__(self, link: EngineLink) -> None:
         self.link = link
@@ -23,7 +23,7 @@ class Views:
         self._revisions: dict[int, int] = {}
 
     async def heartbeat(self) -> None:
-        """Say that this process lives, and what it keeps; after a silence its views were retired and begin anew."""
+        """Renew this hub's sign of life and its set of views; register the views again if they were retired."""
         async with self.link.redis.pipeline() as pipeline:
             pipeline.sadd(WEBS_KEY, self.link.id)
             pipeline.set(alive_key(self.link.id), "alive", ex=settings.WEB_PROCESS_TTL_S)
@@ -34,11 +34,11 @@ class Views:
             self.register_again()
 
     def number(self) -> int:
-        """Return the number of a new view."""
+        """Return a random number for a new view, from `VIEW_NUMBERS` on."""
         return VIEW_NUMBERS + secrets.randbelow(NUMBERS)
 
     def register(self, view: int, plan: dict) -> None:
-        """Register a view, or its new plan."""
+        """Register a view in the engine, or give it a new plan."""
         self._plans[view] = plan
         kept = views_key(self.link.id)
         self._send(view, lambda pipeline: pipeline.sadd(kept, view), self._entry("register", view, plan=plan))
@@ -51,12 +51,12 @@ class Views:
             del self._revisions[view]
 
     def register_again(self) -> None:
-        """Tell an engine that knows nothing of this process's views."""
+        """Register all views once more, in an engine that has lost them."""
         for view, plan in self._plans.items():
             self.register(view, plan)
 
     def leave(self) -> None:
-        """End all views, and this process's registration."""
+        """Cancel all views, and remove this hub's keys from Redis."""
         for view in list(self._plans):
             self.cancel(view)
         known, registration = (alive_key(self.link.id), views_key(self.link.id)), self.link.id

@@ -1,4 +1,4 @@
-"""What people do with layers: one function each, used by the site, the admin, the command and the worker alike."""
+"""The actions on layers, one function each, for the site, the admin, the management command and the worker."""
 
 from webapp.layers.imports import (
     Label,

@@ -1,4 +1,4 @@
-"""Features as GeoJSON: what of a layer lies in a box, as fine as a zoom shows it."""
+"""Features of a layer as GeoJSON: those in a box, with the detail that a zoom level shows."""
 
 import threading
 from collections import OrderedDict
@@ -22,13 +22,13 @@ MAX_FEATURES = 5_000
 MAX_ZOOM = 24
 TILE_PIXELS = 256
 FULL_TURN_DEG = 360.0
-# A geometry of more vertices than this is cut to the box and as much again on every side.
+# A geometry with more vertices than this is clipped to the box, enlarged by its width and height on every side.
 WHOLE_VERTICES = 2_000
 
 
 @dataclass(frozen=True)
 class Box:
-    """Longitudes and latitudes; `east` may lie beyond 180."""
+    """A box in degrees of longitude and latitude; `east` exceeds 180 if the box crosses the antimeridian."""
 
     west: float
     south: float
@@ -37,12 +37,12 @@ class Box:
 
 
 class FeatureTables:
-    """The features of versions read last, within a bound on memory; safe to share among threads.
+    """A cache of the features of the layer versions read last. Threads may share it.
 
     Parameters
     ----------
     max_bytes : int
-        The last one is kept whatever its size.
+        Most bytes of all tables together; the newest table is kept whatever its size.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -50,9 +50,9 @@ class FeatureTables:
         self._tables: OrderedDict[tuple, tuple[pa.Table, np.ndarray]] = OrderedDict()
 
     def get(self, store, layer: str, version: int, space) -> tuple[pa.Table, np.ndarray]:
-        """Return the features of a version, and their boxes."""
+        """Return the features of a version, and their boxes, float64 of shape (N, 2n)."""
         name = (store.root, layer, version)
-        # One at a time: two who ask for the same large layer should not read it twice.
+        # Hold the lock while reading: two requests for the same large layer should not read it twice.
         with self._lock:
             if name not in self._tables:
                 table = store.read(layer, version, space)
@@ -67,12 +67,12 @@ TABLES = FeatureTables(settings.LAYER_CACHE_BYTES)
 
 
 def parse_box(text: str) -> Box:
-    """Return the box of a text ``w,s,e,n``; one whose east is less than its west crosses the antimeridian.
+    """Return the box of a text ``west,south,east,north``; if east < west, it crosses the antimeridian.
 
     Raises
     ------
     Refused
-        When it is none.
+        ``bbox`` where the text is not a box.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def parse_box(text: str) -> Box:
 
 
 def parse_zoom(text: str) -> int:
-    """Return the zoom of a text, or raise Refused."""
+    """Return the zoom level of a text, from 0 to `MAX_ZOOM`; raise Refused if it is not one."""
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_ZOOM):
         raise Refused("zoom", f"zoom must be a whole number from 0 to {MAX_ZOOM}; got {text!r:.20}")
     return int(text)
@@ -98,23 +98,23 @@ def parse_zoom(text: str) -> int:
 def draw(
     layer: Layer, version: int, box: Box | None = None, zoom: int | None = None, keys: list[str] | None = None
 ) -> bytes:
-    """Return features as a GeoJSON FeatureCollection, at most `MAX_FEATURES` of them: the largest.
+    """Return features as a GeoJSON FeatureCollection; only the `MAX_FEATURES` largest if there are more.
 
     Parameters
     ----------
     layer : Layer
     version : int
     box : Box, optional
-        Features whose boxes meet it.
+        Return only features whose boxes meet it.
     zoom : int, optional
-        Geometries are simplified by half a pixel of it; whole where it is left out.
+        Simplify geometries by half a pixel of this zoom level. Without it they are returned unchanged.
     keys : list of str, optional
-        Features of these keys.
+        Return only features with these keys.
 
     Raises
     ------
     Refused
-        When there is no such version.
+        ``version`` where there is no such version, ``layer`` where the layer's space has one dimension.
     """
     space = space_of(layer)
     if space.n < 2:
@@ -149,7 +149,7 @@ def _asked(table, flat, box, keys):
 
 
 def _largest(rows, flat):
-    """Return the rows of the largest boxes, in the order of the table."""
+    """Return the rows with the `MAX_FEATURES` largest boxes, in the order of the table."""
     if len(rows) <= MAX_FEATURES:
         return rows
     size = np.maximum(flat[rows, 2] - flat[rows, 0], flat[rows, 3] - flat[rows, 1])
@@ -157,7 +157,7 @@ def _largest(rows, flat):
 
 
 def _for_zoom(shapes, box, zoom):
-    """Return geometries with no more detail than a zoom shows; some may be empty."""
+    """Return geometries with the detail that a zoom level shows; some may be empty."""
     if zoom is None:
         return shapes
     pixel = FULL_TURN_DEG / (TILE_PIXELS * 2**zoom)
@@ -170,7 +170,7 @@ def _for_zoom(shapes, box, zoom):
 
 
 def _clipped(shape, box):
-    """Return what of a geometry lies in the box or as far around it; boxes over the antimeridian cut nothing."""
+    """Return a geometry clipped to three times the box; unclipped if the box crosses the antimeridian."""
     width, height = box.east - box.west, box.north - box.south
     if box.west < -FULL_TURN_DEG / 2 or box.east > FULL_TURN_DEG / 2:
         return shape

@@ -1,4 +1,4 @@
-"""Imports of files into layers, from their beginning to a version, an error, or a cancellation."""
+"""Imports of files into layers, from the upload to a new version, an error or a cancellation."""
 
 import contextlib
 import shutil
@@ -31,9 +31,9 @@ from webapp.refusals import Refused
 from webapp.telling import tell_task
 
 INCOMING = ".incoming"
-# Progress is written down and told this often at most.
+# Shortest time between two updates of the progress in the database and at clients.
 TELL_S = 0.5
-# An import that gave no sign of life for so long has died with its worker; one that waits may wait.
+# A running import without a sign of life for DEAD_AFTER has died with its worker. A waiting one may wait LOST_AFTER.
 DEAD_AFTER = timedelta(seconds=60)
 LOST_AFTER = timedelta(hours=1)
 LEAST_DIMENSIONS = 2
@@ -42,15 +42,15 @@ DIED = "an import must come to its end; the worker ended before it did: import t
 
 @dataclass(frozen=True)
 class Label:
-    """What a layer is called, and where it lies.
+    """The name, title and space of a layer.
 
     Parameters
     ----------
     name : str
     title : str
-        Empty for that of the layer, where there is one.
+        Empty to keep the title of an existing layer.
     space : str
-        Its name; empty for that of the layer, where there is one, or ``earth``.
+        Name of the space; empty for the space of an existing layer, or ``earth`` for a new one.
     """
 
     name: str
@@ -59,17 +59,17 @@ class Label:
 
 
 def incoming(run: uuid.UUID) -> Path:
-    """Return the folder for the files of one import, on the disk of the store."""
+    """Return the folder for the files of one import, on the same disk as the stored layers."""
     return settings.LAYERS_DIR / INCOMING / str(run)
 
 
 def forget_upload(run: str) -> None:
-    """Remove the files of an import that is not wanted any more."""
+    """Remove the files of an import that was cancelled or replaced."""
     shutil.rmtree(incoming(uuid.UUID(run)), ignore_errors=True)
 
 
 def import_limits() -> Limits:
-    """Return what the settings allow an import."""
+    """Return the limits of an import from the settings."""
     return Limits(
         unpacked_bytes=settings.LAYER_UNPACKED_BYTES,
         features=settings.LAYER_MAX_FEATURES,
@@ -79,18 +79,19 @@ def import_limits() -> Limits:
 
 
 def begin_import(user, label: Label) -> Layer:
-    """Make a layer that is being imported, or have an existing one be imported anew; it stays as it is meanwhile.
+    """Create a layer, or reuse an existing one, with the status importing. An existing version stays in use meanwhile.
 
     Parameters
     ----------
     user : User or None
-        None stands for whoever runs commands on the server.
+        None for a command on the server.
     label : Label
 
     Raises
     ------
     Refused
-        Where the name is none, the layer is somebody else's or being imported, or the user has too many.
+        Where the label is not valid, the layer is somebody else's, in another space or being imported, or the user has
+        too many layers.
     """
     check_label(label)
     with transaction.atomic():
@@ -103,7 +104,7 @@ def begin_import(user, label: Label) -> Layer:
             _check_free(user, layer, label)
         layer.next_title, layer.status, layer.progress, layer.error = label.title, Layer.IMPORTING, 0.0, ""
         layer.importer = user
-        # Who runs a command does not wait for a turn.
+        # An import by a command does not wait for its turn.
         layer.run, layer.heartbeat = uuid.uuid4(), timezone.now() if user is None else None
         layer.save()
         transaction.on_commit(lambda: announce(layer))
@@ -111,7 +112,7 @@ def begin_import(user, label: Label) -> Layer:
 
 
 def keep_upload(layer: Layer, upload) -> Path:
-    """Write an uploaded file beside the store and return its path; its name is ours but for the suffix."""
+    """Save an uploaded file in the import's folder and return its path; only its suffix comes from the user."""
     folder = incoming(layer.run)
     folder.mkdir(parents=True)
     path = folder / f"upload{suffixes_of(upload.name)}"
@@ -122,12 +123,12 @@ def keep_upload(layer: Layer, upload) -> Path:
 
 
 def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
-    """Begin an import of an uploaded file, which a worker carries out.
+    """Begin the import of an uploaded file; a worker carries it out.
 
     Raises
     ------
     Refused
-        As `begin_import` does, and where the file is too large or of no known kind.
+        As `begin_import` does, and where the file is too large or of an unknown kind.
     """
     if upload.size > settings.LAYER_UPLOAD_BYTES:
         raise Refused("size", f"a file may have at most {settings.LAYER_UPLOAD_BYTES:,} bytes; got {upload.size:,}")
@@ -149,10 +150,10 @@ def begin_upload(user, upload, label: Label, wanted: Wanted) -> Layer:
 
 @shared_task(bind=True, acks_late=False, max_retries=None)
 def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str]) -> None:
-    """Import an uploaded file into a layer, unless the import is not wanted any more.
+    """Import an uploaded file into a layer, unless the import was cancelled or replaced.
 
-    It is acknowledged as it begins: a large import takes longer than tasks may, and must not be handed to another
-    worker meanwhile. One whose worker dies is ended by `retire_imports`.
+    The task is acknowledged when it begins: a large import takes longer than tasks may take, and must not be given to
+    another worker meanwhile. If its worker dies, `retire_imports` ends the import.
     """
     layer = Layer.objects.filter(pk=layer_id, run=run, status=Layer.IMPORTING).first()
     if layer is None:
@@ -164,7 +165,10 @@ def import_layer(self, layer_id: int, run: str, path: str, wanted: dict[str, str
 
 
 def cancel_import(user, name: str) -> Layer:
-    """End an import; the version before it stays in use, or nothing. Where none is on its way, nothing changes."""
+    """Cancel the import of a layer, if there is one; return the layer.
+
+    The layer keeps its former version; without one it is removed.
+    """
     with transaction.atomic():
         layer = changeable(user, name)
     if layer.status == Layer.IMPORTING:
@@ -177,15 +181,17 @@ def run_import(
 ) -> Layer:
     """Import a file into a layer that `begin_import` returned, and return the layer as it then stands.
 
-    Whatever happens, nothing is left of the import but a version, or the words why there is none.
+    In every case the import leaves only a new version, or the reason why there is none.
 
     Parameters
     ----------
     layer : Layer
     path : Path
+        The file to import.
     wanted : Wanted
+        Options: the CRS, the key property and the table of the file.
     on_progress : function of float
-        Called with the share that is done, several times a second. A `KeyboardInterrupt` cancels the import.
+        Called several times a second with the share that is done, 0 to 1. A `KeyboardInterrupt` cancels the import.
     """
     folder = incoming(layer.run) / "work"
     try:
@@ -205,12 +211,12 @@ def run_import(
         shutil.rmtree(incoming(layer.run), ignore_errors=True)
     row = Layer.objects.filter(pk=layer.pk).first()
     if row is None and layer.status == Layer.IMPORTING:
-        layer.status = Layer.CANCELLED  # by somebody else
+        layer.status = Layer.CANCELLED  # somebody else cancelled it, so the row is gone
     return row or layer
 
 
 def check_label(label: Label) -> None:
-    """Raise Refused unless a layer may be called so, and lie there."""
+    """Raise Refused unless a layer may have this name, title and space."""
     try:
         check_name(label.name)
     except InvalidLayer as error:
@@ -227,14 +233,14 @@ def check_label(label: Label) -> None:
 
 
 def running_imports() -> int:
-    """Return how many imports are at work."""
+    """Return how many imports are running, without those that wait."""
     return Layer.objects.filter(status=Layer.IMPORTING, heartbeat__gt=timezone.now() - DEAD_AFTER).count()
 
 
 def _take_turn(layer):
-    """Let an import begin if few are at work, and none of the same user; return whether it may."""
+    """Start an import if fewer than the limit are running, none of them of the same user; return whether it started."""
     with transaction.atomic():
-        # Who takes a turn holds all rows that are importing, so two cannot take the last one.
+        # Lock all rows that are importing, so that two imports cannot both take the last free place.
         importing = list(Layer.objects.select_for_update().filter(status=Layer.IMPORTING).order_by("pk"))
         busy = [one for one in importing if one.heartbeat and one.heartbeat > timezone.now() - DEAD_AFTER]
         importers = {one.importer_id for one in busy if one.importer_id is not None}
@@ -244,7 +250,7 @@ def _take_turn(layer):
 
 
 def retire_imports() -> int:
-    """End imports whose worker died, and remove what they left; return their number."""
+    """End imports whose worker died, remove abandoned files and old refusals; return the number of imports ended."""
     now = timezone.now()
     importing = Layer.objects.filter(status=Layer.IMPORTING)
     dead = importing.filter(heartbeat__lt=now - DEAD_AFTER) | importing.filter(
@@ -261,7 +267,7 @@ def retire_imports() -> int:
 
 
 def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
-    """Return what came of the file, None where the import is not wanted any more."""
+    """Return the result of the import; None if it was cancelled or replaced meanwhile."""
     job, told_s = Job(path, folder, space_of(layer), wanted, import_limits()), float("-inf")
     with contextlib.closing(import_in_child(job)) as steps:
         for step in steps:
@@ -276,7 +282,7 @@ def _read(layer, path, folder, wanted, on_progress) -> Imported | None:
 
 
 def _tell(layer, share):
-    """Write progress down and tell it; return whether the import is still wanted."""
+    """Save and announce the progress; return False if the import was cancelled or replaced."""
     changed = layer.progress != share or layer.heartbeat is None
     layer.progress, layer.heartbeat = share, timezone.now()
     wanted = _current(layer).update(progress=share, heartbeat=layer.heartbeat)
@@ -286,7 +292,7 @@ def _tell(layer, share):
 
 
 def _adopt(layer, imported):
-    """Make a part the layer's new version, unless the import was cancelled meanwhile."""
+    """Make the imported part the layer's new version, unless the import was cancelled meanwhile."""
     with transaction.atomic():
         row = _current(layer).select_for_update().first()
         if row is None:
@@ -300,9 +306,9 @@ def _adopt(layer, imported):
 
 
 def _settle(layer, status, error):
-    """End an import without a version, unless it has ended already; return whether that was so.
+    """End an import without a new version; return False if it had ended already.
 
-    A layer that has a version stays as it was before; one that has none is gone, and who asked is told why.
+    A layer that has a version keeps it. A layer without one is removed, and the user who asked is told why.
     """
     with transaction.atomic():
         row = _current(layer).select_for_update().first()
@@ -320,7 +326,7 @@ def _settle(layer, status, error):
 
 
 def _withdraw(row):
-    """Remove a layer that never had a version."""
+    """Remove a layer that never had a version; keep and announce the error, if any, as a refusal."""
     refused = RefusedImport.keep(row, row.error) if row.error else None
     row.delete()
     if refused is not None:
@@ -328,7 +334,7 @@ def _withdraw(row):
 
 
 def forget_refusal(user, name: str) -> bool:
-    """Forget that an import was refused to a user; return whether one was."""
+    """Delete the refusal of a user's import; return whether there was one."""
     refused = RefusedImport.objects.filter(owner=user, name=name).first()
     if refused is None:
         return False
@@ -338,12 +344,12 @@ def forget_refusal(user, name: str) -> bool:
 
 
 def _current(layer):
-    """Select the row of a layer as long as this import is its own."""
+    """Select the row of a layer, if this import is still its current one."""
     return Layer.objects.filter(pk=layer.pk, run=layer.run, status=Layer.IMPORTING)
 
 
 def _check_free(user, layer, label):
-    """Raise Refused unless a user may import into a layer now."""
+    """Raise Refused unless a user may import into an existing layer now."""
     if user is not None:
         check_editable(user, layer)
     if label.space not in ("", layer.space_id):

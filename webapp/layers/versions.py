@@ -1,4 +1,4 @@
-"""Versions of layers: edits, and who is told of them."""
+"""Versions of layers: edits of features, and the announcement of new versions."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from webapp.waiting import layer_changed
 
 
 def layer_store() -> LayerStore:
-    """Return the stored layers."""
+    """Return the store of layers on disk."""
     return LayerStore(settings.LAYERS_DIR)
 
 
@@ -33,7 +33,7 @@ def space_of(layer: Layer) -> Space:
 
 
 def tell_engine() -> int:
-    """Tell the engines the version of every layer, which changes nothing where it knows; return their number."""
+    """Send the engines the version of every layer; return the number of layers. Repeating it changes nothing."""
     layers = list(Layer.objects.filter(version__isnull=False))
     for layer in layers:
         _send(layer, "layer", version=layer.version)
@@ -41,19 +41,19 @@ def tell_engine() -> int:
 
 
 def _send(layer, op, **entry):
-    """Tell the engine of a layer's space about it."""
+    """Send an entry about a layer to the engine of its space."""
     log(layer.space_id).send(op, layer=layer.name, **entry)
 
 
 def catch_up() -> int:
-    """Take the newest stored versions where a process ended between storing one and saving that; return how many."""
+    """Use versions that were stored but not saved in the database, because the process ended; return how many."""
     return sum(_catch_up(number) for number in Layer.objects.values_list("pk", flat=True))
 
 
 def _catch_up(number):
     store = layer_store()
     with transaction.atomic():
-        # Who stores a version holds the row until it is saved.
+        # A process that stores a version keeps the row locked until it has saved it.
         layer = Layer.objects.select_for_update().filter(pk=number).first()
         newest = store.newest(layer.name) if layer else None
         if newest is None or newest == layer.version or layer.status == Layer.IMPORTING:
@@ -63,41 +63,41 @@ def _catch_up(number):
 
 
 def announce(layer: Layer, **changes: Any) -> None:
-    """Tell every connection how a layer stands."""
+    """Announce the state of a layer to every connection."""
     announce_layer(LAYERS_GROUP, layer.document() | changes)
 
 
 def announce_refusal(refused: RefusedImport, **changes: Any) -> None:
-    """Tell who asked for an import that it was refused."""
+    """Announce a refused import to the user who asked for it."""
     announce_layer(user_group(refused.owner_id), refused.document() | changes)
 
 
 def adopted(layer: Layer, version: int, summary: Summary) -> None:
-    """Save a layer with a version whose files are there, and tell engine and connections once that is certain."""
+    """Save a layer with a stored version; after the commit, tell the engine and the connections."""
     layer.take(version, summary)
     layer.save()
     transaction.on_commit(lambda: _put_in_use(layer))
 
 
 def edit_features(user, name: str, base_version: int, upserts: list[dict], removed: list[str]) -> int:
-    """Store a new version of a layer with some features changed, added or removed; return its number.
+    """Store a new version of a layer with some features changed, added or removed; return the version.
 
     Parameters
     ----------
     user : User
     name : str
     base_version : int
-        The version that the user saw.
+        The version that the user edited.
     upserts : list of dict
-        GeoJSON features with an ``id``, the key.
+        GeoJSON features to add or replace; the ``id`` of each is its key.
     removed : list of str
-        Keys.
+        Keys of features to remove.
 
     Raises
     ------
     Refused
         ``conflict`` where the base is not the newest version or the layer is being imported, ``features`` where a
-        feature is none, ``owner`` where the user may not change the layer.
+        feature is not valid, ``layer`` where there is no such layer, ``owner`` where the user may not change it.
     """
     with transaction.atomic():
         layer = changeable(user, name)
@@ -116,12 +116,12 @@ def edit_features(user, name: str, base_version: int, upserts: list[dict], remov
 
 
 def features_of(layer: str, documents: list[dict], space: Space) -> pa.Table:
-    """Return GeoJSON features as features of a layer, repaired like those of a file.
+    """Return GeoJSON features as a table of a layer's features, repaired like those of an imported file.
 
     Raises
     ------
     Refused
-        When one is no feature, or has no place in the space.
+        ``features`` where one is not a valid feature, or its geometry does not lie in the space.
     """
     keys = [_key(document) for document in documents]
     read = placed([_geometry(document, key) for document, key in zip(documents, keys, strict=True)], space)
@@ -140,7 +140,7 @@ def changeable(user, name: str) -> Layer:
     Raises
     ------
     Refused
-        ``layer`` where there is none of this name, ``owner`` where it is not the user's.
+        ``layer`` where there is none of this name, ``owner`` where the user may not change it.
     """
     layer = Layer.objects.select_for_update().filter(name=name).first()
     if layer is None:
@@ -156,7 +156,7 @@ def check_editable(user, layer: Layer) -> None:
 
 
 def _put_in_use(layer):
-    """Have the engine use a layer's version, and let go of those that nothing reads any more."""
+    """Tell the engine to use a layer's version, discard versions that nothing reads any more, announce the change."""
     tell(f"the layer {layer.name}", lambda: _send(layer, "layer", version=layer.version))
     layer_store().discard(layer.name, settings.LAYER_VERSIONS_KEPT, settings.LAYER_VERSION_LIFE_S)
     announce(layer)

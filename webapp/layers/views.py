@@ -1,4 +1,4 @@
-"""``/layers/``: layers over HTTP, for whoever has logged in. Answers are JSON; an error says the rule and the value."""
+"""``/layers/``: layers over HTTP, for users who have logged in. Responses are JSON; errors name rule and value."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -24,7 +24,7 @@ MAX_KEYS = 1_000
 
 
 def answering(**methods: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Return a view of functions by HTTP method; what they refuse becomes an answer with a fitting status."""
+    """Return a view that calls a function by HTTP method; `Refused` becomes a response with a fitting status."""
 
     @never_cache
     def view(request: HttpRequest, *arguments, **named):

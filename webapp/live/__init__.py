@@ -1,1 +1,1 @@
-"""All of Lookout's processes under one supervisor (``manage.py live``)."""
+"""All processes of Lookout under one supervisor (``manage.py live``)."""

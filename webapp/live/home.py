@@ -1,4 +1,4 @@
-"""What one Lookout owns on a machine: its state folder, by itself, and its ports."""
+"""The state folder and the ports that one Lookout needs for itself on a machine."""
 
 import contextlib
 import fcntl
@@ -15,17 +15,17 @@ import psutil
 
 from streaming.settings import embedded_redis_file
 
-# A supervisor that was killed leaves its guardian, which ends what it left within this time.
+# After a supervisor was killed, its guardian ends the remaining programs within this time.
 PREDECESSOR_S = 15.0
 
 
 class CannotStart(Exception):
-    """Something of the machine that Lookout needs is taken."""
+    """A resource of the machine that Lookout needs is not available."""
 
 
 @contextlib.contextmanager
 def only_one(home: Path) -> Iterator[int]:
-    """Make a state folder private and hold its lock; give the lock's file descriptor.
+    """Make a state folder private and hold its lock; yield the lock's file descriptor.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def only_one(home: Path) -> Iterator[int]:
 
 
 def make_private(home: Path) -> None:
-    """Make a state folder that only its owner can read, or close one that earlier releases left open.
+    """Make a state folder that only its owner can read, or remove the rights of others from an existing one.
 
     Raises
     ------
@@ -65,20 +65,20 @@ def make_private(home: Path) -> None:
         raise CannotStart(f"LOOKOUT_HOME must be a folder of the user who starts Lookout; got {home}") from None
     for folder, folders, files in os.walk(home):
         for name in (*folders, *files):
-            # What is gone meanwhile, or is another user's, stays behind the closed folder.
+            # Files that vanish, or belong to another user, can be skipped: the folder itself is closed already.
             with contextlib.suppress(FileNotFoundError, PermissionError):
                 _close(Path(folder, name))
 
 
 def _close(path):
-    """Take every right from group and others."""
+    """Remove all rights of group and others from a path, unless it is a symbolic link."""
     mode = path.lstat().st_mode
     if not stat.S_ISLNK(mode) and mode & 0o077:
         path.chmod(stat.S_IMODE(mode) & ~0o077)
 
 
 def _locked(lock):
-    """Try to lock a file."""
+    """Try to lock a file; return whether that worked."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,7 +87,7 @@ def _locked(lock):
 
 
 def check_address(host: str, port: int) -> None:
-    """Make sure that a web server can listen at an address.
+    """Check that a web server can listen at an address.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def check_address(host: str, port: int) -> None:
 
 
 def embedded_redis_url(home: Path) -> str:
-    """Return the address of the embedded Redis, chosen once and kept, with its password, in the state folder."""
+    """Return the URL of the embedded Redis with its password. It is kept in the state folder while its port is free."""
     kept = embedded_redis_file(home)
     if kept.is_file():
         url = kept.read_text().strip()

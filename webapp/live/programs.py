@@ -1,4 +1,4 @@
-"""The programs that make up Lookout."""
+"""The programs of Lookout, and how to see that each is ready."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ set-proc-title no
 
 WEB_OPTIONS = (
     "--ws=websockets-sansio",
-    "--ws-per-message-deflate=false",  # most clients sit on this machine, where compressing costs more than sending
+    "--ws-per-message-deflate=false",  # most clients are on this machine, where compressing costs more than sending
     "--no-access-log",
     "--timeout-graceful-shutdown=2",
 )
@@ -44,21 +44,22 @@ WORKER_OPTIONS = ("--pool=threads", "--without-gossip", "--without-mingle", "--l
 
 @dataclass(frozen=True)
 class Installation:
-    """Where one Lookout runs.
+    """Where and how one Lookout runs.
 
     Parameters
     ----------
     home : Path
         The state folder.
     redis_url : str
+        URL of Redis.
     host, port : str, int
         Where the web server listens.
     demo : bool
-        Whether the demonstration's missing streams are made.
+        Whether a start creates missing streams of the demonstration.
     proxies : tuple of str
-        Addresses or networks of reverse proxies, whose word for the client's address and scheme counts.
+        Addresses or networks of reverse proxies whose headers for the client's address and scheme are trusted.
     standby : bool
-        Whether each space has a second engine, which stands by.
+        Whether each space has a second engine on standby.
     """
 
     home: Path
@@ -71,24 +72,24 @@ class Installation:
 
     @property
     def address(self) -> str:
-        """The address for a browser on this machine."""
+        """The URL for a browser on this machine."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
         return f"http://{host}:{self.port}"
 
 
 def wait_for_redis() -> Program:
-    """Return the step that waits for a Redis which somebody else runs."""
+    """Return the step that waits for a Redis that Lookout does not start itself."""
     return Program("wait_for_redis", (PYTHON, MANAGE, "wait_for_redis"))
 
 
 def redis_program(place: Installation) -> Program:
-    """Return the embedded Redis, which keeps its data in the state folder."""
+    """Return the embedded Redis, and write its configuration. It keeps its data in the state folder."""
     folder = place.home / "redis"
     url = urlsplit(place.redis_url)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
-    # An earlier release kept a snapshot, which Redis reads only while it keeps no log of its commands; the log has
-    # nothing in it until all of the snapshot is there.
+    # An earlier release kept a snapshot, which Redis reads only with its append-only file off. So start with that off
+    # while only the snapshot has data: the append-only file stays empty until the whole snapshot is in it.
     log = folder / "appendonly.aof"
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
     words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
@@ -97,7 +98,7 @@ def redis_program(place: Installation) -> Program:
 
 
 def engine_programs(place: Installation) -> list[Program]:
-    """Return what needs only Redis. The gateway ends first, so that what it has queued is in the log."""
+    """Return the programs that need only Redis. The gateway ends first, so that its queued blocks get into the log."""
     gateway = _tells(place.redis_url, LogNames(EARTH.name).gateway, b"at_us")
     return [
         engine_program(place, EARTH),
@@ -106,13 +107,13 @@ def engine_programs(place: Installation) -> list[Program]:
 
 
 def engine_program(place: Installation, space: Space) -> Program:
-    """Return the engine of a space; that of the built-in one is called just `engine`."""
+    """Return the engine of a space; that of the built-in space is named just `engine`."""
     ready = _tells(place.redis_url, LogNames(space.name).engine, b"batch")
     return _engine("engine", space, ready=ready, stop_s=8.0, end_turn=2)
 
 
 def standby_program(space: Space) -> Program:
-    """Return a second engine of a space: it takes over when the first one dies. It ends before that one ends."""
+    """Return the second engine of a space, which takes over if the first one dies. It must end before the first."""
     return _engine("standby", space, end_turn=1)
 
 
@@ -120,7 +121,7 @@ def _engine(name, space, **options):
     built_in = space == EARTH
     variables = {"LOOKOUT_SPACE": space_text(space)}
     if not built_in:
-        variables["LOOKOUT_STATE_DIR"] = ""  # one that is set is meant for the built-in space: each has its own
+        variables["LOOKOUT_STATE_DIR"] = ""  # a set value is for the built-in space; each has its own folder
     return Program(
         name if built_in else f"{name}-{space.name}",
         (PYTHON, "-m", "streaming.engine"),
@@ -130,13 +131,13 @@ def _engine(name, space, **options):
 
 
 def steps(demo: bool) -> list[Program]:
-    """Return what runs once, in this order, before the programs of the web; `demo` makes missing streams of it."""
+    """Return the commands to run once, in order, before the web programs; `demo` adds the demonstration's streams."""
     commands = {"migrate": ("--noinput",), "collect_pages": ()} | ({"seed_demo": ()} if demo else {})
     return [Program(name, (PYTHON, MANAGE, name, *options)) for name, options in commands.items()]
 
 
 def web_programs(place: Installation) -> list[Program]:
-    """Return what needs Redis and the database."""
+    """Return the programs that need Redis and the database."""
     web = (PYTHON, "-m", "uvicorn", "webapp.asgi:application", "--host", place.host, "--port", str(place.port))
     celery = (PYTHON, "-m", "celery", "-A", "webapp")
     trust = (f"--forwarded-allow-ips={','.join(place.proxies)}",) if place.proxies else ("--no-proxy-headers",)
@@ -148,7 +149,7 @@ def web_programs(place: Installation) -> list[Program]:
 
 
 def _keeps(url):
-    """Return whether Redis answers, and writes each command down before it replies."""
+    """Return an async test whether Redis answers and has its append-only file ready."""
 
     def keeps(client):
         client.config_set("appendonly", "yes")
@@ -159,7 +160,7 @@ def _keeps(url):
 
 
 def _tells(url, key, field):
-    """Return whether a hash in Redis has a field, and has changed since the first time that it was asked."""
+    """Return an async test whether a Redis hash has a field, and has changed since the first test."""
     told = []
 
     def tells(client):
@@ -170,7 +171,7 @@ def _tells(url, key, field):
 
 
 def _asks(url, question):
-    """Return whether Redis answers a question with yes."""
+    """Return an async test whether Redis answers and a function of its client returns true."""
 
     def ask():
         try:
@@ -183,7 +184,7 @@ def _asks(url, question):
 
 
 def _serves(url):
-    """Return whether an address answers with success."""
+    """Return an async test whether a URL responds with status 200."""
 
     def ask():
         try:

@@ -1,4 +1,4 @@
-"""Log files that stay small while programs append to them."""
+"""Keep log files small while programs append to them."""
 
 import shutil
 from pathlib import Path
@@ -8,9 +8,9 @@ KEPT = 3
 
 
 def rotate(log: Path, most_bytes: int = MOST_BYTES, kept: int = KEPT) -> None:
-    """Copy a log that grew too large to ``<log>.1``, older copies to higher numbers, and empty it.
+    """Copy a log larger than `most_bytes` to ``<log>.1`` and empty it; rename older copies to higher numbers.
 
-    The programs hold the file open in append mode, so they go on at its new beginning.
+    At most `kept` copies stay. Programs hold the file open in append mode, so they continue at its new beginning.
     """
     if not log.exists() or log.stat().st_size <= most_bytes:
         return

@@ -1,4 +1,4 @@
-"""Bring all programs up, tell the user, and wait for the end."""
+"""Start all programs, inform the user, and run until the end."""
 
 import asyncio
 import signal
@@ -21,14 +21,15 @@ from webapp.live.supervisor import Program, StepFailed, Supervisor
 
 
 async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None]) -> None:
-    """Run until SIGINT, SIGTERM or SIGHUP; a second one kills what takes its time to end.
+    """Run until SIGINT, SIGTERM or SIGHUP; a second signal kills programs that have not ended yet.
 
     Parameters
     ----------
     supervisor : Supervisor
     start : async function of a Supervisor
-        Starts the programs; may return at once, later, or never.
+        Starts the programs; it may return at once, later, or never.
     say : function of str
+        Shows the user a line.
     """
     stop = asyncio.Event()
 
@@ -52,7 +53,7 @@ async def run(supervisor: Supervisor, start: Callable, say: Callable[[str], None
 
 
 async def _unwrapped(starting):
-    """Await the start; raise what failed first as itself, not as a group."""
+    """Await the start; raise the first error itself, not in an exception group."""
     try:
         await starting
     except ExceptionGroup as failed:
@@ -63,9 +64,9 @@ async def _unwrapped(starting):
 
 
 async def start_all(supervisor: Supervisor, place: Installation, embedded: bool, say: Callable[[str], None]) -> None:
-    """Start Redis, then engine and gateway, beside them the web; tell the login link once pages answer.
+    """Start Redis, then engine and gateway and, at the same time, the web; show the login link once pages respond.
 
-    Then start and end the engines of the other spaces, as they come and go.
+    Then keep starting and ending the engines of the other spaces, as spaces are added and removed.
     """
     if embedded:
         await _up(supervisor, redis_program(place), say)
@@ -82,7 +83,7 @@ async def start_all(supervisor: Supervisor, place: Installation, embedded: bool,
 
 
 async def _start_web(supervisor, place, say):
-    """Bring the database up to date, then start what uses it."""
+    """Bring the database up to date, then start the programs that use it."""
     for step in steps(place.demo):
         say(f"{step.name} ...")
         await supervisor.run(step)
@@ -112,4 +113,4 @@ async def _login_link(supervisor):
     except StepFailed as error:
         return f"no login link: {error}"
     finally:
-        log.unlink(missing_ok=True)  # A link is a key: it stays in no log.
+        log.unlink(missing_ok=True)  # The link is a secret, so it must not stay in a log.

@@ -1,8 +1,8 @@
-"""Process sessions: each program leads its own, so whatever it started can be found and ended with it.
+"""Process sessions: each program leads its own session, so all processes that it started can be found and ended.
 
-As a script it is the guardian: it ends the sessions of a supervisor that died without ending them (``kill -9``). It
-reads from standard input, a number a line, the session of each program that starts, negative once it has ended; the end
-of that input comes when the supervisor is gone in whichever way.
+Run as a script, this module is the guardian: it ends the sessions of a supervisor that died without ending them
+(``kill -9``). It reads numbers from standard input, one per line: the session of each program that starts, and the same
+number negated once the program has ended. The input ends when the supervisor is gone, for whatever reason.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ GRACE_S = 8.0
 
 
 def members(session: int) -> Iterator[psutil.Process]:
-    """Yield the living processes of a session, wherever in the tree of processes they are by now."""
+    """Yield the living processes of a session, also those whose parent has ended."""
     for process in psutil.process_iter():
         try:
             if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
@@ -28,7 +28,7 @@ def members(session: int) -> Iterator[psutil.Process]:
 
 
 def kill(session: int) -> None:
-    """Kill every process of a session, those too that are born meanwhile."""
+    """Kill every process of a session, also those that start meanwhile."""
     while alive := list(members(session)):
         for process in alive:
             tell(process.pid, signal.SIGKILL)
@@ -36,13 +36,13 @@ def kill(session: int) -> None:
 
 
 def tell(pid: int, what: signal.Signals) -> None:
-    """Send a signal to a process that may be gone."""
+    """Send a signal to a process; ignore a process that is gone."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, what)
 
 
 def guard(lines: Iterable[str], grace_s: float = GRACE_S) -> None:
-    """Wait for the end of the lines, then end the sessions that they left open."""
+    """Read lines until their end, then end the sessions that are still open; kill the rest after `grace_s` seconds."""
     left = set()
     for number in map(int, lines):
         left = left - {-number} if number < 0 else left | {number}
@@ -57,5 +57,5 @@ def guard(lines: Iterable[str], grace_s: float = GRACE_S) -> None:
 
 if __name__ == "__main__":
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # It ends when the supervisor does, not before.
+        signal.signal(number, signal.SIG_IGN)  # It must end after the supervisor, not before.
     guard(sys.stdin)

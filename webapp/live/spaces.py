@@ -1,4 +1,4 @@
-"""An engine for every space that there is, while all runs."""
+"""Run an engine for every space, as spaces are added and removed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,14 +16,14 @@ Up = Callable[[Program], Awaitable[None]]
 
 
 class Engines:
-    """Starts and ends the engines of the spaces that were added to the built-in one.
+    """Starts and ends the engines of all spaces except the built-in one.
 
     Parameters
     ----------
     supervisor : Supervisor
     place : Installation
     up : async function of a Program
-        Starts one, and tells when it is ready.
+        Starts a program; returns once it is ready.
     """
 
     def __init__(self, supervisor: Supervisor, place: Installation, up: Up) -> None:
@@ -31,7 +31,7 @@ class Engines:
         self._running: dict[Space, tuple[Program, Program, asyncio.Task]] = {}
 
     async def follow(self) -> None:
-        """Make the engines those of the published spaces, for ever."""
+        """Keep the engines in line with the published spaces, forever."""
         while True:
             spaces = await asyncio.to_thread(_published, self.place.redis_url)
             if spaces is not None:
@@ -39,12 +39,12 @@ class Engines:
             await asyncio.sleep(POLL_S)
 
     async def reconcile(self, spaces: Mapping[str, Space]) -> None:
-        """Start the engines that are missing, and end those of spaces that are gone or no longer what they were."""
+        """Start missing engines, and end those of spaces that are gone or have changed."""
         wanted = set(spaces.values()) - {EARTH}
         for space in [space for space in self._running if space not in wanted]:
             engine, standby, rising = self._running.pop(space)
             rising.cancel()
-            # The engine last: there must be none to take over from it.
+            # End the standby first, so that it does not take over.
             await self.supervisor.end(standby)
             await self.supervisor.end(engine)
         for space in sorted(wanted - set(self._running), key=lambda space: space.name):
@@ -59,9 +59,9 @@ class Engines:
 
 
 def _published(url):
-    """Return the published spaces by name; None where Redis does not answer, or has not been told of any."""
+    """Return the published spaces by name; None if Redis does not answer or has no spaces yet."""
     try:
         with redis.Redis.from_url(url, socket_timeout=2) as client:
             return published_spaces(client) if client.hexists(SPACES_KEY, EARTH.name) else None
-    except redis.RedisError:  # loading, or starting again
+    except redis.RedisError:  # Redis loads its data or restarts
         return None

@@ -1,4 +1,4 @@
-"""Starts programs, restarts those that die, ends them in order."""
+"""Start programs, restart those that die, and end them in order."""
 
 import asyncio
 import contextlib
@@ -14,8 +14,8 @@ from webapp.live.rotation import rotate
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
-# A program that lived this long was well: its next death starts the pauses anew. Two engines that fail in turn, each
-# when it takes over, live for less.
+# A program that lived this long was healthy, so its next death starts again with the shortest pause. Two engines that
+# fail alternately, each when it takes over, live for less.
 STEADY_S = 60.0
 POLL_S = 0.2
 ROTATION_S = 10.0
@@ -30,13 +30,13 @@ class Program:
     name : str
     command : sequence of str
     ready : async function, optional
-        Whether the program does its work by now; ready as soon as it is started where there is none.
+        Returns whether the program is ready. Without it, a program is ready as soon as it is started.
     stop_s : float
-        Seconds that it gets to end after SIGTERM, before it is killed.
+        Seconds between SIGTERM and SIGKILL.
     end_turn : int
-        Programs end in the order of their turns, those of one turn together.
+        Programs end in ascending order of their turns; those with the same turn end together.
     variables : tuple of (str, str)
-        Of the environment, beside those of all programs.
+        Additional variables of the environment, for this program only.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Program:
 
 
 def next_pause_s(pause_s: float, lived_s: float) -> float:
-    """Return the pause before the next start: doubled after each early death, never endless.
+    """Return the pause in seconds before the next start: doubled after each early death, up to `LONGEST_PAUSE_S`.
 
     Examples
     --------
@@ -59,23 +59,23 @@ def next_pause_s(pause_s: float, lived_s: float) -> float:
 
 
 class StepFailed(Exception):
-    """A program that had to run once, and well, did not."""
+    """A program that had to run once failed."""
 
 
 @dataclass
 class Supervisor:
-    """Keeps programs running; an asynchronous context that ends them, turn by turn.
+    """Keeps programs running. It is an asynchronous context manager that ends them, turn by turn.
 
     Parameters
     ----------
     logs : Path
-        Folder of the log files, one a program.
+        Folder of the log files, one per program.
     environment : mapping of str to str
-        Of the programs.
+        Environment of the programs.
     say : function of str
-        Tells the user, a line at a time.
+        Shows the user a line.
     folder : Path
-        Where the programs run.
+        Working directory of the programs.
     lock : int, optional
         File descriptor of a lock to hold until every program has ended, even if this process is killed.
     """
@@ -129,11 +129,11 @@ class Supervisor:
             raise StepFailed(f"{program.name} failed ({_reason(code)}); the end of {self._log(program)}:\n{last}")
 
     def keep(self, program: Program) -> None:
-        """Start a program, and again each time it ends."""
+        """Start a program, and restart it each time it ends."""
         self._tasks[program] = asyncio.create_task(self._keep(program), name=program.name)
 
     async def end(self, program: Program) -> None:
-        """End a program that was kept running, if it was."""
+        """End a program that is kept running, if it is one."""
         if program not in self._tasks:
             return
         task = self._tasks[program]
@@ -143,12 +143,12 @@ class Supervisor:
         self.say(f"{program.name} ended")
 
     async def ready(self, program: Program) -> None:
-        """Wait until a program does its work."""
+        """Wait until a program is ready."""
         while program.ready and not await program.ready():
             await asyncio.sleep(POLL_S)
 
     def hurry(self) -> None:
-        """Kill, instead of waiting for them, the programs that are being ended."""
+        """Kill the programs that are being ended instead of waiting for them."""
         for task in self._tasks.values():
             task.cancel()
 
@@ -185,7 +185,7 @@ class Supervisor:
         return process
 
     async def _end(self, process, stop_s):
-        """End a program and all that it started; at once when cancelled while it waits."""
+        """End a program and all processes that it started; kill them at once if cancelled while waiting."""
         try:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -211,5 +211,5 @@ class Supervisor:
 
 
 def _reason(code):
-    """Tell an exit code of asyncio's in words."""
+    """Return an exit code of asyncio in words."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,4 +1,4 @@
-"""Commands that need the database of a Lookout that was started once."""
+"""The base of commands that need a database with all migrations."""
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -9,10 +9,10 @@ FIRST = "start Lookout there once (make live), or run `manage.py migrate`"
 
 
 class PreparedCommand(BaseCommand):
-    """A command that says what comes first where the database is not there, or is that of an older Lookout."""
+    """A command that fails with instructions if the database is missing or lacks migrations."""
 
     def execute(self, *args, **options):
-        """Run the command on a database that is ready."""
+        """Run the command if the database is ready; otherwise raise `CommandError`."""
         try:
             executor = MigrationExecutor(connection)
             missing = executor.migration_plan(executor.loader.graph.leaf_nodes())

@@ -1,4 +1,4 @@
-"""What the database keeps."""
+"""The models: everything that the database keeps."""
 
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter

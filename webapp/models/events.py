@@ -1,4 +1,4 @@
-"""Events: what entered and left the answers of saved queries, and how far their log has been recorded."""
+"""Events: entries to and exits from the answers of saved queries, and how far their log has been recorded."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from webapp.models.queries import Query
 
 
 class Event(models.Model):
-    """An object that entered (`+`) or left (`-`) the answer of a saved query, in a join together with a partner.
+    """An object that entered (`+`) or left (`-`) the answer of a saved query; in a join, with its partner.
 
-    Of an aggregate the object is the group, and the partner the threshold that its value crossed (`+`), or no longer
-    crosses (`-`); the properties hold the value.
+    For an aggregate, the object is the group, and the partner is the threshold that the group's value crossed (`+`) or
+    no longer crosses (`-`). The properties hold the value.
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")
@@ -38,7 +38,7 @@ class Event(models.Model):
 
     @property
     def text(self) -> str:
-        """What happened, in words."""
+        """The event in words."""
         if "aggregate" in self.query.plan:
             return f"{self.query.name}{self.key and ', ' + self.key}: {self._crossing}"
         return f"{self.sign}{self.key}{self.partner and ' with ' + self.partner}"
@@ -51,7 +51,7 @@ class Event(models.Model):
 
 
 class EventCursor(models.Model):
-    """How far a space's log of events has been recorded; moved in the transaction that stores the events."""
+    """How far a space's log of events has been recorded. It moves in the transaction that stores the events."""
 
     space = models.CharField(max_length=40, primary_key=True)
     last_id = models.CharField(max_length=40, default="0-0")

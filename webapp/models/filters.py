@@ -1,4 +1,4 @@
-"""User-defined filters: which of the installed ones queries may use."""
+"""User-defined filters: which installed filters queries may use."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from streaming.udf import BUILT_IN, filter_names
 
 
 class EnabledFilter(models.Model):
-    """The switch of a user-defined filter; one without a row is enabled if Lookout brings it."""
+    """Whether a user-defined filter is enabled. A filter without a row is enabled if it is built in."""
 
     name = models.CharField("name", max_length=200, unique=True)
     enabled = models.BooleanField("enabled", default=False, help_text="Queries may use it.")
@@ -26,6 +26,6 @@ class EnabledFilter(models.Model):
 
     @classmethod
     def list_installed(cls) -> None:
-        """Make a row of every installed filter that has none."""
+        """Add a row for every installed filter that has none."""
         rows = [cls(name=name, enabled=name in BUILT_IN) for name in filter_names()]
         cls.objects.bulk_create(rows, ignore_conflicts=True)

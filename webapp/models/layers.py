@@ -1,4 +1,4 @@
-"""Layers: what people know of the stored tables that streams are joined with."""
+"""Layers: the stored tables with which streams are joined, and the state of their imports."""
 
 import uuid
 from datetime import timedelta
@@ -15,10 +15,10 @@ from webapp.models.streams import NAME_RULE
 class Layer(models.Model):
     """A layer; its features are in the files of its newest version (`streaming.layers.store`).
 
-    `version` is the one in use, whatever has become of the last import; it is empty during a first import only. `run`
-    names the import that may change this row: one that is cancelled, or overtaken, is not it any more; `importer` asked
-    for it, and `next_title` is the title that its version brings. `heartbeat` is when the import last gave a sign of
-    life, empty while it waits for its turn.
+    `version` is the version in use, whatever the result of the last import; it is null during the first import only.
+    `run` identifies the import that may change this row, while the status is importing; a replaced import has another
+    value. `importer` is the user who asked for the import, `next_title` the title that the layer gets with the imported
+    version. `heartbeat` is the time of the import's last sign of life; it is null while the import waits for its turn.
     """
 
     IMPORTING, READY, FAILED, CANCELLED = "importing", "ready", "failed", "cancelled"
@@ -55,11 +55,11 @@ class Layer(models.Model):
         return self.title or self.name
 
     def editable_by(self, user) -> bool:
-        """Tell whether a user may change or drop this layer."""
+        """Return whether a user may change or drop this layer."""
         return user.is_staff or (self.owner_id is not None and self.owner_id == user.pk)
 
     def take(self, version: int, summary: Summary) -> None:
-        """Become another version."""
+        """Set the fields for a new version. Nothing is saved."""
         self.version, self.features = version, summary.features
         self.geometry_types = list(summary.geometry_types)
         n = len(summary.bounds) // 2
@@ -67,7 +67,7 @@ class Layer(models.Model):
         self.bounds = [summary.bounds[side] for side in sides] if summary.features else None
 
     def document(self) -> dict:
-        """Return what clients are told of this layer."""
+        """Return the description of this layer for clients."""
         return {
             "name": self.name,
             "title": str(self),
@@ -85,7 +85,7 @@ class Layer(models.Model):
 
 
 class RefusedImport(models.Model):
-    """Why there is no layer of a name: the first import of one was refused, which left nothing but these words."""
+    """The reason why the first import of a layer was refused; the layer itself does not exist."""
 
     KEPT = timedelta(days=7)
     MOST_OF_A_USER = 100
@@ -108,7 +108,7 @@ class RefusedImport(models.Model):
 
     @classmethod
     def keep(cls, layer: Layer, reason: str) -> "RefusedImport | None":
-        """Keep why a layer's first import was refused, for who asked for it; a command says it itself."""
+        """Save why a layer's first import was refused, for the user who asked; None for a command, which prints it."""
         if layer.importer_id is None:
             return None
         words = {"title": layer.title, "space": layer.space_id, "reason": reason, "refused": timezone.now()}
@@ -119,10 +119,10 @@ class RefusedImport(models.Model):
 
     @classmethod
     def of(cls, user) -> "list[RefusedImport]":
-        """Return what was refused to a user, but for names that layers have now."""
+        """Return a user's refused imports, without those whose name a layer has now."""
         return list(cls.objects.filter(owner=user).exclude(name__in=Layer.objects.values("name")))
 
     def document(self) -> dict:
-        """Return what its owner is told: a layer without a version, that failed."""
+        """Return the description for the owner's clients: a failed layer without a version."""
         failed = Layer(name=self.name, title=self.title, space_id=self.space, status=Layer.FAILED, error=self.reason)
         return failed.document()

@@ -1,4 +1,4 @@
-"""Base maps that operators add to the built-in one."""
+"""Base maps that operators add to the built-in map."""
 
 import re
 from urllib.parse import urlsplit
@@ -11,12 +11,12 @@ from django.db import models
 from webapp.tiles import BrokenMap, map_format
 
 MOST_ZOOM = 24
-# What a source of the Content-Security-Policy may be made of; `{s}.` stands for Leaflet's subdomains.
+# A host that may become a source of the Content-Security-Policy; `{s}.` stands for Leaflet's subdomains.
 HOST = re.compile(r"(\{s\}\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
 
 
 class BaseMap(models.Model):
-    """A map below the objects: tiles of a server, a WMS, or a file below the state folder."""
+    """A map below the objects: tiles of a server, a WMS, or a file in the state folder."""
 
     XYZ, WMS, FILE = "xyz", "wms", "file"
     KINDS = [(XYZ, "tile server (XYZ)"), (WMS, "WMS"), (FILE, "MBTiles or PMTiles file")]
@@ -47,7 +47,7 @@ class BaseMap(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Check the address, and what it leads to where it is a file."""
+        """Check the zooms and the address; for a file, also its content."""
         if self.min_zoom is not None and self.max_zoom is not None and self.min_zoom > self.max_zoom:
             raise ValidationError(
                 {"max_zoom": f"must be at least the least zoom, {self.min_zoom}; got {self.max_zoom}"}
@@ -70,14 +70,14 @@ class BaseMap(models.Model):
             raise ValidationError({"address": str(error)}) from None
 
     def save(self, *args, **kwargs) -> None:
-        """Save; there is one default at most."""
+        """Save the map. If it is the default, no other map is the default any more."""
         super().save(*args, **kwargs)
         if self.default:
             BaseMap.objects.exclude(pk=self.pk).update(default=False)
 
     @property
     def image_source(self) -> str:
-        """The source of its images in a Content-Security-Policy; empty where they come from this site."""
+        """The source of its images for a Content-Security-Policy; empty if they come from this site."""
         if self.kind == self.FILE:
             return ""
         parts = urlsplit(self.address)

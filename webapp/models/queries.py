@@ -23,15 +23,15 @@ class QuerySet(models.QuerySet):
         return self.filter(owner=None)
 
     def alive(self) -> "QuerySet":
-        """Select what has not been cancelled."""
+        """Select the queries that have not been cancelled."""
         return self.exclude(status=Query.CANCELLED)
 
     def unsettled(self, epoch: str) -> "QuerySet":
-        """Select what the engine must be told, given the epoch of its state.
+        """Select the queries that the engine must be told of, given the epoch of its present state.
 
-        These are the queries whose newest revision no state has acknowledged, and those that should run but that
-        another state acknowledged. A new state does not know the others either, which is as it should be. While the
-        engine has not told its epoch (empty), its state is taken for the one that it had.
+        These are the queries whose newest revision no state has acknowledged, and those that should run but were
+        acknowledged in another state. A new state does not need the other queries: they should not run. If `epoch` is
+        empty, because the engine has not reported yet, its state counts as unchanged.
         """
         unheard = Q(acknowledged__lt=models.F("revision"))
         runs = Q(paused=False) & ~Q(status__in=(Query.CANCELLED, Query.WAITING))
@@ -42,9 +42,9 @@ class QuerySet(models.QuerySet):
 class Query(models.Model):
     """A continuous query that somebody saved; its primary key is its number in the engine.
 
-    `status` is what people see; `revision` counts every change; `acknowledged` is the newest revision that the engine
-    has answered for, and `epoch` names the state in which it did. A query that is `waiting` joins with a layer that is
-    not there, so the engine does not know it. A query without an owner is an example of the demonstration.
+    `status` is what people see. `revision` counts the changes. `acknowledged` is the newest revision that the engine
+    has acknowledged, and `epoch` names the engine's state that did so. A query with the status `waiting` joins with a
+    layer that does not exist, so it is not in the engine. A query without an owner is an example of the demonstration.
     """
 
     PENDING, RUNNING, PAUSED, CANCELLED, FAILED = "pending", "running", "paused", "cancelled", "failed"
@@ -101,30 +101,30 @@ class Query(models.Model):
         return self.plan.get("join", {}).get("layer", "")
 
     def wait_for(self, layer: str) -> None:
-        """Wait for a layer that is not there; nothing is saved."""
+        """Set status and warning while the layer does not exist. Nothing is saved."""
         self.status = self.WAITING
         self.warning = f"waits for the layer {layer!r}, which is not there; it starts once the layer is imported"
 
     def editable_by(self, user) -> bool:
-        """Tell whether a user may change or end this query."""
+        """Return whether a user may change or end this query."""
         return user.is_staff or self.owner_id == user.pk
 
     def visible_to(self, user) -> bool:
-        """Tell whether a user may see this query's answer."""
+        """Return whether a user may see this query's answer."""
         return self.shared or self.editable_by(user)
 
     def acknowledge(self, error: str, epoch: str) -> None:
-        """Take the engine's answer to the present revision; nothing is saved."""
+        """Apply the engine's acknowledgement of the present revision; `error` is empty on success. Nothing is saved."""
         self.acknowledged, self.epoch = self.revision, epoch
         if self.should_run:
             self.status, self.error = (self.FAILED if error else self.RUNNING), error
 
     def standing(self) -> dict:
-        """Return what a web process needs, to tell its clients how this query stands."""
+        """Return what a web process needs to send this query's status to its clients."""
         return {"owner_id": self.owner_id, "document": self.document()}
 
     def document(self) -> dict:
-        """Return what clients are told of this query, but for `mine`, which depends on who is told."""
+        """Return the description of this query for clients, without `mine`, which depends on the client."""
         return {
             "query": self.pk,
             "name": self.name,
@@ -142,14 +142,14 @@ class Query(models.Model):
 
 
 def clock_revision() -> int:
-    """Return a revision for something unsaved: the wall clock in milliseconds, so above all of earlier processes."""
+    """Return a revision for something not saved: the wall clock in ms, so it exceeds those of earlier processes."""
     return time.time_ns() // 1_000_000
 
 
 class DeletedQuery(models.Model):
-    """What is left of a query whose row is gone, until the engine has acknowledged its end.
+    """Replaces a deleted query until the engine has acknowledged its end.
 
-    Its revision is above all that the query can have had, whichever of them the row was deleted at.
+    Its revision, from the clock, is higher than any revision that the query can have had.
     """
 
     number = models.PositiveBigIntegerField(primary_key=True)
@@ -164,12 +164,12 @@ class DeletedQuery(models.Model):
 
     @property
     def should_run(self) -> bool:
-        """Whether the engine should evaluate this query: no more."""
+        """Whether the engine should evaluate this query: never, since it is deleted."""
         return False
 
 
 class RemovedExamples(models.Model):
-    """That a user removed the examples of the demonstration from their list; others still see them."""
+    """Records that a user removed the examples of the demonstration from their list; others still see them."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True)
 
@@ -181,7 +181,7 @@ class RemovedExamples(models.Model):
 
     @classmethod
     def shown_to(cls, user) -> bool:
-        """Tell whether a user sees the examples."""
+        """Return whether a user sees the examples."""
         return not cls.objects.filter(user=user).exists()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Spaces: what coordinates mean, and what has an engine of its own."""
+"""Spaces: they define the dimensions of coordinates, and each has its own engine."""
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -11,7 +11,7 @@ EARTH = spaces.EARTH.name
 
 
 class Space(models.Model):
-    """A named space; its streams and queries are evaluated by an engine of its own.
+    """A named space; its own engine evaluates its streams and queries.
 
     Saving one publishes it to the gateway and the supervisor (`webapp.definitions`).
     """
@@ -48,7 +48,7 @@ class Space(models.Model):
         return spaces.parse_space({"name": self.name, **self.definition})
 
     def clean(self) -> None:
-        """Check the definition, and that nothing relies on another one."""
+        """Check the definition; it must not change while the space is in use."""
         super().clean()
         try:
             parsed = self.parsed
@@ -61,7 +61,7 @@ class Space(models.Model):
             raise ValidationError({"definition": f"a space that is in use cannot change; {self.name} has {users}"})
 
     def users(self) -> str:
-        """Return how many streams, layers and queries lie in this space, in words; empty where there are none."""
+        """Return in words how many streams, layers and queries lie in this space; empty if there are none."""
         counts = {
             "streams": self.streams.count(),
             "layers": self.layers.count(),
@@ -71,6 +71,6 @@ class Space(models.Model):
 
 
 def spaces_by_name() -> dict[str, spaces.Space]:
-    """Return all spaces by their names, the built-in one first."""
+    """Return all spaces by name, the built-in one first."""
     found = {space.name: space.parsed for space in Space.objects.all()}
     return {EARTH: spaces.EARTH} | found

@@ -1,4 +1,4 @@
-"""Streams: where elements come from, and how their bytes are read."""
+"""Streams: where their elements come from, and how their bytes are decoded."""
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -12,13 +12,13 @@ from webapp.text import SoundJSONField
 
 # A thousand years: beyond, there are no dates.
 MAX_RETENTION_S = 1000 * 366 * 86_400
-# What a transport says of where its elements come from; others may be live.
+# The origin of elements by transport; elements of other transports may be live.
 ORIGINS = {"simulator": "simulated", "file": "recorded"}
 NAME_RULE = RegexValidator(r"^[a-z][a-z0-9_-]*$", "use lower case letters, digits, - and _, a letter first")
 
 
 class Stream(models.Model):
-    """A named flow of elements with its transport and its decoder.
+    """A named stream of elements, with its transport and decoder.
 
     Saving one publishes its definition to the gateway (`webapp.definitions`).
     """
@@ -78,7 +78,7 @@ class Stream(models.Model):
         return self.title or self.name
 
     def clean(self) -> None:
-        """Check the options by building the decoder and the transport that they describe."""
+        """Check the options by building transport and decoder; name and space of a saved stream must not change."""
         super().clean()
         if self.max_ahead_s is None:
             self.max_ahead_s = MAX_AHEAD_S
@@ -94,7 +94,7 @@ class Stream(models.Model):
             raise ValidationError(errors)
 
     def definition(self) -> dict:
-        """Return the document under which the gateway knows this stream."""
+        """Return the definition of this stream for the gateway."""
         return {
             "name": self.name,
             "space": self.space_id,
@@ -107,7 +107,7 @@ class Stream(models.Model):
         }
 
     def summary(self) -> dict:
-        """Return what clients are told of this stream."""
+        """Return the description of this stream for clients."""
         summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
         summary |= {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
         return summary | {"origin": ORIGINS.get(self.transport)}
@@ -124,7 +124,7 @@ class Stream(models.Model):
             return {field: f"{field} must be one of {', '.join(kinds_of(field))}; got {kind!r}"}
         space = Space.objects.filter(pk=self.space_id).first()
         if space is None:
-            return {}  # its own field tells that
+            return {}  # the error of the field `space` says so already
         try:
             make({"kind": kind, **options}, self.name or "unnamed", space.parsed)
         except InvalidOptions as error:
@@ -133,13 +133,13 @@ class Stream(models.Model):
 
 
 def kinds_of(field: str) -> list[str]:
-    """Return the kinds of transports or decoders that there are, in their order."""
+    """Return the available kinds of transports or decoders, sorted."""
     kinds, _ = _makers(field)
     return sorted(kinds())
 
 
 def options_of(field: str, kind: str):
-    """Return the options that a kind of transport or decoder declares, in order; None where it declares none."""
+    """Return the options that a kind of transport or decoder declares, in order; None if it declares none."""
     if field == "decoder":
         from streaming.decoders.registry import decoder_class
 
@@ -150,7 +150,7 @@ def options_of(field: str, kind: str):
 
 
 def summary_of(field: str, kind: str) -> str:
-    """Return what a kind of transport or decoder says of itself, in a line."""
+    """Return the summary line of a kind's docstring, without full stop, backticks and what follows "; see"."""
     if field == "decoder":
         from streaming.decoders.registry import decoder_class as class_of
     else:
@@ -159,8 +159,8 @@ def summary_of(field: str, kind: str) -> str:
 
 
 def _makers(field: str):
-    """Return what lists the kinds of a decoder or transport, and what makes one (definition, stream's name, space)."""
-    # Imported late: they load the libraries of their formats, which a process that edits no stream can do without.
+    """Return two functions: one lists the kinds, one makes a decoder or transport of (definition, name, space)."""
+    # Imported late: they load the libraries of their formats, which a process that edits no streams does not need.
     if field == "decoder":
         from streaming.decoders.registry import decoder_kinds, make_decoder
 

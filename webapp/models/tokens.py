@@ -1,4 +1,4 @@
-"""Secrets that stand for a user: tokens of programs, one-time login links. Only their hashes are kept."""
+"""Secrets that identify a user: API tokens of programs and one-time login links. Only their hashes are kept."""
 
 import hashlib
 import secrets
@@ -9,17 +9,17 @@ from django.db import models
 from django.utils import timezone
 
 LINK_LIFE = timedelta(hours=1)
-# A token is written down as used at most this often: a busy program costs no write per connection.
+# The last use of a token is saved at most this often, so that a busy program does not cause a write per connection.
 USE_RESOLUTION = timedelta(minutes=1)
 
 
 def hashed(secret: str) -> str:
-    """Return the hash under which a secret is kept; these are random and long, so a fast hash is safe."""
+    """Return the hash of a secret, in hex; a fast hash is safe, because secrets are long and random."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 class ApiToken(models.Model):
-    """Lets a program act as a user."""
+    """A token with which a program acts as a user."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens", verbose_name="user")
     name = models.CharField("name", max_length=80, help_text="What it is for.")
@@ -35,14 +35,14 @@ class ApiToken(models.Model):
         return self.name
 
     def draw(self) -> str:
-        """Give this token a new secret and return it: the only time that it can be read."""
+        """Give this token a new secret and return it; it cannot be read again later. Nothing is saved."""
         secret = secrets.token_urlsafe(32)
         self.digest = hashed(secret)
         return secret
 
     @classmethod
     def user_of(cls, secret: str):
-        """Return the active user for whom a secret stands, or None."""
+        """Return the active user whose token has this secret, or None; save when it was used."""
         token = cls.objects.select_related("user").filter(digest=hashed(secret), user__is_active=True).first()
         if token is None:
             return None
@@ -53,7 +53,7 @@ class ApiToken(models.Model):
 
 
 class LoginLink(models.Model):
-    """Logs a user in, once, within an hour."""
+    """A link that logs a user in once, within `LINK_LIFE`."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
     digest = models.CharField(max_length=64, unique=True)
@@ -61,7 +61,7 @@ class LoginLink(models.Model):
 
     @classmethod
     def issue(cls, user) -> str:
-        """Return the secret of a new link."""
+        """Save a new link for a user and return its secret; delete expired links."""
         secret = secrets.token_urlsafe(32)
         cls.objects.filter(expires__lt=timezone.now()).delete()
         cls.objects.create(user=user, digest=hashed(secret), expires=timezone.now() + LINK_LIFE)
@@ -69,9 +69,9 @@ class LoginLink(models.Model):
 
     @classmethod
     def spend(cls, secret: str):
-        """Return the user of a link that is still good, and end the link; None otherwise."""
+        """Use up a link and return its user; None if it has expired, was used before or its user is not active."""
         link = cls.objects.select_related("user").filter(digest=hashed(secret), expires__gt=timezone.now()).first()
-        # The row that the delete removes decides: of two requests at once, one gets in.
+        # Whoever deletes the row may log in, so of two concurrent requests only one succeeds.
         if link is None or not cls.objects.filter(pk=link.pk).delete()[0]:
             return None
         return link.user if link.user.is_active else None

@@ -1,4 +1,4 @@
-// The form of a stream in the admin: shows the options of the chosen kinds alone, and tests what is filled in.
+// The form of a stream in the admin: it shows only the options of the chosen kinds, and tests what is filled in.
 
 const form = document.getElementById("stream_form");
 const answer = document.getElementById("trial-answer");
@@ -19,7 +19,7 @@ function showOptions(part, kind) {
     row.hidden = !wanted;
     for (const input of row.querySelectorAll("input, select, textarea")) input.disabled = !wanted;
   }
-  // Kinds of other packages may declare no options: these are a JSON object. So is what a kind does not declare.
+  // A kind from another package may declare no options; they are then one JSON object, as are options that a kind does not declare.
   for (const row of rowsOf(`field-${part}_options`)) {
     const text = row.querySelector("textarea")?.value.trim() ?? "";
     row.hidden = (declared || !kind) && ["", "{}"].includes(text);
@@ -39,7 +39,7 @@ async function test() {
   show(text("p", "Reading…"));
   try {
     const body = new FormData(form);
-    if (!body.has("space")) body.set("space", button.dataset.space); // fixed once saved, so no field of the form
+    if (!body.has("space")) body.set("space", button.dataset.space); // a saved stream keeps its space, so the form has no such field
     const response = await fetch(button.dataset.address, { method: "POST", body });
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
     show(...told(await response.json()));

@@ -1,7 +1,7 @@
-"""Transports by their kind: the built-in ones, and those that other packages offer by an entry point.
+"""Transports by kind: the built-in ones, and those that other packages offer by an entry point.
 
-A package adds a kind by an entry point of the group ``lookout.transports``: its name is the kind, its object a callable
-that takes the definition (a dict with `kind` and options) and returns a `base.Transport`.
+A package adds a kind by an entry point of the group ``lookout.transports``. The entry point's name is the kind. Its
+object is a callable that takes the definition (a dict with `kind` and options) and returns a `base.Transport`.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def transport_kinds() -> list[str]:
 
 
 def transport_class(kind: str) -> type[Transport]:
-    """Return what makes transports of a kind.
+    """Return the class, or another callable, that makes transports of a kind.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def transport_class(kind: str) -> type[Transport]:
 
 
 def describe_transport(kind: str) -> list[OptionDescription] | None:
-    """Return the options of a kind of transport, in order; None where it does not declare them."""
+    """Return the options of a kind of transport, in order; None if it does not declare them."""
     declared = getattr(transport_class(kind), "declared", None)
     return None if declared is None else describe(declared)
 
@@ -65,7 +65,7 @@ def make_transport(definition: Mapping[str, Any], access: FeedAccess | None = No
     definition : mapping
         `kind` and the options of that kind, for instance ``{"kind": "tcp_client", "host": "localhost", "port": 5631}``.
     access : FeedAccess, optional
-        What the feed may reach; what the environment of this process says, where it is left out.
+        What the feed may reach; by default, what the environment of this process allows.
 
     Raises
     ------

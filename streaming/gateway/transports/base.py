@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 from streaming.errors import InvalidOptions, LookoutError
 from streaming.gateway.access import FeedAccess
 
-# What a field of an options class accepts, by its annotation.
+# The types that a field of an options class accepts, by its annotation.
 _KINDS = {
     str: (str,),
     bool: (bool,),
@@ -23,11 +23,11 @@ READ_BYTES = 1 << 16
 
 
 class TransportError(LookoutError):
-    """A feed cannot be read for now; the stream tries again later."""
+    """A feed cannot be read at the moment; the stream tries again later."""
 
 
 class Mark(Enum):
-    """What a chunk says besides its bytes."""
+    """What happens after the bytes of a chunk; see `Chunk`."""
 
     BYTES = "bytes"
     DOCUMENT_END = "document_end"
@@ -42,13 +42,14 @@ class Chunk:
     Parameters
     ----------
     source : str
-        Who sent them, for instance a client's address; each source has a decoder of its own.
+        The sender, for instance a client's address; each source has a decoder of its own.
     payload : bytes
-        May be empty: the feed is open, though silent.
+        Empty bytes say that the feed is open, though silent.
     mark : Mark
-        After the bytes, a document ends; the source has gone for good; or a recording ends and begins anew.
+        What happens after the bytes: nothing; a document ends; the source has gone for good; or a recording ends and
+        begins again.
     lost : int
-        Datagrams that were lost before this chunk because nobody took them in time.
+        Number of datagrams that were lost before this chunk, because nobody took them in time.
     """
 
     source: str = ""
@@ -67,9 +68,9 @@ class Replay:
     Parameters
     ----------
     speed : float
-        Times the recorded speed; 0 for as fast as possible.
+        A multiple of the recorded speed; 0 for as fast as possible.
     restamp : bool
-        Move event times and versions to the time of the replay.
+        Whether event times and versions are moved to the time of the replay.
     """
 
     speed: float
@@ -83,16 +84,17 @@ class Transport(Protocol):
     Attributes
     ----------
     live : bool
-        Whether the feed goes on while nobody listens, so that it must be conflated under overload; otherwise it waits.
+        Whether the feed goes on while nobody reads it, so that the gateway conflates it under overload; otherwise it
+        waits.
     replay : Replay or None
-        The pace of a recording.
+        How a recording is played; None for a feed that is no recording.
     """
 
     live: bool
     replay: Replay | None
 
     def chunks(self) -> AsyncIterator[Chunk]:
-        """Open the feed and yield its bytes until its end; may be called again after an error.
+        """Open the feed and yield its bytes until it ends; may be called again after an error.
 
         Raises
         ------
@@ -106,38 +108,38 @@ Options = TypeVar("Options")
 
 
 class Restricted:
-    """Base of the transports that read files or connect to hosts: they reach only what the operator allows.
+    """Base of the transports that read files or connect to hosts: they use only those that the operator allows.
 
     Attributes
     ----------
     access : FeedAccess
-        At first that of an operator who allows nothing in particular.
+        What the feed may reach; before `restrict` is called, the default of `FeedAccess`.
     """
 
     access: FeedAccess = FeedAccess()
 
     def restrict(self, access: FeedAccess) -> None:
-        """Be told what the feed may reach.
+        """Set what the feed may reach.
 
         Raises
         ------
         InvalidOptions
-            Where the options ask for more.
+            If the options ask for more.
         """
         self.access = access
         self.check_access()
 
     def check_access(self) -> None:
-        """Raise InvalidOptions where the options ask for more than `access` allows."""
+        """Raise InvalidOptions if the options ask for more than `access` allows."""
         raise NotImplementedError
 
     def allowed_file(self, path: str) -> Path:
-        """Return where a path leads now, without symbolic links.
+        """Return the absolute path that a path leads to now, with symbolic links followed.
 
         Raises
         ------
         TransportError
-            Where that is not below an allowed folder any more.
+            If that path is no longer below an allowed folder.
         """
         try:
             return self.access.file(path)
@@ -158,14 +160,14 @@ def parse_options(options: type[Options], document: Mapping[str, Any]) -> Option
     Parameters
     ----------
     options : type
-        A frozen dataclass whose fields are str, int, float, bool or Mapping; it may check their values on creation.
+        A frozen dataclass whose fields are str, int, float, bool or Mapping; it may check their values when it is made.
     document : mapping
         The definition, with its `kind`.
 
     Raises
     ------
     InvalidOptions
-        When a key is unknown or missing, or a value has the wrong type.
+        When a key is unknown or missing, a value has the wrong type, or a number is not finite.
     """
     known = {field.name: field for field in fields(options)}  # type: ignore[arg-type]
     given = {key: value for key, value in document.items() if key != "kind"}
@@ -190,7 +192,7 @@ def _check_type(name, value, kind):
 
 
 def check_port(port: int, lowest: int = 1) -> None:
-    """Raise InvalidOptions unless `port` is a port number; 0 (any free one) where `lowest` allows it."""
+    """Raise InvalidOptions unless `port` is a port number; `lowest` 0 also allows 0, any free port."""
     check(lowest <= port <= 65_535, f"port must lie in [{lowest}, 65535]; got {port!r}")
 
 

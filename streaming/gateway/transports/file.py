@@ -27,7 +27,7 @@ from streaming.gateway.transports.base import (
 
 _UNPACKERS = {".gz": gzip.open, ".bz2": bz2.open}
 _FAST_READ_BYTES = 1 << 20
-# Recorded feeds pack to a fifth or a twentieth; a file of nothing but zeros to a thousandth, or far less.
+# Compression reduces recorded feeds to a fifth or a twentieth, but a file of zeros to a thousandth or far less.
 _MOST_UNPACKED = 200
 _UNPACKED_FREELY_BYTES = 16 << 20
 
@@ -76,7 +76,7 @@ class FileTransport(Restricted):
             yield Chunk(mark=Mark.LAP_END)
 
     async def _lap(self):
-        # Asked again each time: links may lead elsewhere by now.
+        # Check the access again for each lap: symbolic links may lead elsewhere by now.
         with open_recording(self.allowed_file(self.options.path)) as recording:
             yield OPEN
             while payload := await asyncio.to_thread(recording.read, self.read_bytes):
@@ -84,12 +84,14 @@ class FileTransport(Restricted):
 
 
 class Recording:
-    """A file that is read piece by piece, unpacked as its suffix (.gz, .bz2) says.
+    """A file that is read piece by piece, and unpacked if its suffix is .gz or .bz2.
 
     Parameters
     ----------
     file : BinaryIO
+        The open file.
     path : Path
+        Its path, whose suffix says how to unpack it.
     """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
@@ -99,12 +101,12 @@ class Recording:
         self._bytes = 0
 
     def read(self, size: int) -> bytes:
-        """Return at most `size` bytes, none at the end.
+        """Return at most `size` bytes, unpacked; none at the end.
 
         Raises
         ------
         TransportError
-            Where a packed file is damaged, or unpacks to far more than a recording does.
+            If a packed file is damaged, or unpacks to far more bytes than a recording does.
         """
         try:
             payload = self._unpacked.read(size)
@@ -121,8 +123,14 @@ class Recording:
 
 @contextmanager
 def open_recording(path: Path) -> Iterator[Recording]:
-    """Open a file for reading."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # to open a pipe could take for ever
+    """Open a file for reading.
+
+    Raises
+    ------
+    TransportError
+        If the path leads to something other than a regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)  # opening a pipe could block for ever
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise TransportError(f"path must name a file; got {str(path)!r}")

@@ -1,4 +1,4 @@
-"""A feed that is asked for again and again by HTTP."""
+"""A feed that the gateway requests again and again by HTTP."""
 
 import asyncio
 import socket
@@ -26,7 +26,7 @@ from streaming.gateway.transports.base import (
 
 _TIMEOUT_S = 30.0
 _NOT_MODIFIED = 304
-# RFC 9110 8.8: what the server said of the last document, and how to ask for another one only.
+# RFC 9110 8.8: the header that describes the last document, and the one that asks only for a different document.
 _VALIDATORS = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
 _BODY_BYTES = 64 << 20
 
@@ -56,11 +56,11 @@ class HttpPoll(Restricted, LiveTransport):
         self.validators: dict[str, str] = {}
 
     def check_access(self) -> None:
-        """Refuse an address that is not public, if that is seen without asking the DNS; see `base.Restricted`."""
+        """Refuse an address that is not public, as far as is known without the DNS; see `base.Restricted`."""
         self.access.check_host(URL(self.options.url).host or "")
 
     async def chunks(self) -> AsyncIterator[Chunk]:
-        """Yield one document after the other; see `base.Transport.chunks`."""
+        """Yield one document after another; see `base.Transport.chunks`."""
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
         connector = aiohttp.TCPConnector(resolver=_Resolver(self.access))
         async with aiohttp.ClientSession(
@@ -71,7 +71,7 @@ class HttpPoll(Restricted, LiveTransport):
                 await asyncio.sleep(self.options.interval_s)
 
     async def _check_request(self, request, handler):
-        """Refuse an address that is written out, which no resolver is asked for; also after a redirect."""
+        """Refuse a literal address that is out of reach, since no resolver checks it; also after a redirect."""
         try:
             self.access.check_host(request.url.host or "")
         except InvalidOptions as error:
@@ -97,14 +97,14 @@ class HttpPoll(Restricted, LiveTransport):
 
 
 class _Resolver(aiohttp.ThreadedResolver):
-    """Gives only addresses that are in reach, and connections are made to none but these: a name cannot be rebound."""
+    """Resolves hosts to addresses in reach; connections go only to these, so a name cannot be rebound."""
 
     def __init__(self, access: FeedAccess) -> None:
         super().__init__()
         self._access = access
 
     async def resolve(self, host, port=0, family=socket.AF_INET):
-        """Return the addresses of a host."""
+        """Return the addresses of a host that are in reach; raise TransportError if there are none."""
         found = await super().resolve(host, port, family)
         if not (allowed := [answer for answer in found if self._access.reaches(host, answer["host"])]):
             raise TransportError(unreachable(host))

@@ -48,7 +48,7 @@ class Pipe(Restricted):
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the writers write; see `base.Transport.chunks`."""
-        # Held open throughout, so that a writer who comes while the pipe is opened again finds a reader.
+        # One reader stays open throughout, so that a writer who comes while the pipe is opened again finds a reader.
         path = self.allowed_file(self.options.path)
         with os.fdopen(open_descriptor(path), "rb"):
             reader, pipe = await open_reader(path)
@@ -58,7 +58,7 @@ class Pipe(Restricted):
                     while payload := await reader.read(READ_BYTES):
                         yield Chunk(payload=payload)
                     pipe.close()
-                    # Before the mark is yielded: its taker may take a while, and the next writer come meanwhile.
+                    # Open before yielding the mark: while the caller deals with it, the next writer may come.
                     reader, pipe = await open_reader(self.allowed_file(self.options.path))
                     yield Chunk(mark=Mark.DOCUMENT_END)
             finally:
@@ -66,7 +66,13 @@ class Pipe(Restricted):
 
 
 def open_descriptor(path: Path) -> int:
-    """Open a named pipe for reading without waiting for a writer; return the file descriptor."""
+    """Open a named pipe for reading without waiting for a writer; return the file descriptor.
+
+    Raises
+    ------
+    TransportError
+        If the path does not lead to a pipe.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -75,7 +81,7 @@ def open_descriptor(path: Path) -> int:
 
 
 async def open_reader(path: Path) -> tuple[asyncio.StreamReader, asyncio.ReadTransport]:
-    """Open a named pipe; return what reads it and what closes it."""
+    """Open a named pipe; return its reader, and the transport that closes it."""
     reader = asyncio.StreamReader(limit=READ_BYTES)
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(open_descriptor(path), "rb", buffering=0)

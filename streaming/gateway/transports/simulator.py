@@ -1,4 +1,4 @@
-"""A feed that the simulator makes up."""
+"""A feed that the simulator generates."""
 
 import asyncio
 import time
@@ -42,7 +42,7 @@ class Simulator(LiveTransport):
         self.options = parse_options(SimulatorOptions, definition)
 
     async def chunks(self) -> AsyncIterator[Chunk]:
-        """Yield every object's feature, once each step; see `base.Transport.chunks`."""
+        """Yield the feature of every object once per step; see `base.Transport.chunks`."""
         options = self.options
         fleet = await asyncio.to_thread(make_fleet, options.fleet, options.count, options.seed)
         while True:

@@ -31,14 +31,14 @@ class Stdin:
         self.descriptor = descriptor
 
     async def chunks(self) -> AsyncIterator[Chunk]:
-        """Yield what is written there; see `base.Transport.chunks`."""
+        """Yield the bytes that arrive there; see `base.Transport.chunks`."""
         yield OPEN
         while payload := await self._read():
             yield Chunk(payload=payload)
         yield Chunk(mark=Mark.DOCUMENT_END)
 
     async def _read(self):
-        # Not by the event loop, which cannot wait for files; not by a blocking read, which nothing could interrupt.
+        # The event loop cannot wait for files, and nothing could interrupt a blocking read.
         while not await asyncio.to_thread(_is_readable, self.descriptor):
             pass
         return os.read(self.descriptor, READ_BYTES)

@@ -1,4 +1,4 @@
-"""A feed that is read by connecting to its server."""
+"""A feed that the gateway reads by connecting to its server."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ class TcpClient(Restricted, LiveTransport):
         self.options = parse_options(TcpClientOptions, definition)
 
     def check_access(self) -> None:
-        """Refuse a host of special use, if that is seen without asking the DNS; see `base.Restricted`."""
+        """Refuse a host for special use, as far as is known without the DNS; see `base.Restricted`."""
         self.access.check_host(self.options.host, local=True)
 
     async def chunks(self) -> AsyncIterator[Chunk]:
@@ -67,10 +67,10 @@ class TcpClient(Restricted, LiveTransport):
         raise TransportError(f"a live feed must not end; {host}:{port} closed the connection")
 
     async def _connect(self, host, port):
-        """Connect to the first address that answers, of those in reach.
+        """Connect to the first address in reach that answers.
 
-        Receivers stand on this machine and in its network, so these are in reach: a client that sends nothing can ask
-        a service there for nothing.
+        This machine and its network are in reach, because receivers stand there. That is safe: this client sends
+        nothing, so it can ask a service there for nothing.
         """
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         addresses = dict.fromkeys(address[0] for *_, address in found)

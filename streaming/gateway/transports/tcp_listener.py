@@ -1,4 +1,4 @@
-"""A feed that its senders bring by connecting to the gateway."""
+"""A feed whose senders connect to the gateway."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from streaming.gateway.transports.base import (
 
 logger = logging.getLogger(__name__)
 
-# What all clients together may have sent without its being taken.
+# When this many bytes of all clients together wait to be taken, the gateway receives no more.
 WAITING_BYTES = 4 << 20
 
 
@@ -47,14 +47,14 @@ class TcpListener(LiveTransport):
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(TcpListenerOptions, definition)
-        # Known, where the option is 0, once `chunks` has yielded.
+        # If the option is 0, this is the real port once `chunks` has yielded.
         self.port = self.options.port
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield what the clients send; see `base.Transport.chunks`."""
         inbox = ReceivedBytes(self.options)
         loop = asyncio.get_running_loop()
-        # Not serving yet: cancelled while it begins to, asyncio would leave the port bound.
+        # Serving starts inside `try`: if it were cancelled while starting here, asyncio would leave the port bound.
         server = await loop.create_server(
             lambda: Client(inbox), self.options.host, self.options.port, start_serving=False
         )
@@ -72,7 +72,7 @@ class TcpListener(LiveTransport):
 
 
 class ReceivedBytes:
-    """What the clients of one port have sent, in their order, until it is taken; bounded in bytes for all together.
+    """Keeps what the clients of one port sent until it is taken, in order of arrival; bounded for all together.
 
     Parameters
     ----------
@@ -82,10 +82,11 @@ class ReceivedBytes:
     ----------
     clients : set of Client
     buffer : bytearray
-        Into which every client's bytes are received, one after the other.
+        The buffer into which all clients receive, one after the other.
     filled : asyncio.Event
+        Set while chunks wait.
     size : int
-        Bytes that wait.
+        Number of bytes that wait.
     """
 
     def __init__(self, options: TcpListenerOptions) -> None:
@@ -98,7 +99,7 @@ class ReceivedBytes:
         self._paused = False
 
     def put(self, chunk: Chunk) -> None:
-        """Keep what a client sent; where much waits, receive from none."""
+        """Keep what a client sent; once `WAITING_BYTES` wait, pause all clients."""
         self._waiting.append(chunk)
         self.size += len(chunk.payload)
         self.filled.set()
@@ -108,7 +109,7 @@ class ReceivedBytes:
                 client.pause()
 
     def take(self) -> Chunk:
-        """Return the oldest chunk; where little is left, receive again."""
+        """Return the oldest chunk; once less than half of `WAITING_BYTES` waits, resume the clients."""
         chunk = self._waiting.popleft()
         self.size -= len(chunk.payload)
         if not self._waiting:
@@ -120,7 +121,7 @@ class ReceivedBytes:
         return chunk
 
     def admit(self, client: "Client") -> bool:
-        """Return whether a client is let in."""
+        """Admit a client and return True; return False if there are too many."""
         if len(self.clients) >= self.options.clients:
             logger.warning("port %d turns away a client beyond %d", self.options.port, self.options.clients)
             return False
@@ -131,7 +132,7 @@ class ReceivedBytes:
 
 
 class Client(asyncio.BufferedProtocol):
-    """A connection; its bytes are received into the buffer that all share, so that it holds none itself."""
+    """One client's connection; it receives into the buffer that all share, so it holds no bytes itself."""
 
     def __init__(self, inbox: ReceivedBytes) -> None:
         self._inbox, self._idle_s = inbox, inbox.options.idle_s
@@ -141,10 +142,10 @@ class Client(asyncio.BufferedProtocol):
         self._receiving = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let a client in, or turn it away; called by asyncio."""
+        """Admit the client, or close its connection; called by asyncio."""
         self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        # There is no peer where the client has left already.
+        # The peer is unknown if the client has already left.
         self.source = f"{peer[0]}:{peer[1]}" if peer else f"client {id(self)}"
         if not self._inbox.admit(self):
             self.transport.close()
@@ -152,17 +153,17 @@ class Client(asyncio.BufferedProtocol):
             self._watch()
 
     def get_buffer(self, sizehint: int) -> bytearray:
-        """Return where to receive; called by asyncio."""
+        """Return the buffer to receive into; called by asyncio."""
         return self._inbox.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Keep what was received; called by asyncio."""
+        """Keep the bytes that were received; called by asyncio."""
         self._heard_s = self._loop.time()
         if self in self._inbox.clients:
             self._inbox.put(Chunk(self.source, bytes(self._inbox.buffer[:nbytes])))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Say that the client has gone, however it went; called by asyncio."""
+        """Report that the client has gone, whatever the reason; called by asyncio."""
         if self._idle:
             self._idle.cancel()
         if self in self._inbox.clients:
@@ -175,7 +176,7 @@ class Client(asyncio.BufferedProtocol):
         self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Receive again; the silence so far was not the client's."""
+        """Receive again; the silence during the pause does not count against the client."""
         self._receiving, self._heard_s = True, self._loop.time()
         self.transport.resume_reading()
 

@@ -14,7 +14,7 @@ from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, LiveTrans
 
 _WAITING_BYTES = 8 << 20
 _KERNEL_BYTES = 4 << 20
-# How soon losses are told when nothing arrives any more.
+# How often losses are reported while nothing arrives.
 _LOOK_S = 1.0
 # Linux, since 4.12: include/uapi/asm-generic/socket.h and include/uapi/linux/sock_diag.h (SK_MEMINFO_DROPS).
 _SO_MEMINFO, _DROPS = 55, 8
@@ -40,7 +40,7 @@ class UdpListener(LiveTransport):
 
     def __init__(self, definition: Mapping[str, Any]) -> None:
         self.options = parse_options(UdpListenerOptions, definition)
-        # Known, where the option is 0, once `chunks` has yielded.
+        # If the option is 0, this is the real port once `chunks` has yielded.
         self.port = self.options.port
 
     async def chunks(self) -> AsyncIterator[Chunk]:
@@ -64,12 +64,12 @@ class UdpListener(LiveTransport):
 
 
 class Mailbox(asyncio.DatagramProtocol):
-    """Datagrams that wait to be taken, bounded in bytes; what comes beyond, there or in the kernel, is counted as lost.
+    """Keeps datagrams until they are taken, bounded in bytes; counts those dropped here or in the kernel as lost.
 
     Attributes
     ----------
     socket : socket.socket or None
-        Whose losses are counted.
+        The socket whose drops in the kernel are counted.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Mailbox(asyncio.DatagramProtocol):
         self.filled = asyncio.Event()
 
     def datagram_received(self, data: bytes, addr: tuple) -> None:
-        """Keep a datagram; called by asyncio."""
+        """Keep a datagram, or count it as lost if too many bytes wait; called by asyncio."""
         if self.size + len(data) > _WAITING_BYTES:
             self._lost += 1
             return
@@ -93,7 +93,7 @@ class Mailbox(asyncio.DatagramProtocol):
         return self._chunk([self._take()], Mark.DOCUMENT_END)
 
     def take_lines(self) -> Chunk:
-        """Return several datagrams at once, each completed to whole lines: a decoder is cheaper by the batch."""
+        """Return several datagrams in one chunk, which is cheaper to decode; end each with a line feed."""
         lines = []
         size = 0
         while self.waiting and size < READ_BYTES:
@@ -102,7 +102,7 @@ class Mailbox(asyncio.DatagramProtocol):
         return self._chunk([line if line.endswith(b"\n") else line + b"\n" for line in lines], Mark.BYTES)
 
     def take_losses(self) -> Chunk:
-        """Return a chunk without bytes, which says what was lost."""
+        """Return a chunk without bytes that says how many datagrams were lost."""
         return self._chunk([], Mark.BYTES)
 
     def _take(self):
@@ -120,7 +120,7 @@ class Mailbox(asyncio.DatagramProtocol):
 
 
 def _kernel_drops(bound):
-    """Return how many datagrams the kernel has dropped at a socket, modulo 2**32; 0 where it does not say."""
+    """Return how many datagrams the kernel has dropped at a socket, modulo 2**32; 0 if it does not say."""
     try:
         return struct.unpack("=9I", bound.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, 36))[_DROPS]
     except (OSError, struct.error):

@@ -1,1 +1,1 @@
-"""Answers: their members, how two of them differ and why, who is told, and the result tuples of it."""
+"""Answers: their members, changes, reasons, recipients and result tuples."""

@@ -1,4 +1,4 @@
-"""What changed between two answers."""
+"""The changes between two answers."""
 
 import numpy as np
 
@@ -6,13 +6,16 @@ from streaming.operators.runs import distinct, find
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.answers.members import Answers
 
-# A tuple's sign by (was in the answer, is in the answer).
+# The sign of a tuple, indexed by (was in the answer, is in the answer).
 SIGN = np.array([[STAYED, ENTERED], [LEFT, STAYED]], dtype=np.int8)
 NAMES = ("key", "query", "partner")
 
 
 def compared(old: Answers, new: Answers) -> Answers:
-    """Return the members of either answer, each once, with its sign, and its distance in the new one."""
+    """Return each member of either answer once, with its sign, and its distance in the new answer.
+
+    They are ordered by key, query and partner. The distance of a member that left is NaN.
+    """
     values = _values(old, new)
     was, now = np.sort(_coded(old, values), kind="stable"), _coded(new, values)
     order = np.argsort(now, kind="stable")
@@ -34,12 +37,12 @@ def among(members: Answers, others: Answers) -> np.ndarray:
 
 
 def _values(one, other):
-    """Return the objects, the queries and the partners that occur, each ascending."""
+    """Return the objects, the queries and the partners that occur in either answer, each ascending."""
     return [distinct(np.r_[getattr(one, name), getattr(other, name)]) for name in NAMES]
 
 
 def _coded(answers, values):
-    """Return a number for each member, in the order of key, query and partner."""
+    """Return a number for each member; these sort by key, query and partner."""
     key, query, partner = (
         np.searchsorted(known, getattr(answers, name)) for known, name in zip(values, NAMES, strict=True)
     )

@@ -10,10 +10,11 @@ from streaming.results import ENTERED, MOVED
 
 @dataclass(frozen=True)
 class Answers:
-    """Members of answers: object, query and partner, each int64 of shape (P,); and what is to tell of each.
+    """Members of answers: object, query and partner, each int64 of shape (P,), and what to report of each.
 
-    `query` is the number of an answer, or under which number it is told. `sign`, `reason` and `distance` are arrays
-    of the same length, or one value for all.
+    `key` is the `key_hash` of the object; `partner` is that of the partner, or 0. `query` is the number of an answer,
+    or the number under which the answer is reported. `sign`, `reason` and `distance` are arrays of the same length, or
+    one value for all.
     """
 
     key: np.ndarray
@@ -29,12 +30,15 @@ class Answers:
         return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
 
     def take(self, rows: np.ndarray) -> "Answers":
-        """Return the members at positions or of a mask."""
+        """Return the members at `rows`, positions or a mask."""
         columns = (getattr(self, field.name) for field in fields(self))
         return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
 
     def joined(self, others: "Answers") -> "Answers":
-        """Return these members and others, whose distances are arrays, ordered by key."""
+        """Return these members and others, ordered by key, with the default sign and reason.
+
+        The distances of both must be arrays.
+        """
         columns = ("key", "query", "partner", "distance")
         both = Answers(*(np.concatenate([getattr(self, name), getattr(others, name)]) for name in columns))
         return both.take(np.argsort(both.key, kind="stable"))

@@ -1,14 +1,14 @@
-"""Why answers change, and which changes are told.
+"""Why answers change, and which changes are reported.
 
-Whose change decided that an answer changed, and whether a place or a filter did.
+A reason says which side decided that an answer changed, and whether a place or a filter did.
 
-Two may change in one micro-batch: the object, and its partner in a join or the focus of a range. The change is then
-taken apart into two steps: first the object is as it is now, then the other one is, too. The step at which the pair
-begins or ceases to satisfy the query decided. If both places were right before and after that step, it is the filter
-that changed its mind; otherwise somebody moved.
+Both sides may change in one micro-batch: the object, and its partner in a join or the focus of a range. The change is
+then split into two steps: first the object is replaced by its new version, then the other side. The step at which the
+pair begins or ceases to satisfy the query decides. If the pair satisfies the query without its filters both before and
+after that step, a filter decided; otherwise somebody moved.
 
-Nearest neighbours have rivals besides. An object is *near* where it is no farther than the farthest neighbour; where
-there are fewer than k, than the query may look.
+An answer of nearest neighbours also changes when other objects move. An object is *near* if it is no farther than the
+farthest neighbour; if there are fewer than k neighbours, if it is no farther than the query may look.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,21 @@ from streaming.servers.region.objects import Cold, Objects, elements_of
 
 
 def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registry, applied: Applied) -> np.ndarray:
-    """Return why an answer changed, by its number (P,) and the object's fate (P,); the query's own change first."""
+    """Return why answers changed, int8 of shape (P,); MOVED if neither the query nor the object's fate explains it.
+
+    The end or the failure of the query decides first, then the object's fate, then a new plan of the query. A handoff
+    in an answer that reports membership alone becomes `QUIET_HANDOFF`.
+
+    Parameters
+    ----------
+    name : ndarray of int64, shape (P,)
+        The numbers under which the answers are reported.
+    fate : ndarray of int8, shape (P,)
+        Why each object left, or MOVED.
+    before, after : Registry
+        Without and with the batch's control entries.
+    applied : Applied
+    """
     reason = fate.copy()
     changed = np.isin(name, applied.changed)
     here = fate == MOVED
@@ -52,28 +66,30 @@ def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registr
 
 
 def worth_telling(members: Answers, moved: np.ndarray, before: Registry, after: Registry) -> np.ndarray:
-    """Tell which changes are told: what enters and leaves, and of what stays the news, unless an answer is quiet.
+    """Select the changes to report: entries, exits, and news of members that stay; bool of shape (P,).
+
+    An answer that reports membership alone (`Registry.quiet`) has no news of members that stay.
 
     Parameters
     ----------
     members : Answers, P members
-        By the names under which they are told, with distances as measured.
+        Under the numbers under which they are reported, with distances as measured.
     moved : ndarray of bool, shape (P,)
-        Whose object, or partner, is another element than before.
+        Whether the object or its partner has another element than before.
     before, after : Registry
     """
     news = moved | ~np.isnan(members.distance)
     if before is not after:
-        # What lost its distance to an edit, and what was not told while the answer was quiet.
+        # An edit took the distance away, or the answer reported membership alone until now.
         altered = [np.setdiff1d(getattr(before, name), getattr(after, name)) for name in ("measuring_ids", "quiet")]
         news |= np.isin(members.query, np.concatenate(altered))
     return (members.sign != STAYED) | (news & ~find(after.quiet, members.query)[1])
 
 
-# A reason by (the other one decided, a filter decided).
+# The reason, indexed by (the other side decided, a filter decided).
 OF_PARTNERS = np.array([[MOVED, FILTERED], [PARTNER_MOVED, PARTNER_FILTERED]], dtype=np.int8)
 
-# Less is no distance.
+# A difference of distances that is smaller does not count.
 LEAST_M = 1e-6
 
 OF_FOCUSES = np.array([[MOVED, FILTERED], [FOCUS_MOVED, FOCUS_MOVED]], dtype=np.int8)
@@ -87,11 +103,11 @@ def decided(
     Parameters
     ----------
     entered : ndarray of bool, shape (P,)
-        Whether the pair satisfies the query now, and did not before; otherwise it is the other way around.
+        Whether the pair satisfies the query now, and did not before; False if it is the other way around.
     between : ndarray of bool, shape (P,)
-        Whether it satisfies it with the object as it is now, and the other one as it was.
+        Whether it satisfies the query with the object as it is now, and the other side as it was.
     places : tuple of ndarray of bool, shape (P,)
-        Whether it did but for filters, before, between, and now.
+        Whether it satisfies the query without its filters: before, between, and now.
     table : ndarray of int8, shape (2, 2)
         `OF_PARTNERS` or `OF_FOCUSES`.
     """
@@ -103,7 +119,7 @@ def decided(
 
 @dataclass(frozen=True)
 class Versions:
-    """The objects of a region as they are, and as they were; all that is known of their cold columns."""
+    """The objects of a region as they are and as they were, and the cold columns of both."""
 
     are: Objects
     were: Objects
@@ -115,13 +131,13 @@ class Versions:
         Parameters
         ----------
         changes : Answers, P members
-            Of which the objects and the partners are among those that are; with signs.
+            With signs. Their objects and partners are among `are`.
         touched : ndarray of bool, shape (2, P)
-            Which objects, and which partners, have another element than before.
+            Which objects (first row), and which partners (second row), have another element than before.
         joins, places : StreamJoins
-            With and without their filters.
+            The joins with and without their filters.
         ids : ndarray of int64
-            Their numbers, ascending.
+            The numbers of the joins, ascending.
         """
         reason = np.where(touched[0], MOVED, PARTNER_MOVED).astype(np.int8)
         sides = changes.key, changes.partner
@@ -145,7 +161,7 @@ class Versions:
         steps = (old_row, old_partner), (row, old_partner), (row, partner)
         placed = tuple(_among(met, one, query, other) for one, other in steps)
         entered = changes.sign == ENTERED
-        # With one side alone there is one step alone.
+        # If only one side has another element, its step decides.
         between = np.where(touched[0], entered, ~entered)
         twice = np.flatnonzero(touched.all(0))
         if len(twice):
@@ -156,17 +172,17 @@ class Versions:
 
 @dataclass(frozen=True)
 class Ways:
-    """How far objects that entered or left answers of nearest neighbours are from where the queries are.
+    """How far objects that entered or left answers of nearest neighbours are from the foci of the queries.
 
     Parameters
     ----------
     entered : ndarray of bool, shape (P,)
     old, between, new : ndarray of float64, shape (P,)
         From the object as it was to the focus as it was, from the object as it is to the focus as it was, and from the
-        object as it is to the focus as it is; infinite where the query does not look. Only of queries with filters
-        `old` counts, and of the others it may be NaN.
+        object as it is to the focus as it is. Infinite where the query does not look at the object. `old` counts only
+        for queries with filters; for others it may be NaN.
     limit, new_limit : ndarray of float64, shape (P,)
-        How far what is near may be, before and now.
+        How far an object may be to count as near, before and now.
     choosy : ndarray of bool, shape (P,)
         Whether the query has filters.
     """
@@ -180,7 +196,7 @@ class Ways:
     choosy: np.ndarray
 
     def reasons(self) -> np.ndarray:
-        """Return why they entered or left, int8 of shape (P,)."""
+        """Return why the objects entered or left, int8 of shape (P,)."""
         filtered = self.choosy & np.where(self.entered, _near(self.old, self.limit), _near(self.new, self.new_limit))
         moved, carried = (_near(way, self.limit) == self.entered for way in (self.between, self.new))
         reason = np.select([filtered, moved, carried], [FILTERED, MOVED, FOCUS_MOVED], OTHERS_MOVED)
@@ -192,7 +208,7 @@ def _near(way, limit):
 
 
 def _among(meetings: Meetings, row, query, partner):
-    """Tell which pairs of rows are among those that satisfy joins, bool of shape (P,)."""
+    """Tell which triples of row, query and partner are among `meetings`, bool of shape (P,)."""
     values = [
         np.unique(np.r_[getattr(meetings, name), some])
         for name, some in (("row", row), ("query", query), ("partner", partner))

@@ -1,7 +1,7 @@
-"""To whom answers are told: queries with equal plans share one answer.
+"""The recipients of answers: queries with equal plans share one answer.
 
-A tuple of an answer that several queries share is evaluated, kept and written once, under the number of the answer; who
-assembles the fragments fans it out to those queries of which somebody wants to hear.
+A tuple of an answer that several queries share is evaluated, kept and written once, under the number of the answer.
+Whoever nets the fragments fans it out to those of the queries that somebody watches.
 """
 
 from dataclasses import dataclass, replace
@@ -14,14 +14,15 @@ from streaming.servers.answers.members import Answers
 
 @dataclass(frozen=True)
 class Recipients:
-    """To whom answers are told.
+    """The numbers under which answers are reported, and the queries that share them.
 
     Parameters
     ----------
     answer, name : ndarray of int64, shape (N,)
-        Answers, ascending, and under which number their tuples are told: that of a query, or the answer's own.
+        Answers, ascending, and the number under which their tuples are reported: that of a query, or the answer's own.
+        An answer with several such numbers occurs several times.
     shared : dict of int to tuple of int
-        The queries of each answer that is told under its own number.
+        The queries of each answer that is reported under its own number.
     """
 
     answer: np.ndarray
@@ -30,14 +31,15 @@ class Recipients:
 
     @classmethod
     def of(cls, ids: np.ndarray, answer_of: np.ndarray, apart: np.ndarray) -> "Recipients":
-        """Return the recipients of queries.
+        """Group queries by their answers, and return the recipients.
 
         Parameters
         ----------
         ids, answer_of : ndarray of int64, shape (Q,)
             Queries and their answers.
         apart : ndarray of int64
-            Queries that are told by themselves, since they do not hold what the others hold that share their answer.
+            Queries to report under their own numbers, since their subscribers do not hold the same as those of the
+            other queries that share the answer.
         """
         alone = np.isin(ids, apart)
         order = np.argsort(answer_of[~alone], kind="stable")
@@ -54,7 +56,7 @@ class Recipients:
         return cls(answers[order], names[order], shared)
 
     def told(self, answers: Answers) -> Answers:
-        """Return members of answers under the numbers under which they are told."""
+        """Return members of answers under the numbers of their recipients; with several numbers a member repeats."""
         start = np.searchsorted(self.answer, answers.query, "left")
         count = np.searchsorted(self.answer, answers.query, "right") - start
         if (count == 1).all():
@@ -63,7 +65,7 @@ class Recipients:
         return replace(answers.take(row), query=self.name[position])
 
     def answers_of(self, names: np.ndarray) -> np.ndarray:
-        """Return the answers that are told under some numbers; 0 where none is."""
+        """Return the answers that are reported under some numbers; 0 where there is none."""
         order = np.argsort(self.name, kind="stable")
         place, known = find(self.name[order], names)
         answers = np.zeros(len(names), dtype=np.int64)
@@ -71,11 +73,11 @@ class Recipients:
         return answers
 
     def names_of(self, answers: np.ndarray) -> np.ndarray:
-        """Return all numbers under which some answers are told."""
+        """Return all numbers under which some answers are reported."""
         return self.name[np.isin(self.answer, answers)]
 
     def shared_in(self, names: np.ndarray) -> tuple[dict[int, tuple[int, ...]], int]:
-        """Return the queries of the shared answers among numbers, and how many tuples the numbers stand for."""
+        """Return the queries of the shared answers among `names`, and the number of tuples after the fan-out."""
         if not self.shared:
             return {}, len(names)
         occurring, count = np.unique(names, return_counts=True)

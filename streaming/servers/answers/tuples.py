@@ -20,10 +20,10 @@ from streaming.spaces import Space
 
 @dataclass(frozen=True)
 class Results:
-    """Result tuples of one region and micro-batch, tables with `results.result_schema`; what failed, by query.
+    """The results of one region and micro-batch: tables of result tuples with `results.result_schema`.
 
-    `seconds` is what each query cost; queries that share an answer have the whole of it each.
-    `shared` and `aggregates` are as in `results.Fragment`.
+    `failures` tells, by query, what failed. `seconds` tells what each query cost; queries that share an answer each
+    have its whole cost. `shared` and `aggregates` are as in `results.Fragment`.
     """
 
     changes: pa.Table
@@ -35,7 +35,7 @@ class Results:
     seconds: dict[int, float] = field(default_factory=dict)
 
     def plus(self, more: "Results") -> "Results":
-        """Return these results and more of the same region and micro-batch, whose counters add up."""
+        """Return these results and more of the same region and micro-batch; the counters are added."""
         names = {**self.counters, **more.counters}
         return Results(
             pa.concat_tables([self.changes, more.changes]),
@@ -49,7 +49,7 @@ class Results:
 
 @dataclass(frozen=True)
 class TupleWriter:
-    """Writes result tuples, of what a region knows of objects and of the partners of queries."""
+    """Writes result tuples from what a region knows of objects and of the partners in joins."""
 
     known: Objects
     cold: Cold
@@ -58,7 +58,7 @@ class TupleWriter:
     after: Registry
 
     def rows(self, answers: Answers) -> pa.Table:
-        """Return result tuples; of an object that departed, with its newest element."""
+        """Return members of answers as result tuples; an object that departed appears with its newest element."""
         if not len(answers.key):
             return result_schema(self.after.space).empty_table()
         departed_key = self.departures["key_hash"].to_numpy()
@@ -74,7 +74,7 @@ class TupleWriter:
         return pa.concat_tables(tables)
 
     def present(self, answers: Answers, objects: Objects, cold: Cold) -> pa.Table:
-        """Return result tuples of objects that are among `objects`."""
+        """Return members of answers, all of them among `objects`, as result tuples."""
         found = objects.take(find(objects.key_hash, answers.key)[0])
         return self.table(answers, found, cold.take(found))
 
@@ -85,20 +85,20 @@ class TupleWriter:
         return self.present(replace(members, reason=SNAPSHOT), objects, cold)
 
     def table(self, answers: Answers, objects: Objects, source: pa.Table) -> pa.Table:
-        """Return result tuples; `objects` and the cold columns of `source` have a row for each."""
+        """Return result tuples; `objects` and `source`, their cold columns, have a row for each member."""
         return result_rows(answers, objects, source, self._partners(answers), self.after.space)
 
     def _layers(self):
-        """Yield where partners may be found: the layers that are joined now, then those that were.
+        """Yield the layers in which partners may be: those that are joined now, then those that were before.
 
-        A feature's hash is that of its key and its layer, so it is in one layer only.
+        The hash of a feature depends on its key and its layer, so it occurs in one layer only.
         """
         for registry in (self.after, self.before):
             for layer in sorted(registry.layers_joined):
                 yield registry, layer
 
     def _partners(self, answers):
-        """Return the keys and the properties of partners, null where there is none."""
+        """Return the keys and the properties of partners, null where a member has no partner."""
         rows = len(answers.key)
         left = np.flatnonzero(answers.partner != 0)
         found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
@@ -107,7 +107,7 @@ class TupleWriter:
                 break
             place, present = features.find(answers.partner[left])
             found.append(left[present])
-            # Never whole features: one may be a continent, and stand in thousands of rows.
+            # Never take whole features: one may be a continent, and occur in thousands of rows.
             wanted = features.table.select(["key", "properties"]).take(pa.array(place[present]))
             taken["partner"].append(wanted["key"])
             taken["partner_properties"].append(wanted["properties"])
@@ -131,10 +131,11 @@ def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: 
     ----------
     answers : Answers, P members
     objects : Objects
+        The object of each member.
     source : pyarrow.Table
-        The cold columns of the same objects, a row for each member.
+        The cold columns of the same objects.
     partners : mapping of str to pyarrow array
-        `partner` and `partner_properties`.
+        The columns `partner` and `partner_properties`.
     space : Space
     """
     rows = len(answers.key)

@@ -1,1 +1,1 @@
-"""The assembler: it makes one answer of what all participating servers sent."""
+"""The assembler: it merges what all participating servers sent into one answer."""

@@ -1,4 +1,4 @@
-"""The assembler of aggregates: it merges what participating servers computed, and minds thresholds.
+"""The assembler of aggregates: it merges what participating servers computed, and watches thresholds.
 
 References
 ----------
@@ -42,17 +42,17 @@ _NOTHING = pl.DataFrame()
 
 @dataclass(frozen=True)
 class Aggregation:
-    """What the assembler keeps of aggregates.
+    """The assembler's state of aggregates.
 
     Parameters
     ----------
     parts : polars.DataFrame
-        The latest part of each participating server: `REGIONAL`.
+        The latest part of each participating server, with the columns `REGIONAL`.
     told : polars.DataFrame
-        The groups as they were told: `TOLD`; `time_us` is that of the object of an extreme, otherwise
-        that of the change.
+        The groups as they were reported, with the columns `TOLD`. `time_us` is the event time of the object that has a
+        minimum or maximum, otherwise the time of the change.
     crossed : polars.DataFrame
-        The thresholds that values are beyond, since when, and whether long enough: `CROSSED`.
+        The thresholds that values have crossed, since when, and whether for long enough, with the columns `CROSSED`.
     """
 
     parts: pl.DataFrame
@@ -61,11 +61,11 @@ class Aggregation:
 
     @classmethod
     def none(cls) -> "Aggregation":
-        """Return what is kept while there are no such queries."""
+        """Return the state without aggregates."""
         return cls(pl.DataFrame(schema=REGIONAL), pl.DataFrame(schema=TOLD), pl.DataFrame(schema=CROSSED))
 
     def without(self, queries: np.ndarray) -> "Aggregation":
-        """Return what is kept of other queries."""
+        """Return the state without some queries."""
         others = ~pl.col("query").is_in(queries.tolist())
         return Aggregation(self.parts.filter(others), self.told.filter(others), self.crossed.filter(others))
 
@@ -81,8 +81,9 @@ class Groups:
     changed : ndarray of int64
         Those that are new, or have another plan.
     times : callable
-        Given the `key_hash` of objects, returns the times of their newest elements.
+        Given the `key_hash` of objects, returns the event times of their newest elements, in microseconds.
     now_us : int
+        The latest tick.
     """
 
     aggregates: Mapping[int, Aggregate]
@@ -94,15 +95,15 @@ class Groups:
 def step(
     state: Aggregation, partials: Sequence[Partial], groups: Groups
 ) -> tuple[Aggregation, pl.DataFrame, pl.DataFrame]:
-    """Merge parts, compare values, and mind thresholds.
+    """Merge the parts, compare the values with those reported, and check the thresholds.
 
     Returns
     -------
     state : Aggregation
     changes : polars.DataFrame
-        Groups that come, change and end: `TOLD` and `sign`; without columns where there is no aggregate.
+        Groups that begin, change or end, with the columns `TOLD` and `sign`; no columns if there is no aggregate.
     crossings : polars.DataFrame
-        Thresholds that are crossed, or not any more: `CROSSED` and `sign`, likewise.
+        Thresholds that are crossed, or no longer crossed, with the columns `CROSSED` and `sign`; likewise.
     """
     running = list(groups.aggregates)
     if not running and state.told.is_empty():
@@ -123,7 +124,7 @@ def step(
 
 
 def _without(parts, partials):
-    """Return the parts that no participating server sent anew."""
+    """Return the parts that no participating server has replaced."""
     for region, partial in enumerate(partials):
         if len(partial.altered):
             renewed = (pl.col("region") == region) & pl.col("query").is_in(partial.altered.tolist())
@@ -132,7 +133,7 @@ def _without(parts, partials):
 
 
 def _empty(whole, altered, groups):
-    """Return the one group of aggregates that are not grouped and have no members."""
+    """Return the one group of each aggregate that has no `group_by` and no members."""
     present = set(whole["query"].to_list())
     lacking = [q for q in altered.tolist() if q in groups.aggregates and q not in present]
     rows = [
@@ -154,7 +155,7 @@ def _timed(values, groups):
 
 
 def _compared(old, new, groups):
-    """Return the values as they are now, and what changed; a group of a query with another plan is told anew."""
+    """Return the values as they are now, and the changes; groups of a query with a new plan are reported again."""
     both = old.with_columns(was=pl.lit(True)).join(
         new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
     )
@@ -172,7 +173,7 @@ def _compared(old, new, groups):
 
 
 def _crossed(former, told, groups):
-    """Return the thresholds that values are beyond, with the time since when."""
+    """Return the thresholds that values have crossed, and since when."""
     rows = [
         (query, number, threshold.name, threshold.above, threshold.below, round(threshold.for_s * MICROSECONDS))
         for query, aggregate in groups.aggregates.items()
@@ -194,7 +195,7 @@ def _crossed(former, told, groups):
 
 
 def _crossings(former, crossed, told):
-    """Return the thresholds that are raised now and were not, and the other way around, with the values of now."""
+    """Return the thresholds that are raised now and were not, and the reverse, with the present values."""
     names = [*GROUP, "threshold", "name"]
     was, now = former.filter("raised"), crossed.filter("raised")
     begun = now.join(was, on=names, how="anti").with_columns(sign=pl.lit(ENTERED, pl.Int8))

@@ -1,4 +1,4 @@
-"""The objects of all regions, for whoever assembles what they sent."""
+"""The objects of all regions, as the assembler reads them."""
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -18,13 +18,14 @@ from streaming.spaces import Space
 
 @dataclass(frozen=True)
 class AllRegions:
-    """The objects of all regions, without and with a micro-batch.
+    """The objects of all regions, before and after a micro-batch.
 
     Parameters
     ----------
     before : callable
         Returns the regions as the batch before left them.
     after : sequence of Region
+        The regions as this batch leaves them.
     space : Space
     """
 
@@ -35,7 +36,7 @@ class AllRegions:
     def rows(self, answers: Answers, rank: np.ndarray) -> pa.Table:
         """Return members of answers as result tuples, each with its object's newest element, in any order.
 
-        `rank` (P,) is 0 where there is none. What left all regions is shown as the batch before left it.
+        `rank` (P,) is 0 where there is none. An object that left all regions appears as the batch before left it.
         """
         tables = [result_schema(self.space).empty_table()]
         for region, at, position in self._found(answers.key):
@@ -47,7 +48,7 @@ class AllRegions:
         return pa.concat_tables(tables)
 
     def _found(self, keys):
-        """Yield regions, and which of some keys are found there, and where; each key once."""
+        """Yield regions, the positions of the keys that each has, and the rows of their objects; each key once."""
         left = np.arange(len(keys))
         for regions in (lambda: self.after, self.before):
             if not len(left):
@@ -59,7 +60,7 @@ class AllRegions:
                 left = left[~present]
 
     def column(self, keys: np.ndarray, name: str) -> np.ndarray:
-        """Return a hot column of objects (K,)."""
+        """Return a hot column of objects, given their `key_hash` (K,); 0 where an object is unknown."""
         like = getattr(self.after[0].objects, name)
         values = np.zeros((len(keys), *like.shape[1:]), dtype=like.dtype)
         for region, at, position in self._found(keys):
@@ -67,7 +68,7 @@ class AllRegions:
         return values
 
     def were(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boxes of objects (K,) as the batch before left them, and which were known."""
+        """Return the boxes (K, 2n) of objects (K,) as the batch before left them, and which objects were known."""
         bounds, known = np.zeros((len(keys), 2 * self.space.n)), np.zeros(len(keys), dtype=bool)
         for region in self.before() if len(keys) else ():
             position, present = find(region.objects.key_hash, keys)
@@ -75,7 +76,7 @@ class AllRegions:
         return bounds, known
 
     def names(self, keys: np.ndarray) -> list[str | None]:
-        """Return the names of objects (K,)."""
+        """Return the keys, as text, of objects, given their `key_hash` (K,); None where an object is unknown."""
         names: list[str | None] = [None] * len(keys)
         for region, at, position in self._found(keys):
             found = region.cold.take(region.objects.take(position))["key"].to_pylist()
@@ -92,7 +93,7 @@ class AllRegions:
 
     @functools.cached_property
     def density(self) -> float:
-        """How many objects there are in a square metre, or unit, of the box that holds them all; 0 without any."""
+        """Objects per square metre, or square unit, of the box that holds them all; 0 without objects."""
         boxes = [region.objects.bounds for region in self.after if len(region.objects)]
         count, n = sum(map(len, boxes)), self.space.n
         if not count:

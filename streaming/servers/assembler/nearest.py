@@ -1,4 +1,4 @@
-"""The assembler of nearest neighbours: it ranks what participating servers find in search regions, and steers these.
+"""The assembler of nearest neighbours: it ranks the objects in search regions, and adapts the radii of these.
 
 References
 ----------
@@ -17,10 +17,11 @@ from streaming.plans import NearestPlan
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.participant.partial import Candidates, Partial
 
-# A search region is left alone while it is larger than the answer by a quarter of alpha, and no larger than this times
-# what it should be: adapting one costs every participating server a look at all that is in it.
+# A search region keeps its radius while that is larger than the answer's by at least a quarter of alpha, and at most
+# this many times what it should be: after a change every participating server looks at all objects in the region.
 LARGER = 1.5
-# A circle with fewer than k objects becomes larger by this at least, and after so many times takes in everything.
+# A circle with fewer than k objects grows at least by this factor. After `MOST_GROWTHS` times, the search covers all
+# that the query may look at.
 LEAST_GROWTH = 1.2
 MOST_GROWTHS = 8
 PAIRS_AT_ONCE = 10_000_000
@@ -31,7 +32,7 @@ QUERIES_AT_ONCE = 256
 class Ranked:
     """Candidates of kNN queries with their ranks, arrays of shape (P,), ordered by query and key.
 
-    What is in a search region but not among the k nearest has rank 0.
+    A candidate that is in a search region but not among the k nearest has rank 0.
     """
 
     query: np.ndarray
@@ -46,26 +47,26 @@ class Ranked:
         return cls(none.query, none.key, none.distance, np.empty(0, dtype=np.int32))
 
     def take(self, rows: np.ndarray) -> "Ranked":
-        """Return the candidates at positions or of a mask."""
+        """Return the candidates at `rows`, positions or a mask."""
         return Ranked(*(getattr(self, column.name)[rows] for column in fields(self)))
 
     @property
     def members(self) -> "Ranked":
-        """Those in the answers."""
+        """The candidates in the answers."""
         return self.take(self.rank > 0)
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What changed of answers.
+    """The changes of kNN answers.
 
     Parameters
     ----------
     members : Ranked
-        With ranks and distances as they are now, 0 and NaN of those that left.
+        With ranks and distances as they are now; 0 and NaN for those that left.
     sign : ndarray of int8
     moved : ndarray of bool
-        Whose object is known to have moved.
+        Whether the object is known to have moved.
     """
 
     members: Ranked
@@ -83,22 +84,22 @@ class Searches:
         Ascending.
     plans : sequence of NearestPlan
     placed, shifted, carried : ndarray of bool
-        Whether each is anywhere; whether its search region is elsewhere than before, or new; and whether it has another
-        place although that region is the same.
+        Whether each query has a place; whether its search region covers another place than before, or is new; and
+        whether the query moved while its search region, being infinite, covers the same.
     reach : ndarray of float64
-        The radius of each one's search region in this batch; NaN where it has none yet.
+        The radius of each query's search region in this batch; NaN where it has none yet.
     guess : callable
         Returns radii to begin with, float64 of shape (Q,).
     farthest : ndarray of float64
-        How far each may look.
+        How far each query may look.
     objects : int
-        How many there are in the space.
+        The number of objects in the space.
     search : callable
-        Given positions of queries and radii, returns all objects that are no farther away.
+        Given positions of queries and radii, returns all objects within these radii.
     measure : callable
         Given positions of queries and keys of objects, (P,) each, returns their distances.
     share : callable
-        Is told the queries, each as often as a candidate of it was looked at, and the seconds that this took.
+        Takes queries, each repeated for every candidate of it that was looked at, and the seconds that this took.
     """
 
     ids: np.ndarray
@@ -116,22 +117,22 @@ class Searches:
 
     @property
     def k(self) -> np.ndarray:
-        """How many each asks for."""
+        """How many neighbours each query asks for."""
         return np.array([plan.k for plan in self.plans], dtype=np.int64)
 
     @property
     def alpha(self) -> np.ndarray:
-        """How much larger than its answer each one's search region is to be."""
+        """By which fraction of its answer's radius each search region is to be larger."""
         return np.array([plan.alpha for plan in self.plans], dtype=np.float64)
 
 
 def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tuple[Ranked, Changes, np.ndarray]:
-    """Rank the objects in search regions; look farther where there are fewer than k.
+    """Rank the objects in search regions; search farther for queries that have fewer than k.
 
     Parameters
     ----------
     ranked : Ranked
-        All objects in search regions, and the answers among them, as they were told.
+        All objects in search regions, and the answers among them, as they were reported.
     partials : sequence of Partial
     searches : Searches
 
@@ -165,9 +166,10 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
 
 
 def limits(ranked: Ranked, ids: np.ndarray, k: np.ndarray, farthest: np.ndarray) -> np.ndarray:
-    """Return how far a neighbour may be, (Q,): as the last one is, or where there are fewer than k, as the query looks.
+    """Return how far an object may be to count as a neighbour, float64 of shape (Q,).
 
-    `ids` (Q,) are ascending; `k` and `farthest` are theirs, too.
+    That is the distance of the last neighbour; with fewer than k neighbours, how far the query may look. `ids` (Q,) are
+    ascending; `k` and `farthest` (Q,) belong to them.
     """
     position, known = find(ids, ranked.query)
     members = np.flatnonzero(known & (ranked.rank > 0))
@@ -177,7 +179,7 @@ def limits(ranked: Ranked, ids: np.ndarray, k: np.ndarray, farthest: np.ndarray)
 
 
 def _rows(ranked, ids, chosen):
-    """Tell which candidates are of chosen queries, given all queries (Q,) and whether each is chosen."""
+    """Tell which candidates belong to chosen queries; `ids` (Q,) are all queries, `chosen` (Q,) is a mask of them."""
     start, stop = (np.searchsorted(ranked.query, ids[chosen], side) for side in ("left", "right"))
     mask = np.zeros(len(ranked.query), dtype=bool)
     mask[expand(start, stop - start)[1]] = True
@@ -186,10 +188,11 @@ def _rows(ranked, ids, chosen):
 
 @dataclass(frozen=True)
 class _Table:
-    """Candidates as they are, and what they were.
+    """The candidates as they are, and as they were reported.
 
-    `now` has the old ranks until `ranked` gives new ones; `was` keeps them, `told` the distances; `news` tells what
-    moved, `seen` of which queries anything may have changed, and `gone` has the members that are none any more.
+    `now` has the old ranks until `ranked` gives new ones; `was` has the old ranks, `told` the old distances. `news`
+    tells which candidates moved, `seen` which belong to queries whose answer may have changed. `gone` has the former
+    members that are no longer candidates.
     """
 
     now: Ranked
@@ -201,7 +204,7 @@ class _Table:
 
     @classmethod
     def of(cls, ranked, still, removed, added, moved):
-        """Return those candidates that are of queries still, without what was removed, with what was added."""
+        """Return the candidates in `still` (a mask: of queries that did not shift) without `removed`, with `added`."""
         keep = still.copy()
         position, present = _located(ranked, removed)
         keep[position[present]] = False
@@ -225,7 +228,7 @@ class _Table:
         return cls(now, now.rank, np.insert(kept.distance, at, told), news, np.zeros_like(news), gone)
 
     def measured(self, searches):
-        """Return the table with new distances from queries whose candidates are the same at another place."""
+        """Return the table with new distances for queries that moved but keep their candidates."""
         mine = np.flatnonzero(_rows(self.now, searches.ids, searches.carried))
         if not len(mine):
             return self
@@ -235,14 +238,14 @@ class _Table:
         return replace(self, now=replace(self.now, distance=distance))
 
     def ranked(self, concerned, searches):
-        """Return the table with new ranks where queries are concerned."""
+        """Return the table with new ranks for the queries `concerned`, a mask (Q,)."""
         seen = _rows(self.now, searches.ids, concerned)
         rank = self.was.copy()
         rank[seen] = _ranks(self.now.take(seen), searches)
         return replace(self, now=replace(self.now, rank=rank), seen=seen)
 
     def searched(self, ranked, short, farther, moved, searches):
-        """Return the table with the answers of short queries as a search farther away has found them."""
+        """Return the table with the answers that a wider search found for the queries `short`, a mask (Q,)."""
         mine = _rows(self.now, searches.ids, short)
         before = _rows(ranked, searches.ids, short)
         again = _Table._inserted(ranked.take(before), np.zeros(before.sum(), dtype=bool), farther, moved)
@@ -257,7 +260,7 @@ class _Table:
         return _Table(now, gone=gone, **columns)
 
     def reached(self, searches):
-        """Return how many members each answer has, and the largest distance among them, (Q,) each."""
+        """Return how many members each answer has, and the largest distance among them (NaN without), (Q,) each."""
         members = self.now.members
         position = find(searches.ids, members.query)[0]
         count = np.bincount(position, minlength=len(searches.ids))
@@ -266,7 +269,7 @@ class _Table:
         return count, last
 
     def changes(self):
-        """Return what changed; what stays is a change where the object moved, or its distance or rank is another."""
+        """Return the changes; a member that stays is one if its object moved, or its distance or rank differs."""
         was, now = self.was[self.seen], self.now.take(self.seen)
         same = (was == now.rank) & (now.distance == self.told[self.seen]) & ~self.news[self.seen]
         differs = ((was > 0) | (now.rank > 0)) & ~same
@@ -280,7 +283,7 @@ class _Table:
 
 
 def _located(members, wanted):
-    """Return where members would stand in others that are ordered by query and key, and whether they stand there."""
+    """Return the position of each wanted member in `members`, ordered by query and key, and whether it is there."""
     low = np.searchsorted(members.query, wanted.query, "left")
     stop = high = np.searchsorted(members.query, wanted.query, "right")
     while (low < high).any():
@@ -293,7 +296,7 @@ def _located(members, wanted):
 
 
 def _ranks(candidates, searches):
-    """Return ranks of candidates, ordered by query and key, int32; 0 beyond k. Of equals the lower key is nearer."""
+    """Return ranks, int32, of candidates ordered by query and key; 0 beyond k. Of equals the lower key is nearer."""
     query = find(searches.ids, candidates.query)[0]
     count = np.bincount(query, minlength=len(searches.ids))
     rank = np.empty(len(query), dtype=np.int32)
@@ -303,7 +306,7 @@ def _ranks(candidates, searches):
 
 def _by_distance(query, candidates, queries):
     """Return the order of candidates by query (their positions), distance and key."""
-    # Two sorts of plain numbers take a fifth of the time of one by three columns, which only equal distances need.
+    # Two sorts by one column take a fifth of the time of a sort by three columns, which only equal distances need.
     order = np.argsort(candidates.distance)
     order = order[np.argsort(query[order].astype(np.uint16 if queries < 2**16 else np.int64), kind="stable")]
     ordered, distance = query[order], candidates.distance[order]
@@ -316,17 +319,17 @@ def _by_distance(query, candidates, queries):
 
 
 def _short(count, searches):
-    """Tell which queries have fewer members than k although they may look farther, bool of shape (Q,)."""
+    """Tell which queries have fewer than k members and may look farther, bool of shape (Q,)."""
     farther = np.isnan(searches.reach) | (searches.reach < searches.farthest)
     return searches.placed & (count < searches.k) & farther
 
 
 def _searched(searches, short) -> Iterator[Ranked]:
-    """Yield the answers of queries, by positions, that look farther than their search regions reach."""
+    """Yield the answers of queries, given by positions, that must look beyond their search regions."""
     few = 1 + PAIRS_AT_ONCE // max(1, searches.objects)
     guessed = np.isnan(searches.reach[short]) | (searches.reach[short] <= 0)
     left = []
-    # What a circle holds that is only guessed, nobody knows.
+    # A circle whose radius is guessed may hold all objects: `PAIRS_AT_ONCE` limits how many are searched at once.
     for some, at_once in ((short[~guessed], QUERIES_AT_ONCE), (short[guessed], few)):
         for part in _parts(some, at_once):
             left.append((yield from _widening(searches, part)))
@@ -339,7 +342,7 @@ def _parts(queries, at_once):
 
 
 def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
-    """Yield the answers of queries, by positions, as soon as their circles are wide enough; return those left over."""
+    """Yield the answers of queries, given by positions, once their circles are wide enough; return those left over."""
     reach, farthest = searches.reach.copy(), searches.farthest
     unknown = np.isnan(reach) | (reach <= 0)
     if unknown[left].any():
@@ -358,7 +361,7 @@ def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
 
 
 def _within(searches, queries, reach):
-    """Return the answers of queries, by positions, within radii, and how many objects these hold, (K,) each."""
+    """Return the answers of queries, given by positions, within radii, and how many objects each circle has, (K,)."""
     found = searches.search(queries, reach)
     found = found.take(np.lexsort((found.key, found.query)))
     count = np.bincount(find(searches.ids[queries], found.query)[0], minlength=len(queries))

@@ -1,4 +1,4 @@
-"""Result tuples that are about no member of an answer: groups, thresholds, and where queries are."""
+"""Result tuples that name no member of an answer: groups, thresholds, and where queries are."""
 
 from collections.abc import Container
 from typing import Any
@@ -30,7 +30,7 @@ def group_rows(
     sign, reason : ndarray of int8, shape (G,)
     all_regions : AllRegions
     extremes : container of int
-        The queries for the least or the greatest value, whose objects are named.
+        The queries for a minimum or maximum; their tuples name the object that has it.
     """
     keys, named = groups["object"].fill_null(0).to_numpy(), groups["object"].is_not_null().to_numpy()
     bounds, names = _anywhere(len(groups), all_regions.space), np.full(len(groups), None, dtype=object)
@@ -68,12 +68,12 @@ def threshold_rows(crossings: pl.DataFrame, sign: np.ndarray, reason: np.ndarray
 
 
 def place_rows(positions: np.ndarray, focals: Focals, registry: Registry, reason: np.ndarray) -> pa.Table:
-    """Return tuples that tell where queries are.
+    """Return result tuples with the sign `PLACED`, which tell where queries are.
 
     Parameters
     ----------
     positions : ndarray of int64, shape (K,)
-        Of distributed queries that have a focus. Those that are nowhere lost their focal object.
+        Positions of distributed queries that have a focus. A query without a place has lost its focal object.
     focals : Focals
     registry : Registry
     reason : ndarray of int8, shape (K,)
@@ -122,7 +122,7 @@ def _text(properties):
 
 
 def _table(columns: dict[str, Any], rows: int, space: Space) -> pa.Table:
-    """Return result tuples, null in the columns that are not given, and without a partner's hash."""
+    """Return result tuples; columns that are not given are null, and `partner_hash` is then 0."""
     schema = result_schema(space)
     columns = {"partner_hash": np.zeros(rows, dtype=np.int64)} | columns
     return pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in schema], schema=schema)

@@ -1,8 +1,8 @@
-"""The assembler inside the engine: what the partial results of the participating servers make together.
+"""The assembler inside the engine: it merges the partial results of the participating servers.
 
-It runs once a micro-batch, in whichever region ends last, and keeps where the focal objects are, how far search regions
-reach, and what every participating server sent: the participating server table. All of it is state, so another process
-goes on where one ended.
+It runs once per micro-batch, in the region that ends last. It keeps where the focal objects are, the radii of search
+regions, and what every participating server sent: the participating server table. All of this is state, so another
+process can go on where one ended.
 
 References
 ----------
@@ -60,14 +60,14 @@ class AssemblerState:
     Parameters
     ----------
     focals : Focals
-        As the regions saw them in the newest batch.
+        The focal objects and search regions as the regions saw them in the newest batch.
     following : Focals
-        The same, with the search regions that hold from the next batch on.
+        The same focal objects, with the search regions that hold from the next batch on.
     ranked : Ranked
         The candidates of kNN queries, and the answers among them.
     aggregation : Aggregation
     left_out : mapping of int to LeftOut
-        The queries that it does not assemble.
+        The queries that the assembler leaves out.
     """
 
     focals: Focals
@@ -90,7 +90,7 @@ class AssemblerState:
 
 
 def lacking(partials: Iterable[Partial], control: ControlStep) -> list[int]:
-    """Return the queries whose answers cannot be assembled, since a region left out its part."""
+    """Return the queries whose answers cannot be assembled because a region left out its part."""
     left_out = (query for partial in partials for query in partial.lacking.tolist())
     return list(filter(control.after.assembled, left_out))
 
@@ -104,7 +104,7 @@ def step(
     -------
     state : AssemblerState
     results : Results
-        The tuples of kNN queries and of aggregates, and where queries that move are.
+        The tuples of kNN queries and of aggregates, and those that tell where moving queries are.
     sent : dict of int to tuple of int
         As in `results.Fragment`.
     """
@@ -128,6 +128,8 @@ def step(
 
 @dataclass(frozen=True)
 class _AnswerAssembly:
+    """The assembly of all answers in a micro-batch."""
+
     state: AssemblerState
     partials: Sequence[Partial]
     control: ControlStep
@@ -145,12 +147,12 @@ class _AnswerAssembly:
 
     @functools.cached_property
     def are(self):
-        """The queries where the regions saw them."""
+        """The queries, placed where the regions saw them."""
         return self.tracks.after.placed(self.control.after)
 
     @functools.cached_property
     def were(self):
-        """The queries where they were."""
+        """The queries, placed where they were."""
         return self.tracks.before.placed(self.control.before)
 
     @functools.cached_property
@@ -159,7 +161,7 @@ class _AnswerAssembly:
 
     @functools.cached_property
     def aggregates(self):
-        """The aggregates, and those that were, by the numbers of their queries."""
+        """The plans of the aggregates before and after the batch, by the numbers of queries."""
         found = {}
         for registry in (self.control.before, self.control.after):
             queries, ids = registry.distributed, registry.distributed_ids
@@ -168,11 +170,11 @@ class _AnswerAssembly:
 
     @functools.cached_property
     def extremes(self):
-        """The queries that name an object."""
+        """The queries for a minimum or maximum, whose tuples name an object."""
         return {query for query, plan in self.aggregates.items() if plan.aggregate.function in ("min", "max")}
 
     def neighbours(self):
-        """Return the state of kNN queries, their tuples, and the radii of search regions from now on, (Q,)."""
+        """Return the state of kNN queries, their tuples, and the radii (Q,) of search regions for the next batch."""
         chosen = self.queries.nearest
         places = self.are.places
         plans = [self.queries.plans[query] for query in chosen.tolist()]
@@ -204,7 +206,7 @@ class _AnswerAssembly:
         return ranked, self._neighbour_rows(changes, ranked), reach
 
     def _search(self, positions, radius):
-        """Return all objects within radii of where queries are."""
+        """Return all objects within radii around queries, given by positions."""
         reach = np.full(len(self.ids), np.nan)
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
@@ -232,7 +234,7 @@ class _AnswerAssembly:
         return self.all_regions.rows(answers.take(~quiet), changes.members.rank[~quiet])
 
     def _explained(self, query, key, sign, moved, ranked):
-        """Return the reasons of changes that nothing but the objects and the focus explain."""
+        """Return the reasons of changes that only objects or the focus can explain."""
         before, after = find(self.control.before.distributed_ids, query)[0], find(self.ids, query)[0]
         carried = (self.were.places[before] != self.are.places[after]).any(1)
         reason = np.where(moved, MOVED, np.where(carried, FOCUS_MOVED, OTHERS_MOVED)).astype(np.int8)
@@ -259,7 +261,7 @@ class _AnswerAssembly:
         return nearest.limits(ranked, registry.distributed_ids, k, queries.farthest)
 
     def _reasons(self, query):
-        """Return why the answers of queries (P,) changed, as far as it is not a matter of their objects."""
+        """Return why the answers of queries (P,) changed; MOVED where their objects or foci decide."""
         applied, before = self.control.applied, self.control.before
         reason = np.full(len(query), MOVED, dtype=np.int8)
         focal = np.zeros(len(query), dtype=np.int64)
@@ -274,7 +276,7 @@ class _AnswerAssembly:
         return reason
 
     def groups(self):
-        """Return the state of aggregates, and what changed of groups and thresholds."""
+        """Return the state of aggregates, and the changes of groups and thresholds."""
         ids, chosen = self.ids, self.queries.aggregates
         running = {int(ids[q]): self.queries.plans[q].aggregate for q in chosen.tolist()}
         changed = np.intersect1d(self.control.applied.changed, ids[chosen])
@@ -292,7 +294,7 @@ class _AnswerAssembly:
         return merged
 
     def told(self, changes: pl.DataFrame, crossings: pl.DataFrame) -> pa.Table:
-        """Return what changed of aggregates as result tuples."""
+        """Return the changes of aggregates as result tuples."""
         if changes.is_empty() and crossings.is_empty():
             return result_schema(self.all_regions.space).empty_table()
         quiet = pl.col("query").is_in(self.control.after.quiet.tolist()) & (pl.col("sign") == 0)
@@ -304,7 +306,10 @@ class _AnswerAssembly:
         return pa.concat_tables([groups, thresholds])
 
     def places(self, following: Focals) -> pa.Table:
-        """Return tuples that tell where queries are that moved, are new, or look farther or less far than before."""
+        """Return tuples that tell where queries are.
+
+        These are queries whose focal object reported or was lost, that moved or are new, or whose radius changed.
+        """
         focused = self.queries.focused
         heard = np.isin(self.queries.focal[focused], self.tracks.heard)
         near, far = self.are.radius, following.placed(self.control.after).radius
@@ -317,7 +322,7 @@ class _AnswerAssembly:
         return pa.concat_tables([placed, place_rows(lost, self.tracks.before, after, np.array(why, dtype=np.int8))])
 
     def snapshots(self, state: AssemblerState) -> pa.Table:
-        """Return the whole answers that are asked for, and where these queries are."""
+        """Return the requested snapshots, and where these queries are."""
         asked = np.flatnonzero(np.isin(self.ids, self.control.applied.snapshots))
         if not len(asked):
             return result_schema(self.all_regions.space).empty_table()

@@ -1,1 +1,1 @@
-"""Control: which queries and streams there are, what a micro-batch changes of them, and which queries are left out."""
+"""Control: the registered queries and streams, their changes in a micro-batch, and the queries that are left out."""

@@ -1,9 +1,9 @@
-"""The border of a query: what fails in evaluating, netting or encoding one answer, stops there.
+"""The border of a query: a failure to evaluate, net or encode one answer does not affect the others.
 
-Every step of a server is taken through a `Border`, for all queries at once. Only where that raises are the queries
-halved, again and again, until those are found that raise by themselves. The step is then taken as if these had just
-ended, so the others are answered in the same batch; after a pause it is taken as if they had just been registered. So a
-server that knows how queries come and go knows how they fail and recover, whatever kind they are of.
+Every step of a server runs through a `Border`, for all queries at once. Only if it raises, the border halves the
+queries, again and again, until it finds those that raise by themselves. It then runs the step as if these had just
+ended, so the others are answered in the same batch. After a pause it runs the step as if they had just been registered.
+So a server that can start and end queries can also deal with their failures and recoveries, whatever their kind.
 """
 
 import logging
@@ -21,16 +21,16 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# A query that failed is tried again after so long by the engine's clock, and each time it fails after twice as long.
+# A query that failed is tried again after this pause, by the engine's clock. Each further failure doubles the pause.
 FIRST_PAUSE_US = 2_000_000
 LONGEST_PAUSE_US = 64_000_000
 MAX_REASON_CHARACTERS = 500
-# A panic of polars is no Exception.
+# PanicException of polars is not an Exception.
 FAULTS = (Exception, pl.exceptions.PanicException)
 
 
 class QueriesFailed(Exception):
-    """Raised by a step that knows which queries failed: `errors`, by query."""
+    """Raised by a step that knows which queries failed; `errors` are by query."""
 
     def __init__(self, errors: Mapping[int, str]) -> None:
         super().__init__("; ".join(errors.values()))
@@ -39,7 +39,7 @@ class QueriesFailed(Exception):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A query that a server does not evaluate: its revision, until when by the engine's clock, and for how long."""
+    """A query that a server does not evaluate: its revision, the pause's end by the engine's clock, and its length."""
 
     revision: int
     until_us: int = 0
@@ -59,11 +59,11 @@ class Border:
     Attributes
     ----------
     left_out : dict of int to LeftOut
-        Those that this batch leaves out.
+        The queries that this batch leaves out.
     errors : dict of int to str
         What failed in this batch, by query.
     lost : set of int
-        Those of them of which not even the end could be told: who holds their answers needs them anew.
+        The failed queries whose end could not be reported either: whoever holds their answers needs a snapshot.
     """
 
     control: ControlStep
@@ -79,19 +79,22 @@ class Border:
         self._again = {query: out for query, out in known.items() if query not in self.left_out}
 
     def leave_out(self, queries: Iterable[int]) -> None:
-        """Leave out queries that run but failed in another server, for as long as they are left out there."""
+        """Leave out, in this batch, running queries that another server leaves out because they failed there."""
         for query in queries:
             revision = self.control.after.revision(query)
             if revision is not None:
                 self.left_out[query] = LeftOut(revision)
 
     def passed(self, step: Callable[[ControlStep], T]) -> T:
-        """Take a step for all queries but those that are left out, and those of which it raises."""
+        """Run a step for all queries except those that are left out, and those for which it raises.
+
+        An `OSError`, or an error that no query causes, is raised: it is the engine's failure, not a query's.
+        """
         found: dict[int, str] = {}
         while True:
             try:
                 return self._taken(step, found)
-            except OSError:  # what the machine lacks is the engine's
+            except OSError:  # a failure of the machine is the engine's
                 raise
             except FAULTS as error:
                 more = self._blamed(step, error, found)
@@ -100,7 +103,7 @@ class Border:
                 found |= more
 
     def _taken(self, step, found):
-        """Take a step in which queries have ended; if that cannot be told of them, one that does not know them."""
+        """Run a step in which the failed queries end; if it raises, run a step that does not know them."""
         lost: set[int] = set()
         try:
             result = step(self._control(found))
@@ -115,7 +118,7 @@ class Border:
         return result
 
     def _blamed(self, step, error, found):
-        """Return the queries, but for those that are found, of which a step raised an error, and why."""
+        """Return the queries for which a step raises, other than those already found, each with its error."""
         if isinstance(error, QueriesFailed):
             return {query: why for query, why in error.errors.items() if query not in found}
         if self._error_of(step, ()) is not None:
@@ -128,7 +131,7 @@ class Border:
         return {}
 
     def _suspects(self):
-        """Return the queries, those with one answer together: first those that failed before, then the others."""
+        """Return the queries, grouped by shared answers: first the groups that failed before, then the others."""
         before, after = self._control().before, self._control().after
         answers = dict(zip(before.ids.tolist(), before.answer_of.tolist(), strict=True))
         answers |= zip(after.ids.tolist(), after.answer_of.tolist(), strict=True)
@@ -141,7 +144,7 @@ class Border:
         return parts
 
     def _error_of(self, step, queries):
-        """Return why a step raises of some queries alone, None where it does not."""
+        """Return the error that a step raises for some queries alone, None if it does not raise."""
         control = self._control()
         before, after = control.before.only(queries), control.after.only(queries)
         applied = replace(
@@ -165,7 +168,10 @@ class Border:
             self.left_out[query] = LeftOut(revision, self.control.now_us + pause_us, pause_us)
 
     def _control(self, failed: Collection[int] = (), unknown: Collection[int] = ()) -> ControlStep:
-        """Return the control step as if those left out did not run, and those that `failed` had just ended."""
+        """Return the control step as if the queries left out did not run, and those that `failed` had just ended.
+
+        The `unknown` ones appear as if they had never run before.
+        """
         before = self.control.before.without({*self.left_out_before, *unknown})
         after = self.control.after.without({*self.left_out, *failed})
         if before is self.control.before and after is self.control.after:

@@ -1,4 +1,4 @@
-"""The registry: which continuous queries and streams there are. A pure function of the control log."""
+"""The registry of continuous queries and streams, a pure function of the control log."""
 
 import functools
 import hashlib
@@ -26,10 +26,10 @@ from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-# Revisions of cancelled queries are remembered, so that a late registration does not raise them from the dead.
+# The revisions of this many cancelled queries are kept, so that a late registration does not start one of them again.
 CANCELLED_KEPT = 10_000
 MICROSECONDS = 1_000_000
-# The regions of a process may leave out different queries.
+# More than one, since the regions of a process may leave out different queries.
 NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
 REFUSED = "this release refuses the plan, so the query has ended; edit it to start it again: {}"
@@ -48,11 +48,11 @@ class Registration:
     plan : Plan or None
         None once cancelled.
     text : bytes
-        The plan as JSON, kept since the whole registry is written whenever one query changes.
+        The plan as JSON. It is kept because the whole registry is written whenever one query changes.
     answer : int
         The number of the query's answer, which queries with equal plans share.
     error : str
-        Why this release refuses a plan that an earlier one took; the plan is None then.
+        Why this release refuses a plan that an earlier release accepted; the plan is then None.
     """
 
     revision: int
@@ -63,7 +63,7 @@ class Registration:
 
     @classmethod
     def of(cls, revision: int, plan: Plan | None, space: Space, answer: int | None = None) -> "Registration":
-        """Return the registration of a plan; the number of its answer follows from the plan unless it is given."""
+        """Return the registration of a plan; unless `answer` is given, its number follows from the plan."""
         text = orjson.dumps(plan and plan_document(plan, space))
         return cls(revision, plan, text, _answer_number(text) if answer is None else answer)
 
@@ -79,17 +79,17 @@ class Applied:
     changed, cancelled : ndarray of int64
         Queries with a new plan, and queries that ended; ascending.
     failed : ndarray of int64
-        Those that ended since something of theirs failed (see `servers.border`); they are among `cancelled`.
+        Queries that ended because evaluating them failed (see `servers.control.border`); they are among `cancelled`.
     forgotten : ndarray of int64
-        Queries, and answers, of whose end nothing can be told; they are not among `cancelled`.
+        The numbers of queries and answers whose end cannot be reported; they are not among `cancelled`.
     edited : frozenset of str
-        Layers of which another version is in force, or none.
+        Layers of which another version is now in force, or none.
     snapshots : tuple of int
-        Queries whose whole answer is asked for.
+        Queries whose whole answer was requested.
     dropped : mapping of int to str
-        The streams whose objects are to leave, by their numbers.
+        The names of streams whose objects have to leave, by stream number.
     now_us : int
-        The latest tick; 0 without one.
+        The latest tick, in microseconds; 0 without one.
     """
 
     acks: tuple[dict, ...] = ()
@@ -117,9 +117,9 @@ class Registry:
     layers : mapping of str to int
         The version in force of each layer that joins may use.
     stored : mapping of int to str
-        The streams whose elements are stored, by their numbers.
+        The names of the streams whose elements are stored, by stream number.
     catalogue : callable
-        Returns the `Features` of a layer's version.
+        Given a layer and a version, returns its `Features`.
     left_out : frozenset of int
         Queries that are not evaluated; see `without`.
     """
@@ -139,18 +139,18 @@ class Registry:
 
     @functools.cached_property
     def _evaluated(self):
-        """Those of them that are not left out."""
+        """The registrations of the queries that run and are not left out, by query."""
         return {query: running for query, running in self._running.items() if query not in self.left_out}
 
     @functools.cached_property
     def _narrower(self):
-        """The registries that `without` has made."""
+        """The registries that `without` has made, by the queries that they leave out."""
         return {}
 
     def without(self, queries: Collection[int]) -> "Registry":
-        """Return the registry without some queries; what is known of streams, and sent for joins, stays as it is.
+        """Return the registry without some queries; streams, and the reach of joins, stay as they are.
 
-        It is compiled once, however often it is asked for.
+        The newest `NARROWER_KEPT` results are kept, so that a repeated call compiles nothing again.
         """
         left_out = frozenset(self._running.keys() & queries)
         if not left_out:
@@ -162,22 +162,22 @@ class Registry:
         return self._narrower[left_out]
 
     def only(self, queries: Collection[int]) -> "Registry":
-        """Return the registry with some queries alone, and with those of them that are not left out already."""
+        """Return the registry with only those of some queries that are not left out already."""
         return replace(self, left_out=frozenset(self._running.keys() - queries) | self.left_out)
 
     def revision(self, query: int) -> int | None:
-        """Return the revision of a query that runs, None where it does not."""
+        """Return the revision of a query, None if it does not run."""
         running = self._running.get(query)
         return running and running.revision
 
     @functools.cached_property
     def refused(self) -> dict[int, str]:
-        """Why queries ended whose plans an earlier release took and this one refuses."""
+        """Why this release refuses plans that an earlier release accepted, by query; these queries have ended."""
         return {query: ended.error for query, ended in self.registrations.items() if ended.error}
 
     @functools.cached_property
     def ids(self) -> np.ndarray:
-        """Numbers of the queries that run, int64, ascending."""
+        """Numbers of the queries that run and are not left out, int64, ascending."""
         return np.array(sorted(self._evaluated), dtype=np.int64)
 
     @functools.cached_property
@@ -187,15 +187,15 @@ class Registry:
 
     @functools.cached_property
     def answers(self) -> np.ndarray:
-        """Numbers of the answers that a region finds by itself, int64, ascending, each once; the order of `queries`.
+        """Numbers of the answers that a region computes by itself, int64, ascending, each once; the order of `queries`.
 
-        These are all but those of joins with streams, of queries that move, and of those that need the assembler.
+        These are all answers except those of joins with streams and of distributed queries.
         """
         apart = np.r_[self.stream_ids, self.distributed_ids]
         return np.unique(self.answer_of[np.isin(self.ids, apart, invert=True)])
 
     def recipients(self, apart: np.ndarray) -> Recipients:
-        """Return to whom answers are told; each of the queries `apart` is told by itself."""
+        """Return the recipients of answers; each of the queries `apart` is reported under its own number."""
         return Recipients.of(self.ids, self.answer_of, apart) if len(apart) else self._everyone
 
     @functools.cached_property
@@ -204,7 +204,7 @@ class Registry:
 
     @functools.cached_property
     def queries(self) -> ContinuousQueries:
-        """The queries whose answers stand in `answers`, those with one answer as one, ready to be matched."""
+        """The queries of `answers`, ready to be matched; queries that share an answer are one."""
         return self.compiled(self.answers)
 
     @functools.cached_property
@@ -214,7 +214,7 @@ class Registry:
 
     @functools.cached_property
     def _joins(self):
-        """The answers of joins with each layer."""
+        """The numbers of the answers of joins with each layer, by the layer's name."""
         joins = defaultdict(list)
         for answer, plan in self._plans.items():
             joins[_layer_of(plan)].append(answer)
@@ -234,7 +234,7 @@ class Registry:
 
     @functools.cached_property
     def measuring_ids(self) -> np.ndarray:
-        """Numbers of the queries with such an answer, int64, ascending."""
+        """Numbers of the queries that are joins by distance, int64, ascending."""
         return self.ids[np.isin(self.answer_of, self.measuring)]
 
     def joins_with(self, layers: Container[str]) -> np.ndarray:
@@ -249,20 +249,20 @@ class Registry:
 
     @functools.cached_property
     def distributed_ids(self) -> np.ndarray:
-        """Numbers of the queries that move or need the assembler, kNN and aggregates, int64, ascending.
+        """Numbers of the distributed queries (moving ranges, kNN, aggregates), int64, ascending.
 
-        The order of `distributed`.
+        This is the order of `distributed`.
         """
         kinds = MovingRangePlan | NearestPlan | AggregatePlan
         return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
 
     def assembled(self, query: int) -> bool:
-        """Tell whether it is the assembler that tells the answer of a query that runs, not each region its part."""
+        """Tell whether the assembler reports the answer of a running query, instead of each region its part."""
         return isinstance(self.plan(query), NearestPlan | AggregatePlan)
 
     @functools.cached_property
     def quiet(self) -> np.ndarray:
-        """Numbers of the queries that tell membership alone, and of their answers, int64, ascending."""
+        """Numbers of the queries that report membership alone, and of their answers, int64, ascending."""
         queries = np.array([q for q in self.ids.tolist() if self.plan(q).emit == "membership"], dtype=np.int64)
         return np.union1d(queries, self.answer_of[np.isin(self.ids, queries)])
 
@@ -273,12 +273,15 @@ class Registry:
 
     @functools.cached_property
     def stream_join_places(self) -> StreamJoins:
-        """The same without their filters."""
+        """The joins of `stream_joins` without their filters."""
         return StreamJoins([unfiltered(plan) for plan in self._plans_of(self.stream_ids)], self.space)
 
     @functools.cached_property
     def reach(self) -> Reach:
-        """How far the elements of joined streams reach for partners; false where there is no join with a stream."""
+        """How far elements of joined streams reach for partners; false without a join with a stream.
+
+        Joins that are left out count, too.
+        """
         plans = (registration.plan for registration in self._running.values())
         return Reach.of([plan for plan in plans if _joins_stream(plan)], self.space)
 
@@ -295,16 +298,16 @@ class Registry:
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
-        """Numbers of the streams of which every element is wanted, not only the newest of each object.
+        """Numbers of the streams whose every element is needed, not only the newest of each object.
 
-        A query wants it, or they are stored.
+        A query emits all of them, or the stream is stored.
         """
         plans = (registration.plan for registration in self.registrations.values())
         asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
         return frozenset(asked | self.stored.keys())
 
     def ttl_of(self, stream: np.ndarray) -> np.ndarray:
-        """Return the times-to-live of streams, given their numbers (M,), in microseconds; FOREVER_US without one."""
+        """Return the times-to-live of streams, given their numbers (M,), in microseconds; `FOREVER_US` without one."""
         limited = np.array([(number, self.ttl_us[number]) for number in sorted(self.ttl_us)], dtype=np.int64)
         number, ttl_us = limited.reshape(-1, 2).T
         position, known = find(number, stream)
@@ -315,7 +318,7 @@ class Registry:
     def compiled(self, answers: np.ndarray, features_of: Callable[[str], Features] | None = None) -> ContinuousQueries:
         """Return the queries of some answers, ready to be matched, in the order of `answers`.
 
-        Joins are with the features of layers as they are now, or with those that `features_of` returns.
+        Joins use the features of layers as they are now, or those that `features_of` returns.
         """
         plans = [self._plans[answer] for answer in answers.tolist()]
         return ContinuousQueries(plans, self.space, features_of or self.features)
@@ -328,14 +331,14 @@ class Registry:
         return [self.plan(query) for query in ids.tolist()]
 
     def plan(self, query: int) -> Plan:
-        """Return the plan of a query that runs."""
+        """Return the plan of a query that runs; raise KeyError if it does not."""
         plan = self.registrations[query].plan
         if plan is None:
             raise KeyError(query)
         return plan
 
     def features(self, layer: str) -> Features:
-        """Return the features of a layer as they are now; none of a layer that is not known (yet)."""
+        """Return the features of a layer as they are now; no features if the layer is not known (yet)."""
         if self.catalogue is None or layer not in self.layers:
             return Features.none(self.space)
         return self.catalogue(layer, self.layers[layer])
@@ -346,7 +349,7 @@ class Registry:
         Returns
         -------
         registry : Registry
-            `self` where nothing changed.
+            `self` if nothing changed.
         applied : Applied
         """
         change = _Change(dict(self.registrations), dict(self.ttl_us), dict(self.layers), dict(self.stored))
@@ -377,7 +380,7 @@ class Registry:
         """Return the registry of a space that `to_json` wrote."""
         document = orjson.loads(text)
         registrations = {
-            # Before answers were shared, the number of a query was that of its answer.
+            # An earlier release did not share answers: an answer had the number of its query.
             query: _restored(query, revision, plan, space, *(more or [query]))
             for query, revision, plan, *more in document["queries"]
         }
@@ -386,22 +389,22 @@ class Registry:
 
 
 def _restored(query, revision, plan, space, answer, error=""):
-    """Return a registration that was written; a plan that an earlier release took and this one refuses has ended."""
+    """Return a registration that was written; if this release refuses its plan, the query has ended."""
     try:
         return replace(Registration.of(revision, plan and parse_plan(plan, space), space, answer), error=error)
-    except Exception as refusal:  # whatever a former release took, the other queries go on
+    except Exception as refusal:  # whatever an earlier release accepted, the other queries go on
         error = REFUSED.format(_words(refusal))
         logger.error("query %d: %s", query, error)
         return replace(Registration.of(revision, None, space, answer), error=error)
 
 
 def _words(error):
-    """Return a refusal: the rule, or of an error of ours its kind, too."""
+    """Return the text of a refusal; an error that is not a `LookoutError` is a bug, so its class is named, too."""
     return str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
 
 
 class _Change:
-    """Collects what a sequence of control entries does."""
+    """Collects the effects of a sequence of control entries."""
 
     def __init__(self, registrations, ttl_us, layers, stored):
         self.registrations, self.ttl_us, self.layers, self.stored = registrations, ttl_us, layers, stored
@@ -420,7 +423,7 @@ class _Change:
             tuple(self._acks),
             np.array(sorted(running), dtype=np.int64),
             np.array(sorted(ended), dtype=np.int64),
-            # A query that is not known yet has no answer; an empty one would be told wrongly.
+            # A query that is not known yet has no answer; to send an empty snapshot would be wrong.
             tuple(query for query in self._snapshots if query in self.registrations),
             dict(self._dropped),
             self._now_us,
@@ -432,7 +435,7 @@ class _Change:
             return self._ack(entry, self.registrations[entry["query"]].error or None)
         try:
             registration = Registration.of(entry["revision"], parse_plan(entry["plan"], space), space)
-        except Exception as error:  # whatever a plan is made of, the other entries are applied
+        except Exception as error:  # whatever is wrong with a plan, the other entries are applied
             return self._ack(entry, _words(error))
         return self._put(entry, registration)
 
@@ -475,7 +478,7 @@ class _Change:
             self.stored.pop(number, None)
 
     def _layer(self, entry, _):
-        """Let the joins with a layer go over to another version of it."""
+        """Put another version of a layer in force for the joins with it."""
         if self.layers.get(entry["layer"]) != entry["version"]:
             self.layers[entry["layer"]] = entry["version"]
             self._edited.add(entry["layer"])
@@ -496,10 +499,10 @@ def _joins_stream(plan):
 
 
 def _answer_number(text):
-    """Return the number of the answer of a plan: equal plans have equal ones, in every process and after a restart."""
+    """Return the number of a plan's answer; equal plans have equal numbers, in every process and after a restart."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS
 
 
 def _layer_of(plan):
-    """Return the name of the layer that a plan joins with, None where it joins with none."""
+    """Return the name of the layer that a plan joins with, None if there is none."""
     return plan.partners.layer if isinstance(plan, JoinPlan) and not _joins_stream(plan) else None

@@ -1,4 +1,4 @@
-"""The control entries of a micro-batch, as servers see them."""
+"""The control step of a micro-batch: what servers see of its control entries."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from streaming.servers.control.registry import Applied, Registry
 
 @dataclass(frozen=True)
 class ControlStep:
-    """The control entries of a micro-batch: the registry without and with them, what they did, the latest tick."""
+    """The registry without and with the control entries of a micro-batch, what they did, and the latest tick."""
 
     before: Registry
     after: Registry

@@ -1,1 +1,1 @@
-"""The participating server: a region's part of the answers of distributed queries."""
+"""The participating server: a region's part of the answers to distributed queries."""

@@ -1,4 +1,4 @@
-"""What a participating server sends to the assembler, and what it is told by it."""
+"""What a participating server sends to the assembler, and what the assembler tells it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,7 @@ from streaming.servers.focals import Focals
 
 @dataclass(frozen=True)
 class Candidates:
-    """Objects in search regions: query, object (its `key_hash`) and distance, arrays of shape (P,)."""
+    """Objects in search regions: query, object (its `key_hash`), both int64, and distance, float64; of shape (P,)."""
 
     query: np.ndarray
     key: np.ndarray
@@ -32,7 +32,7 @@ class Candidates:
         return len(self.key)
 
     def take(self, rows: np.ndarray) -> "Candidates":
-        """Return the candidates at positions or of a mask."""
+        """Return the candidates at `rows`, positions or a mask."""
         return Candidates(*(getattr(self, column.name)[rows] for column in fields(self)))
 
 
@@ -43,15 +43,16 @@ class Partial:
     Parameters
     ----------
     removed, added : Candidates
-        Who moved and was in search regions, and who is now, besides all who are in regions that shifted.
+        `removed` has the touched objects that were in a search region, unless it shifted. `added` has the touched
+        objects that are in a search region, and all objects in a search region that shifted.
     moved : ndarray of bool
-        Which of those added moved.
+        Which of `added` are touched: they moved or appeared.
     altered : ndarray of int64
         Aggregates whose members in this region may have changed, ascending.
     parts : polars.DataFrame
-        All of theirs: `aggregates.PARTS`.
+        All parts of these aggregates, with the columns `aggregates.PARTS`.
     lacking : ndarray of int64
-        Queries whose answers lack what lies in this region, which leaves them out; ascending.
+        Queries that the region leaves out, so that their answers lack its part; ascending.
     """
 
     removed: Candidates
@@ -62,7 +63,7 @@ class Partial:
     lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def only(self, queries: np.ndarray) -> "Partial":
-        """Return what is sent for some queries alone."""
+        """Return what is sent for some queries alone; `queries` are ascending."""
         removed, added = (find(queries, part.query)[1] for part in (self.removed, self.added))
         altered = find(queries, self.altered)[1]
         if removed.all() and added.all() and altered.all():
@@ -79,16 +80,16 @@ class Partial:
 
 @dataclass(frozen=True)
 class Tracks:
-    """What the assembler lets all servers know.
+    """The focal objects in a micro-batch, and what the assembler needs; the same for all servers.
 
     Parameters
     ----------
     before, after : Focals
         The focal objects without and with a micro-batch.
     lost : dict of int to int
-        Why some are lost; see `Focals.followed`.
+        By `key_hash`, why some were lost; see `Focals.followed`.
     heard : ndarray of int64
-        Those that were heard.
+        The `key_hash` of each that sent an element in this batch.
     wanting : frozenset of int
         The queries that the assembler left out in the batch before: it needs all parts of their answers.
     """

@@ -1,13 +1,13 @@
-"""The participating server: what a region contributes to the answers of distributed queries.
+"""The participating server: it computes a region's part of the answers to distributed queries.
 
-What was in a range is not kept but computed again, from the objects and the focal objects as the batch before left
-them; of what stays where it is as far as it is near the border of a range that moved. So a range costs what its objects
-do, not what its answer holds.
+The former members of a moving range are not stored. They are computed again from the objects and the focal objects as
+the batch before left them; among objects that rest, only those near the border of a range that moved are tested. So the
+cost of a range depends on the movements of objects and range, not on the size of its answer.
 
 References
 ----------
 PLACE* (2007), sections 3.3, 4.2 and 5.1: participating servers send positive and negative tuples, or aggregates of
-theirs, to whoever assembles them.
+their results, to the assembler.
 """
 
 import functools
@@ -36,9 +36,10 @@ from streaming.servers.participant.partial import Candidates, Partial, Tracks
 from streaming.servers.region.objects import elements_of
 from streaming.servers.region.state import ObjectChanges
 
-# An object that lies in so many ranges, as far as so many objects tell, is matched with their borders.
+# Objects are matched with the borders of ranges where they lie in this many ranges on average.
 CROWDED = 4
 
+# The number of objects from which that average is taken.
 SAMPLE = 64
 
 
@@ -53,7 +54,7 @@ def step(
     control : ControlStep
     tracks : Tracks
     members : polars.DataFrame
-        The members of aggregates in this region: `aggregates.MEMBERS`.
+        The members of aggregates in this region, with the columns `aggregates.MEMBERS`.
 
     Returns
     -------
@@ -61,6 +62,11 @@ def step(
     results : Results
         The tuples of moving ranges.
     partial : Partial
+
+    Raises
+    ------
+    QueriesFailed
+        If a filter of a moving range failed.
     """
     evaluation = _RangeEvaluation(changed, control, tracks, Failures())
     old, new = evaluation.old(), evaluation.new()
@@ -79,7 +85,7 @@ def step(
 
 @dataclass(frozen=True)
 class _Found:
-    """Members of ranges: object, position of the query, and distance, arrays of shape (P,)."""
+    """Members of ranges: row and key of the object, position of the query, and distance, arrays of shape (P,)."""
 
     row: np.ndarray
     key: np.ndarray
@@ -101,6 +107,8 @@ class _Found:
 
 @dataclass(frozen=True)
 class _RangeEvaluation:
+    """The distributed queries of a region in a micro-batch."""
+
     changed: ObjectChanges
     control: ControlStep
     tracks: Tracks
@@ -108,29 +116,29 @@ class _RangeEvaluation:
 
     @functools.cached_property
     def were(self) -> PlacedQueries:
-        """The queries where they were."""
+        """The queries, placed where they were."""
         return self.tracks.before.placed(self.control.before)
 
     @functools.cached_property
     def are(self) -> PlacedQueries:
-        """The queries where they are."""
+        """The queries, placed where they are."""
         return self.tracks.after.placed(self.control.after)
 
     @functools.cached_property
     def shifted(self):
-        """The positions of queries that look elsewhere, or are new."""
+        """The positions of queries that cover another place than before, or are new."""
         return np.flatnonzero(shifted(self.were, self.are, self.control))
 
     @functools.cached_property
     def _still(self):
-        """The numbers of queries that look where they looked."""
+        """The numbers of queries that cover the same place as before."""
         ids = self.control.after.distributed_ids
         return np.delete(ids, self.shifted)
 
     def check_ranges(self) -> None:
-        """Raise where a filter failed of a range of which no answer is kept.
+        """Raise `QueriesFailed` if a filter of a moving range failed, since such a range keeps no answer.
 
-        What was in it is computed again in the next batch: the filter may then judge otherwise of the same elements.
+        The next batch computes its former members again, and the filter may then judge the same elements differently.
         """
         before, after = self.control.before.distributed_ids, self.control.after.distributed_ids
         ranges = {*before[self.were.queries.ranges].tolist(), *after[self.are.queries.ranges].tolist()}
@@ -138,25 +146,28 @@ class _RangeEvaluation:
             raise QueriesFailed(failed)
 
     def old(self) -> _Found:
-        """Return who was in which ranges: what was touched in all, everything in those that shifted.
+        """Return the former members of ranges: touched objects in all, all objects in moving ranges that shifted.
 
-        Without what both was and is in a range, as far as nothing has to be told of it.
+        Some members that stay are missing; nothing has to be reported of them.
         """
         queries, was = self.were.queries, self.changed.was
         ids = self.control.before.distributed_ids
         left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
-        asked = np.setdiff1d(np.arange(len(ids)), queries.aggregates)  # their members are kept
+        asked = np.setdiff1d(np.arange(len(ids)), queries.aggregates)  # their members are stored
         found = self._found(self.were, ids, (was.objects, was.cold), (asked, left), self._lasting[0])
         return _Found.together([found, *(old for old, _ in self._crossed)])
 
     def new(self) -> _Found:
-        """Return who is in which ranges, likewise."""
+        """Return the present members of ranges: touched objects in all ranges, all objects in those that shifted."""
         ids, region = self.control.after.distributed_ids, (self.changed.objects, self.changed.cold)
         found = self._found(self.are, ids, region, (np.arange(len(ids)), self.shifted), self._lasting[1])
         return _Found.together([found, *(new for _, new in self._crossed)])
 
     def _found(self, placed, ids, region, asked, lasting):
-        """Match what was touched with queries that are asked for, and everything with those that are elsewhere."""
+        """Match touched objects with the queries `asked`, and all objects with those `elsewhere`.
+
+        What `_crossed` finds in lasting ranges is left to it.
+        """
         (objects, _), (asked, elsewhere) = region, asked
         touched = _mask(objects, self.changed.touched)
         bordered = lasting[self._bordered]
@@ -168,13 +179,13 @@ class _RangeEvaluation:
         ]
         elsewhere = np.setdiff1d(elsewhere, lasting)
         if len(elsewhere):
-            # Most are untouched: to copy them would take longer than to leave out the others afterwards.
+            # Most objects are untouched: to copy them takes longer than to drop the touched ones afterwards.
             found = self._matched(placed, ids, region, np.arange(len(objects)), elsewhere)
             pairs.append(found.take(~touched[found.row]))
         return _Found.of(Pairs.together(pairs), objects.key_hash)
 
     def _matched(self, placed, ids, region, rows, chosen):
-        """Match objects at rows with some queries; return pairs of rows of the region's objects."""
+        """Match the objects at `rows` with some queries; return pairs with rows of the region's objects."""
         if not len(rows) or not len(chosen):
             return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
         objects, cold = region
@@ -185,7 +196,7 @@ class _RangeEvaluation:
 
     @functools.cached_property
     def _lasting(self):
-        """The positions, before and now, of the ranges that are what they were, wherever they lie."""
+        """The positions, before and now, of the moving ranges whose plan did not change."""
         before, now = lasting(self.control)
         ranges = np.isin(now, self.are.queries.ranges)
         return before[ranges], now[ranges]
@@ -199,9 +210,9 @@ class _RangeEvaluation:
 
     @functools.cached_property
     def _bordered(self):
-        """Which lasting ranges what moved is matched with by their borders: all that can be, or none, bool.
+        """Which lasting ranges match their borders with objects that moved, bool: all that can, or none.
 
-        It takes longer than to list all ranges in which an object lies, unless these are many.
+        Unless objects lie in many ranges, it is faster to list all ranges in which an object lies.
         """
         now = self._lasting[1]
         bordered = self.are.queries.bordered[now]
@@ -210,10 +221,10 @@ class _RangeEvaluation:
 
     @functools.cached_property
     def _crossed(self):
-        """Who was and who is in lasting ranges, of those near a border that they or the range may have crossed.
+        """The former and the present members of lasting ranges, among objects near a border that may have been crossed.
 
-        These are, first, what was not touched, and the ranges that shifted; then what moved within the region, and the
-        ranges of which nothing else is told.
+        First the untouched objects with the ranges that shifted; then the objects that moved within the region with the
+        ranges of `_bordered`, which report membership alone.
         """
         before, now = self._lasting
         objects, cold, was = self.changed.objects, self.changed.cold, self.changed.was
@@ -237,7 +248,7 @@ class _RangeEvaluation:
         return tuple(_Found.of(part, keys) for part in pairs)
 
     def changes(self, old: _Found, new: _Found) -> Answers:
-        """Compare who was and is in moving ranges; return the tuples to tell."""
+        """Compare the former and the present members of moving ranges; return the changes to report."""
         before, after = self.control.before, self.control.after
         was = _answers(old.of_queries(self.were.queries.ranges), before.distributed_ids)
         now = _answers(new.of_queries(self.are.queries.ranges), after.distributed_ids)
@@ -250,11 +261,11 @@ class _RangeEvaluation:
         return changes.take(worth_telling(changes, find(self.changed.touched, both.key)[1], before, after))
 
     def _explained(self, both, reason):
-        """Return the reasons of changes, of those that nothing but object and range explain who of the two decided."""
+        """Return the reasons of changes; where only object and range can explain one, tell which of the two does."""
         was, objects, ids = self.changed.was.objects, self.changed.objects, self.control.after.distributed_ids
         mine = np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
         (old, known), (new, _) = (find(part.key_hash, both.key[mine]) for part in (was, objects))
-        # What was not known before has come.
+        # An object that was not known before has arrived, so MOVED stands.
         mine, old, new = mine[known], old[known], new[known]
         if not len(mine):
             return reason
@@ -274,7 +285,7 @@ class _RangeEvaluation:
         return reason
 
     def _lost(self, query, fate):
-        """Return the fates of members, those whose query lost its focal object with that object's."""
+        """Return the fates of members; one that stays has its focal object's fate if the query lost that object."""
         ids, focal = self.control.after.distributed_ids, self.control.after.distributed.focal
         for key, why in self.tracks.lost.items():
             lost = np.isin(query, ids[focal == key]) & (fate == MOVED)
@@ -282,7 +293,7 @@ class _RangeEvaluation:
         return fate
 
     def candidates(self, old: _Found, new: _Found) -> tuple[Candidates, Candidates, np.ndarray]:
-        """Return who was and is in search regions, of what moved and of regions that shifted, and which moved."""
+        """Return the candidates to remove and to add, and which of the added are touched; see `Partial`."""
         before, after = self.control.before, self.control.after
         left = _candidates(old.of_queries(self.were.queries.nearest), before.distributed_ids)
         came = _candidates(new.of_queries(self.are.queries.nearest), after.distributed_ids)
@@ -290,7 +301,7 @@ class _RangeEvaluation:
         return left.take(np.isin(left.query, self._still)), came, moved
 
     def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
-        """Return the members of aggregates, which of these they altered, and their parts."""
+        """Return the members of aggregates, the aggregates that may have changed, and the parts of these."""
         queries, ids = self.are.queries, self.control.after.distributed_ids
         if not len(queries.aggregates) and not len(members):
             return members, np.empty(0, dtype=np.int64), pl.DataFrame(schema=PARTS)
@@ -314,7 +325,7 @@ class _RangeEvaluation:
         return members, altered, partial
 
     def snapshots(self, writer: TupleWriter) -> pa.Table:
-        """Return the whole answers of moving ranges that are asked for."""
+        """Return the requested snapshots of moving ranges."""
         ids, queries = self.control.after.distributed_ids, self.are.queries
         asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.control.applied.snapshots)), queries.ranges)
         objects, cold = self.changed.objects, self.changed.cold

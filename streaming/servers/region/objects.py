@@ -1,9 +1,9 @@
-"""What a region keeps of its objects: hot columns in arrays, cold ones in appended segments.
+"""The objects that a region keeps: hot columns in arrays, cold columns in appended segments.
 
 References
 ----------
-P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996: appended runs, merged when they have
-grown to a like size, so that writing follows the updates.
+P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996: runs are appended, and merged when they
+have grown to a similar size, so that the amount written follows the updates.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -21,7 +21,7 @@ COLD_COLUMNS = ("key", "geometry", "properties")
 
 @dataclass(frozen=True)
 class Segment:
-    """An immutable table of cold columns, under a number that no other segment of the region ever has."""
+    """An immutable table of cold columns; no other segment of the region ever has its number."""
 
     number: int
     table: pa.Table
@@ -36,7 +36,7 @@ class Objects:
     key_hash, stream, time_us, heard_us : ndarray of int64, shape (M,)
     bounds : ndarray of float64, shape (M, 2n)
     segment, row : ndarray of int64, shape (M,)
-        Where the object's cold columns stand.
+        The number of the segment that has the object's cold columns, and the row in it.
     """
 
     key_hash: np.ndarray
@@ -68,13 +68,13 @@ class Objects:
         return Objects(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def followed(self, more: "Objects") -> "Objects":
-        """Return these objects and more after them, which leaves them unordered."""
+        """Return these objects and more after them; the result is not ordered."""
         return Objects(
             *(np.concatenate([getattr(part, field.name) for part in (self, more)]) for field in fields(self))
         )
 
     def merged(self, newer: "Objects") -> "Objects":
-        """Return these objects with newer ones put in the place of those of the same key, or inserted."""
+        """Return these objects with newer ones, which replace those of the same key or are inserted."""
         position, present = find(self.key_hash, newer.key_hash)
         columns = []
         for field in fields(self):
@@ -93,16 +93,16 @@ class Cold:
 
     @property
     def has_geometries(self) -> bool:
-        """Whether a row has a geometry of its own, not its box alone."""
+        """Whether any row has a geometry besides its box."""
         return any(segment.table["geometry"].null_count < segment.table.num_rows for segment in self.segments)
 
     def append(self, table: pa.Table) -> "Cold":
-        """Return the segments and one more, of the table's `COLD_COLUMNS`."""
+        """Return the segments and one more, which has the `COLD_COLUMNS` of a table."""
         segment = Segment(self.following, table.select(COLD_COLUMNS))
         return Cold((*self.segments, segment), self.following + 1)
 
     def take(self, objects: Objects) -> pa.Table:
-        """Return the cold columns of objects, a row each."""
+        """Return the cold columns of objects, one row each."""
         table = pa.concat_tables([segment.table for segment in self.segments])
         return table.take(pa.array(self._positions(objects)))
 
@@ -113,7 +113,7 @@ class Cold:
         return (np.cumsum(sizes) - sizes)[np.searchsorted(numbers, objects.segment)] + objects.row
 
     def compacted(self, objects: Objects) -> tuple["Cold", Objects]:
-        """Merge the youngest segments that have grown to a like size, without the rows that no object needs."""
+        """Merge the youngest segments if they have grown to a similar size; drop the rows that no object needs."""
         merged = 1
         rows = [segment.table.num_rows for segment in self.segments]
         while merged < len(rows) and 2 * sum(rows[-merged:]) >= rows[-merged - 1]:
@@ -130,5 +130,5 @@ class Cold:
 
 
 def elements_of(objects: Objects, cold: Cold) -> Elements:
-    """Return objects as operators look at them."""
+    """Return objects as the `Elements` that operators take."""
     return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)

@@ -1,7 +1,7 @@
-"""What a micro-batch may change of the answers, and its evaluation.
+"""Evaluate the part of the answers that a micro-batch may change.
 
-Whatever moved is matched with all queries, and everything with queries that are new. Of a layer that was edited only
-the features that differ count: joins with it look at the objects near those.
+Objects that moved are matched with all queries, and all objects with queries that are new. When a layer was edited,
+only the features that differ count: joins with the layer evaluate the objects near these again.
 """
 
 import functools
@@ -42,7 +42,7 @@ class Reevaluation:
     objects : Objects
         As the batch leaves them.
     failures : Failures
-        Is told of user-defined filters that fail, by the numbers of answers.
+        Collects the errors of user-defined filters, by the numbers of answers.
     """
 
     before: Registry
@@ -54,12 +54,12 @@ class Reevaluation:
 
     @functools.cached_property
     def recipients_before(self) -> Recipients:
-        """To whom the answers were told; queries that changed or ended are told apart from now on."""
+        """The recipients before the batch; queries that the batch changes or ends are reported by themselves."""
         return self.before.recipients(self._apart)
 
     @functools.cached_property
     def recipients(self) -> Recipients:
-        """To whom the answers are told."""
+        """The recipients after the batch; queries with a new plan are reported by themselves."""
         return self.after.recipients(self.applied.changed)
 
     def covers(self, key: np.ndarray, answer: np.ndarray) -> np.ndarray:
@@ -74,19 +74,19 @@ class Reevaluation:
         return covered
 
     def evaluated(self, cold: Cold) -> tuple[Answers, Answers]:
-        """Evaluate what is in reevaluation.
+        """Evaluate the part of the answers that the batch may change.
 
         Parameters
         ----------
         cold : Cold
-            Of `objects`.
+            The cold columns of `objects`.
 
         Returns
         -------
         kept : Answers
-            Ordered by key.
+            The members of answers that are kept, ordered by key.
         told : Answers
-            What queries that keep no answer report.
+            What queries report that keep no answer.
         """
         moved, present = find(self.objects.key_hash, self.touched)
         moved = moved[present]
@@ -99,7 +99,7 @@ class Reevaluation:
         return found, told
 
     def measured(self, members: Answers, cold: Cold) -> Answers:
-        """Return present members of answers with their distances, which are not kept but measured again."""
+        """Return members whose objects are present, with their distances, which are not kept but measured again."""
         joins = np.intersect1d(members.query, self.after.measuring)
         if not len(joins):
             return members
@@ -108,7 +108,10 @@ class Reevaluation:
         return members.take(~mine).joined(self._matched(cold, rows, joins)[0])
 
     def with_kept(self, old: Answers, new: Answers) -> Answers:
-        """Return new answers, and those old ones that only had to be looked at: other queries still share them."""
+        """Return the new members, and those old ones that were not evaluated again.
+
+        When a query changes or ends, its answer stays as it is for the other queries that share it.
+        """
         kept = np.intersect1d(np.setdiff1d(self._altered, self._fresh), self.after.answers)
         if not len(kept):
             return new
@@ -119,7 +122,7 @@ class Reevaluation:
         return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
 
     def reasons(self, members: Answers, fate: np.ndarray) -> np.ndarray:
-        """Return why answers changed, given members by the names under which they are told, and the objects' fates."""
+        """Return why answers changed, given members under the numbers of their recipients, and the objects' fates."""
         reason = reasons(members.query, fate, self.before, self.after, self.applied)
         if self.applied.edited:
             edited = np.isin(members.query, self.recipients.names_of(self._edited)) & np.isin(
@@ -130,24 +133,24 @@ class Reevaluation:
         return reason
 
     def explained(self, changes: Answers, was: Objects, cold: Cold) -> Answers:
-        """Return changes with the reason `FILTERED` where it was not the place that decided.
+        """Return changes with the reason `FILTERED` where a filter decided, not a place.
 
-        The object lies where the query looks (of a join: as it must to the partner), and lay there before: so it is
-        the filter that changed its mind.
+        There the object (in a join: together with its partner) satisfies the query without its filters now, and did so
+        before: it is the filters that judge it differently.
 
         Parameters
         ----------
         changes : Answers
             With signs and reasons as arrays.
         was : Objects
-            As the batch found them.
+            The objects as the batch found them.
         cold : Cold
-            Of these and of `objects`.
+            The cold columns of `was` and of `objects`.
         """
         reason, queries = np.array(changes.reason), self.after.queries
         number, ours = find(self.after.answers, self.recipients.answers_of(changes.query))
         ours &= reason == MOVED
-        # What is in the answer lies there, so only the other of the two is looked at.
+        # The version in the answer satisfies the query, so only the other version is tested.
         for sign, objects in ((ENTERED, was), (LEFT, self.objects)):
             mine = np.flatnonzero(ours & (changes.sign == sign))
             place, known = find(objects.key_hash, changes.key[mine])
@@ -160,7 +163,7 @@ class Reevaluation:
 
     @functools.cached_property
     def _partners(self):
-        """The `key_hash` of the features that differ."""
+        """The `key_hash` of all features that differ."""
         differing = [features.key_hash for features in self._differing.values() if features is not None]
         return np.concatenate([np.empty(0, dtype=np.int64), *differing])
 
@@ -170,9 +173,9 @@ class Reevaluation:
 
     @functools.cached_property
     def _differing(self):
-        """The features that differ, old and new ones, of each edited layer; None where one version has none.
+        """The features that differ, old and new ones, by edited layer; None if one version has no features.
 
-        A version without features may be one that is not kept any more, so all of its pairs have to go.
+        A version without features may be one that is no longer stored, so all pairs with the layer are evaluated again.
         """
         edited = self.applied.edited & self.after.layers_joined
         versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in edited)
@@ -180,24 +183,24 @@ class Reevaluation:
 
     @functools.cached_property
     def _fresh(self):
-        """Answers that are evaluated anew: of queries with a new plan, and of joins with a layer that is new."""
+        """Answers to evaluate as a whole: of queries with a new plan, and of the joins of `_renewed`."""
         changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
         changed = np.intersect1d(changed, self.after.answers)
         return np.union1d(changed, self._renewed)
 
     @functools.cached_property
     def _renewed(self):
-        """Answers of joins with a layer that is new."""
+        """Answers of joins with an edited layer of which the old or the new version has no features."""
         return self.after.joins_with([layer for layer, differing in self._differing.items() if differing is None])
 
     @functools.cached_property
     def _edited(self):
-        """Answers of joins that are evaluated anew for the objects near features that differ."""
+        """Answers of joins to evaluate again for the objects near features that differ."""
         return np.setdiff1d(self.after.joins_with(self.applied.edited), self._fresh)
 
     @functools.cached_property
     def _altered(self):
-        """Answers of which every member may change, or has to be told."""
+        """Answers whose every member may change, or has to be reported."""
         return np.union1d(self._fresh, self.before.answer_of[np.isin(self.before.ids, self._apart)])
 
     @functools.cached_property
@@ -215,7 +218,7 @@ class Reevaluation:
     def _matched(self, cold, rows, answers):
         """Match the objects at `rows` with the queries of some answers, or of all.
 
-        Returns the answers of queries that keep theirs, and those of the others.
+        Return the members of answers that are kept, and those of answers that are not.
         """
         chosen = self.objects if len(rows) == len(self.objects) else self.objects.take(rows)
         queries = self.after.queries if answers is None else self.after.compiled(answers)
@@ -230,6 +233,6 @@ class Reevaluation:
 
 
 def _members(key, chosen):
-    """Return the positions in ordered keys of some keys."""
+    """Return the positions of some keys in `key`, which is ascending and may have repeats."""
     start, stop = np.searchsorted(key, chosen, "left"), np.searchsorted(key, chosen, "right")
     return expand(start, stop - start)[1]

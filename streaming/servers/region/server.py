@@ -43,8 +43,8 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     -------
     region : Region
     results : Results
-        One tuple per (query, object, partner) at the most, apart from queries that emit all. A tuple of an object that
-        departed to another region has the reason ``handoff`` and must be netted with what that region says.
+        At most one tuple per (query, object, partner), except for queries that emit all. A tuple of an object that
+        departed to another region has the reason ``handoff`` and must be netted with the tuples of that region.
     """
     region, cold, objects = changed.was, changed.cold, changed.objects
     region = region.without(control.applied.forgotten)
@@ -77,7 +77,7 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
 
 
 def _of_queries(told, registry):
-    """Return what is told by query, given what is told by answer."""
+    """Return by query what is given by answer."""
     if not told:
         return {}
     answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
@@ -85,7 +85,7 @@ def _of_queries(told, registry):
 
 
 def _changes(reevaluation, old, new, changed):
-    """Compare old and new answers; return the tuples to tell."""
+    """Compare old and new answers; return the changes to report."""
     both = compared(old, new)
     fate = changed.fate[np.searchsorted(changed.known.key_hash, both.key)]
     changes = reevaluation.explained(
@@ -96,7 +96,7 @@ def _changes(reevaluation, old, new, changed):
 
 
 def _passing(passing, writer, recipients, failures):
-    """Report elements that a newer one superseded to the queries that want every element."""
+    """Return the tuples of superseded elements, for the queries that emit all."""
     registry = writer.after
     if not passing.num_rows or registry.queries.keeps.all():
         return result_schema(registry.space).empty_table()

@@ -1,4 +1,4 @@
-"""What a regional server keeps, what it is sent, and what becomes of its objects."""
+"""The state of a regional server, its input, and the changes of its objects in a micro-batch."""
 
 import functools
 from collections.abc import Mapping
@@ -32,8 +32,8 @@ class Region:
     objects : Objects
     cold : Cold
     pair_key, pair_answer, pair_partner : ndarray of int64, shape (P,)
-        Which object (its `key_hash`) belongs to which answer, in a join with which feature (its `key_hash`, otherwise
-        0); ordered by key. Queries with equal plans share an answer.
+        The members of answers, ordered by key: the `key_hash` of the object, the number of the answer, and in a join
+        the `key_hash` of the partner (otherwise 0). Queries with equal plans share an answer.
     now_us : int
         The latest tick.
     left_out : mapping of int to LeftOut
@@ -63,7 +63,10 @@ class Region:
         )
 
     def elements(self, rows: np.ndarray, space: Space) -> pa.Table:
-        """Return the objects at rows with `elements.tracked_schema`; versions only the home servers know."""
+        """Return the objects at `rows`, with `elements.tracked_schema`.
+
+        Only the home servers know versions, so `version` has the event time.
+        """
         objects = self.objects.take(rows)
         columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
         columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
@@ -85,18 +88,18 @@ class ObjectInput:
 
 @dataclass(frozen=True)
 class ObjectChanges:
-    """What becomes of a region's objects in a micro-batch.
+    """The changes of a region's objects in a micro-batch.
 
     Parameters
     ----------
     was : Region
-        As the batch before left it.
+        The region as the batch before left it.
     known : Objects, M of them
-        Those that were there, or came, with their newest elements.
+        The objects that were there or arrived, with their newest elements.
     cold : Cold
-        Of `known`.
+        The cold columns of `known`.
     fate : ndarray of int8, shape (M,)
-        Why each leaves the region, or MOVED where it stays.
+        Why each object leaves the region, or MOVED if it stays.
     touched : ndarray of int64
         Keys of objects that moved, appeared or leave, ascending.
     departures : pyarrow.Table
@@ -112,7 +115,7 @@ class ObjectChanges:
 
     @classmethod
     def of(cls, region: Region, sent: ObjectInput, control: ControlStep) -> "ObjectChanges":
-        """Return what the home servers sent and the control step make of a region's objects."""
+        """Return what the input from the home servers and the control step change in a region."""
         arrivals = sent.arrivals.take(np.argsort(sent.arrivals["key_hash"].to_numpy()))
         known, cold = region.objects, region.cold
         if arrivals.num_rows:
@@ -124,13 +127,13 @@ class ObjectChanges:
 
     @functools.cached_property
     def objects(self) -> Objects:
-        """Those that stay."""
+        """The objects that stay in the region."""
         stays = self.fate == MOVED
         return self.known if stays.all() else self.known.take(stays)
 
 
 def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:
-    """Return, for each known object, why it leaves the region, or MOVED where it stays (int8, shape (M,))."""
+    """Return, for each known object, why it leaves the region, or MOVED if it stays (int8, shape (M,))."""
     fate = np.full(len(known), MOVED, dtype=np.int8)
     if after.ttl_us:
         fate[known.heard_us < now_us - after.ttl_of(known.stream)] = EXPIRED

@@ -1,12 +1,12 @@
 """The part of a regional server that joins streams with the last known elements of streams.
 
-An element of a joined stream is known in every region that it may have a partner in. A pair is found wherever both are
-known, and told by one region alone (`operators.stream_join.Meetings.tellers`). So no pair is lost and none is
-doubled, whatever the extents of the elements, and wherever the borders of the regions run.
+An element of a joined stream is known in every region in which it may have a partner. Every region that knows both
+elements of a pair finds it, and exactly one reports it (`operators.stream_join.Meetings.tellers`). So no pair is lost
+and none is doubled, whatever the extents of the elements, and wherever the borders of the regions run.
 
 References
 ----------
-BBoxDB Streams (2022), section 4.5: elements are enlarged so that they come to all regions of possible partners.
+BBoxDB Streams (2022), section 4.5: elements are enlarged so that they reach all regions of possible partners.
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects are replicated, results are not.
 """
 
@@ -33,21 +33,21 @@ from streaming.servers.region.objects import Cold, Objects, elements_of
 from streaming.servers.region.state import Region, fates
 from streaming.spaces import Space
 
-# Of the fates of a pair's two objects the one with the higher rank is told. That an object expired or was dropped all
-# regions know; that it went to another region ends the pair only here.
+# If the two objects of a pair have different fates, the one with the higher rank is reported. All regions know that an
+# object expired or was dropped; a handoff ends the pair in this region only.
 RANK = np.zeros(len(REASONS), dtype=np.int64)
 RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class RegionPlace:
-    """A region among the others."""
+    """The number of a region, and the partitioner that tells it from the others."""
 
     number: int
     partitioner: Partitioner
 
     def found(self, regions: Iterable[Region], reach: Reach) -> pa.Table:
-        """Return the elements of joined streams, kept by whichever region, that this one must know."""
+        """Return the elements of joined streams that this region must know, whichever region keeps them."""
         tables = [tracked_schema(reach.space).empty_table()]
         for region in regions:
             chosen = np.flatnonzero(np.isin(region.objects.stream, reach.streams))
@@ -65,13 +65,14 @@ class JoinInput:
     Parameters
     ----------
     present : pyarrow.Table
-        The newest elements that the region must know; keys are distinct, as they are within the other two.
+        The newest elements that the region must know. Keys are distinct here, within `gone`, and within `found`.
     gone : pyarrow.Table
-        The newest elements of objects that it need not know any more.
+        The newest elements of objects that the region no longer needs to know.
     passing : pyarrow.Table
-        Elements that newer ones superseded, of streams of which a query wants every element.
+        Superseded elements of the streams in `Registry.streams_in_full`.
     found : pyarrow.Table or None
-        Elements of the batch before that the region must know since a join was registered; see `RegionPlace.found`.
+        Elements, as the batch before left them, that the region must know because a join was registered or changed; see
+        `RegionPlace.found`.
     """
 
     present: pa.Table
@@ -81,7 +82,7 @@ class JoinInput:
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table], reach: Reach) -> "JoinInput":
-        """Return what is joined, given the tables of `home.HomeOutput` for this region."""
+        """Return the input of joined streams, given the tables of `home.HomeOutput` for this region."""
         joined = [_of_streams(tables[name], reach.streams) for name in ("arrivals", "passing")]
         present = pa.concat_tables([joined[0], tables["copies"]])
         left = pa.concat_tables([tables["departures"], tables["removed_copies"]])
@@ -95,7 +96,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     Parameters
     ----------
     state : Region
-        The objects that the region knows, and the pairs that it tells: `pair_partner` is the object of the other side.
+        The objects that the region knows, and the pairs that it reports; `pair_partner` is the partner object.
     joined : JoinInput
     control : ControlStep
     place : RegionPlace
@@ -104,8 +105,8 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     -------
     state : Region
     results : Results
-        One tuple per (query, object, partner) at the most, apart from queries that emit all. A pair that another region
-        may tell from now on leaves with the reason ``handoff``, to be netted with what that region says.
+        At most one tuple per (query, object, partner), except for queries that emit all. A pair that another region may
+        report from now on leaves with the reason ``handoff``, to be netted with the tuples of that region.
     """
     state = state.without(control.applied.forgotten)
     known, cold = state.objects, state.cold
@@ -144,7 +145,7 @@ def _of_streams(table, streams):
 
 
 def _with(known, cold, elements):
-    """Return objects with newer elements in the place of those of the same keys, or besides."""
+    """Return objects, and cold columns, with newer elements, which replace those of the same key or are added."""
     if not elements.num_rows:
         return known, cold
     elements = elements.take(np.argsort(elements["key_hash"].to_numpy()))
@@ -153,9 +154,10 @@ def _with(known, cold, elements):
 
 @dataclass(frozen=True)
 class _JoinEvaluation:
-    """The objects of a region in a micro-batch: `known` were there or came, with what becomes of each.
+    """The joins with streams of a region in a micro-batch.
 
-    `touched` moved, or leave; `objects` stay; `were` is how they were.
+    `were` are the objects before the batch; `known` are those that were there or arrived, each with its `fate`;
+    `touched` tells which of `known` moved or leave; `objects` are those that stay.
     """
 
     were: Objects
@@ -176,7 +178,7 @@ class _JoinEvaluation:
         return self.known if self.stays.all() else self.known.take(self.stays)
 
     def old_answers(self, state):
-        """Return the pairs told so far that the micro-batch may change, and the others."""
+        """Return the pairs reported so far that the micro-batch may change, and the others."""
         applied, touched = self.control.applied, self.known.key_hash[self.touched]
         reevaluation = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
@@ -186,12 +188,13 @@ class _JoinEvaluation:
         return answers.take(reevaluation), answers.take(~reevaluation)
 
     def evaluate(self):
-        """Match touched objects with all, and all with all for the joins that changed.
+        """Match touched objects with all objects; for the joins that changed, match all with all.
 
         Returns
         -------
         new, held, told : Answers
-            The pairs to keep, ordered by key; those of them and of other regions; what joins that keep nothing report.
+            The pairs to keep, ordered by key; these together with the pairs that other regions report; and the pairs of
+            joins that keep no answer.
         """
         after = self.control.after
         touched = self.touched[self.stays]
@@ -209,7 +212,7 @@ class _JoinEvaluation:
         return new.take(np.argsort(new.key, kind="stable")), held, told.take(told.sign != STAYED)
 
     def _answers(self, joins, ids, left, right):
-        """Return pairs as members of answers; with the sign ``~`` where it is another region that tells them."""
+        """Return the pairs of two sets of rows as members of answers; ``~`` marks those that another region reports."""
         objects = self.objects
         failed = Failures()
         meetings = joins.pairs(elements_of(objects, self.cold), objects.key_hash, left, right, failed)
@@ -217,7 +220,7 @@ class _JoinEvaluation:
         return _members(meetings, objects, ids, self.place)
 
     def snapshots(self, state):
-        """Return the whole answers that are asked for; distances are not kept but measured again."""
+        """Return the requested snapshots; distances are not kept but measured again."""
         after, asked = self.control.after, self.control.applied.snapshots
         chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
         key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
@@ -231,11 +234,11 @@ class _JoinEvaluation:
         return replace(members, reason=SNAPSHOT)
 
     def changes(self, old, new, held):
-        """Compare the pairs told so far with those to tell now; return the tuples to tell."""
+        """Compare the pairs reported so far with those to report now; return the changes to report."""
         both = compared(old, new)
         row, partner = (np.searchsorted(self.known.key_hash, side) for side in (both.key, both.partner))
         fate = np.where(RANK[self.fate[row]] > RANK[self.fate[partner]], self.fate[row], self.fate[partner])
-        # What is held but not told is another region's to tell.
+        # A pair that still holds here but is not reported here is reported by another region.
         fate[(both.sign == LEFT) & among(both, held)] = HANDOFF
         before, after = self.control.before, self.control.after
         changes = replace(both, reason=reasons(both.query, fate, before, after, self.control.applied))
@@ -243,7 +246,7 @@ class _JoinEvaluation:
         return changes.take(worth_telling(changes, self.touched[row] | self.touched[partner], before, after))
 
     def explained(self, changes, row, partner):
-        """Return changes with the reasons of those that nothing but the two objects of a pair explain."""
+        """Return changes with reasons; where only the objects of a pair can explain one, tell which of the two does."""
         reason, after = np.array(changes.reason), self.control.after
         mine = np.flatnonzero(reason == MOVED)
         if len(mine):
@@ -255,7 +258,7 @@ class _JoinEvaluation:
 
 
 def _members(meetings, objects, ids, place):
-    """Return pairs as members of answers; with the sign ``~`` where it is another region that tells them."""
+    """Return pairs as members of answers, with the sign ``~`` where another region reports them."""
     mine = meetings.tellers(objects.bounds, place.partitioner) == place.number
     partner = objects.key_hash[meetings.partner]
     key, query = objects.key_hash[meetings.row], ids[meetings.query]
@@ -268,7 +271,7 @@ def _together(parts):
 
 
 def _passing(passing, evaluation):
-    """Report the pairs of elements that a newer one superseded to the joins that want every element."""
+    """Return the tuples of pairs with superseded elements, for the joins that emit all."""
     after, known = evaluation.control.after, evaluation.objects
     space = after.space
     if not passing.num_rows:

@@ -1,4 +1,4 @@
-"""``manage.py bundle_modules``: make one file of the page's modules, after a change of theirs."""
+"""``manage.py bundle_modules``: bundle the page's JavaScript modules into one file, after they have changed."""
 
 from django.core.management.base import BaseCommand
 
@@ -6,7 +6,7 @@ from webapp.static import bundle
 
 
 class Command(BaseCommand):
-    """Bundle the modules in ``static/js`` by esbuild."""
+    """Bundle the modules in ``static/js`` with esbuild."""
 
     help = "Make static/bundle of the modules in static/js, by esbuild, which npm fetches."
     requires_system_checks = ()

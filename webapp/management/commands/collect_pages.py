@@ -1,4 +1,4 @@
-"""``manage.py collect_pages``: make the files that browsers load, where their sources have changed."""
+"""``manage.py collect_pages``: make the static files that browsers load, if their sources have changed."""
 
 from django.core.management.base import BaseCommand
 

@@ -1,4 +1,4 @@
-"""``manage.py create_login_link``: print an address that logs a user in, once."""
+"""``manage.py create_login_link``: print a URL that logs a user in, once."""
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -12,7 +12,7 @@ FIRST_USER = "admin"
 
 
 class Command(PreparedCommand):
-    """Print a one-time login link; the first user is made by it."""
+    """Print a one-time login link; create the first user if there is none."""
 
     help = "Print a login link that works once, for one hour. Make the first user, with all rights, if there is none."
 

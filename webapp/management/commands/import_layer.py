@@ -13,12 +13,12 @@ from webapp.models import Layer
 from webapp.refusals import Refused
 
 BAR = 40
-# Where nobody watches, a line is written this often at most.
+# If the output is not a terminal, a line is written this often at most.
 LINE_S = 10.0
 
 
 class Command(PreparedCommand):
-    """Import a file: a new layer, or a new version of an existing one."""
+    """Import a file as a new layer, or as a new version of an existing one."""
 
     help = "Import a file that GDAL reads (GeoJSON, GeoPackage, zipped Shapefile, KML, FlatGeobuf, ...) into a layer."
 
@@ -57,25 +57,26 @@ class Command(PreparedCommand):
 
 
 def name_of(file: Path) -> str:
-    """Return the name of a layer for a file."""
+    """Return a layer's name made from a file's name."""
     name = re.sub(r"[^a-z0-9_]+", "-", file.name.lower().split(".")[0]).strip("-_")
     return re.sub(r"^[^a-z]*", "", name)[:40] or "layer"
 
 
 class Bar:
-    """A progress bar: redrawn in a terminal, a line now and then elsewhere.
+    """A progress bar: redrawn in a terminal; elsewhere a line every `LINE_S`.
 
     Parameters
     ----------
     out : django.core.management.base.OutputWrapper
     name : str
+        Name of the layer, shown before the bar.
     """
 
     def __init__(self, out, name: str) -> None:
         self.out, self.name, self.drawn, self.written_s = out, name, False, time.monotonic()
 
     def show(self, share: float) -> None:
-        """Show how far the import is."""
+        """Show the progress, a share from 0 to 1."""
         if self.out.isatty():
             done = round(share * BAR)
             self.out.write(f"\r{self.name} [{'#' * done}{'.' * (BAR - done)}] {share:4.0%}", ending="")
@@ -86,6 +87,6 @@ class Bar:
             self.out.write(f"{self.name} {share:.0%}")
 
     def end(self) -> None:
-        """Leave the bar's line."""
+        """End the line of the bar, if one was drawn."""
         if self.drawn:
             self.out.write("")

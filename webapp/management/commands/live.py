@@ -1,4 +1,4 @@
-"""``manage.py live``: all of Lookout, under one supervisor, until Ctrl-C."""
+"""``manage.py live``: run all of Lookout under one supervisor until Ctrl-C."""
 
 import asyncio
 import contextlib
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def _environment(place):
-    """Return this process's environment with what all programs must agree on."""
+    """Return this process's environment, with the variables on which all programs must agree."""
     agreed = {
         "LOOKOUT_HOME": str(place.home),
         "LOOKOUT_REDIS_URL": place.redis_url,
@@ -63,6 +63,6 @@ def _environment(place):
         "LOOKOUT_PORT": str(place.port),
         "LOOKOUT_STATIC_DIR": str(place.home / "static"),
         "PYTHONUNBUFFERED": "1",
-        "MALLOC_ARENA_MAX": "2",  # glibc's arena per thread would cost hundreds of megabytes
+        "MALLOC_ARENA_MAX": "2",  # one arena of glibc per thread would cost hundreds of megabytes
     }
     return {**os.environ, **agreed}

@@ -1,4 +1,4 @@
-"""``manage.py seed_demo``: make the demonstration's streams, its layer and its examples."""
+"""``manage.py seed_demo``: create the demonstration's streams, its layer and its examples."""
 
 from django.db import transaction
 
@@ -9,9 +9,9 @@ from webapp.models import Query, Stream
 
 
 class Command(PreparedCommand):
-    """Make those of the demonstration's streams that are missing; the others stay as they are.
+    """Create the missing streams of the demonstration; the others stay as they are.
 
-    The examples, with their layer, come with the first streams. They are not made again, whatever became of them.
+    The examples and their layer are created together with the first streams. Later runs do not create them again.
     """
 
     help = (
@@ -20,7 +20,7 @@ class Command(PreparedCommand):
     )
 
     def handle(self, *_, **__):
-        """Make them."""
+        """Create them."""
         known = set(Stream.objects.values_list("name", flat=True))
         missing = [stream for stream in DEMO_STREAMS if stream["name"] not in known]
         first = len(missing) == len(DEMO_STREAMS) and not Query.objects.examples().exists()

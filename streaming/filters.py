@@ -124,7 +124,7 @@ def _comparison(op, args):
     if isinstance(left, bool) or isinstance(right, bool):
         return compare(_as_boolean(left), _as_boolean(right))
     text = compare(_as_text(left), _as_text(right))
-    if "property" in left and "property" in right:
+    if _is_property(left) and _is_property(right):
         numbers = compare(_as_number(left), _as_number(right))
         return pl.when(numbers.is_null()).then(text).otherwise(numbers)
     return text
@@ -204,6 +204,10 @@ def _is_textual(node):
     return isinstance(node, str) or (isinstance(node, dict) and not _is_number(node))
 
 
+def _is_property(node):
+    return isinstance(node, dict) and "property" in node
+
+
 def _finite(number):
     if abs(number) == float("inf"):
         raise InvalidPlan("where: a number must be smaller than 1.8e308; got a larger one")
@@ -213,7 +217,7 @@ def _finite(number):
 def _as_number(node) -> pl.Expr:
     if _is_literal_number(node):
         return pl.lit(_finite(node))
-    if isinstance(node, dict) and "property" in node:
+    if _is_property(node):
         return number_column(node["property"])
     if isinstance(node, dict) and node.get("op") in _ARITHMETIC:
         left, right = (_as_number(arg) for arg in node["args"])
@@ -224,7 +228,7 @@ def _as_number(node) -> pl.Expr:
 def _as_text(node) -> pl.Expr:
     if isinstance(node, str):
         return pl.lit(node)
-    if isinstance(node, dict) and "property" in node:
+    if _is_property(node):
         return text_column(node["property"])
     if isinstance(node, dict) and node.get("op") == "casei" and len(node["args"]) == 1:
         return _as_text(node["args"][0]).str.to_lowercase()
@@ -234,7 +238,7 @@ def _as_text(node) -> pl.Expr:
 def _as_boolean(node) -> pl.Expr:
     if isinstance(node, bool):
         return pl.lit(node)
-    if isinstance(node, dict) and "property" in node:
+    if _is_property(node):
         text = text_column(node["property"])
         return pl.when(text.is_in(["true", "false"])).then(text == "true").otherwise(None)
     raise InvalidPlan(f"where: TRUE, FALSE or a property is needed; got {_shown(node)}")

@@ -9,7 +9,7 @@ from pyproj import Geod
 from shapely import affinity
 
 WGS84 = Geod(ellps="WGS84")
-SAMPLES, FINER, ROUNDS, LIKELY = 9, 9, 14, 250
+SAMPLES, BOUNDED, ROUNDS = 9, 4, 14
 PIECE_DEG = 3.0
 
 
@@ -31,11 +31,16 @@ def _apart_m(one, other):
     edges, others = _edges(one), _edges(other)
     shares = np.linspace(0, 1, SAMPLES)
     coarse = points_m(*_at(edges, shares)[..., None, None], *_at(others, shares)[:, None, None])
-    least = coarse.min(axis=(1, 3))
-    step_m = 111_700 * sum(np.abs(side[:, 1]).max() for side in (edges, others)) / (SAMPLES - 1)
-    likely = np.argsort(least, axis=None)[:LIKELY]
-    likely = likely[least.flat[likely] <= least.min() + step_m]
-    return min(_zoomed(edges[i], others[j]) for i, j in zip(*np.unravel_index(likely, least.shape), strict=True))
+    long_m = _lengths_m(edges)[:, None] + _lengths_m(others)
+    # No place of an edge is farther from a sample than half of the way to the next one.
+    at_least = coarse.min(axis=(1, 3)) - 0.6 * long_m / (SAMPLES - 1)
+    least = np.inf
+    for pair in np.argsort(at_least, axis=None):
+        if at_least.flat[pair] >= least:
+            break
+        i, j = np.unravel_index(pair, at_least.shape)
+        least = min(least, _zoomed(edges[i], others[j]))
+    return least
 
 
 def _edges(geometry):
@@ -57,14 +62,22 @@ def _at(edges, shares):
     return np.moveaxis(edges[:, None, 0] + shares[:, None] * edges[:, None, 1], -1, 0)
 
 
+def _lengths_m(edges):
+    """How long edges are, (E,)."""
+    places = _at(edges, np.linspace(0, 1, SAMPLES))
+    return points_m(*places[..., :-1], *places[..., 1:]).sum(axis=1)
+
+
 def _zoomed(edge, other):
-    """The least geodesic between two edges: a grid over both, then a finer one about the best pair, and so on."""
-    low, high, step, count = np.zeros(2), np.ones(2), 1 / (SAMPLES - 1), SAMPLES
-    for _ in range(ROUNDS):
-        shares = [np.linspace(low[axis], high[axis], count) for axis in (0, 1)]
-        here, there = (side[0] + share[:, None] * side[1] for side, share in zip((edge, other), shares, strict=True))
+    """The least geodesic between two edges: grids over ever smaller parts, in the end about the best pair."""
+    low, high, long_m = np.zeros(2), np.ones(2), _lengths_m(np.stack([edge, other]))
+    for number in range(BOUNDED + ROUNDS):
+        shares, step = np.linspace(low, high, SAMPLES), (high - low) / (SAMPLES - 1)
+        here, there = (side[0] + share[:, None] * side[1] for side, share in zip((edge, other), shares.T, strict=True))
         length = points_m(*here.T[:, :, None], *there.T[:, None])
-        best = np.array([share[at] for share, at in zip(shares, divmod(length.argmin(), count), strict=True)])
-        low, high, count = np.maximum(best - step, 0), np.minimum(best + step, 1), FINER
-        step = 2 * step / (FINER - 1)
+        # At first wherever the least may be. Seen from a pole, all places of an edge may be equally far away.
+        bound = length.min() + (0.6 * step @ long_m if number < BOUNDED else 0)
+        near = np.argwhere(length <= bound)
+        best = near if number < BOUNDED else near[:1]
+        low, high = np.maximum(low + (best.min(0) - 1) * step, 0), np.minimum(low + (best.max(0) + 1) * step, 1)
     return float(length.min())

@@ -36,6 +36,7 @@ SHIPS = [
         ('"my name" = 1', [0, 1, 0]),
         ("speed > 4 AND NOT (moored = TRUE OR type = 'x')", [0, 0, 0]),
         ("speed > 4 OR name IS NULL", [1, 1, 1]),
+        ("type <> 'private property'", [1, 1, 0]),
     ],
 )
 def test_a_filter_holds_for_the_elements_it_says(text, expected):

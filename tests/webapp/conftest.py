@@ -173,7 +173,11 @@ def cookie_of(user):
 
 
 class Socket(WebsocketCommunicator):
-    """A client of ``/ws/monitor/``."""
+    """A client of ``/ws/monitor/``; `skipped` has the last message of each type that nobody waited for."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.skipped = {}
 
     async def tell(self, kind, **fields):
         """Send a message."""
@@ -186,6 +190,7 @@ class Socket(WebsocketCommunicator):
                 message = await self.hear_any(timeout)
                 if message["type"] == kind and all(message.get(k) == v for k, v in expected.items()):
                     return message
+                self.skipped[message["type"]] = message
 
     async def hear_any(self, timeout=PATIENCE_S):
         """Return the next message, text or binary."""

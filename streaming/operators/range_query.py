@@ -2,7 +2,7 @@
 
 References
 ----------
-BBoxDB Streams (2022), section 4.2.1: the query ``q_cr(S, alpha, sigma(tau, theta, beta))``.
+BBoxDB Streams (2022), section 4.4.1: the query ``q_cr(S, alpha, sigma(tau, theta, beta))``.
 """
 
 from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 References
 ----------
-PLACE* (2007), section 2: range and kNN queries whose focal objects move, and aggregates over ranges.
+PLACE* (2007), sections 4 and 5: range and kNN queries whose focal objects move, and aggregates over ranges.
 """
 
 import math

@@ -5,7 +5,7 @@ result. A client receives this result cut by query and framed.
 
 References
 ----------
-PLACE* (2007), section 2: incremental evaluation by positive and negative tuples.
+PLACE* (2007), section 3.2: incremental evaluation by positive and negative tuples.
 """
 
 from collections.abc import Mapping

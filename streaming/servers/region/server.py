@@ -2,7 +2,7 @@
 
 References
 ----------
-PLACE* (2007), section 2: an answer is kept incrementally, by positive and negative tuples.
+PLACE* (2007), section 3.2: an answer is kept incrementally, by positive and negative tuples.
 BBoxDB Streams (2022), section 4.5: continuous queries run where the distribution region of the element is kept.
 """
 

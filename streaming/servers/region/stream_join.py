@@ -6,7 +6,7 @@ and none is doubled, whatever the extents of the elements, and wherever the bord
 
 References
 ----------
-BBoxDB Streams (2022), section 4.5: elements are enlarged so that they reach all regions of possible partners.
+BBoxDB Streams (2022), section 4.6: elements are enlarged so that they reach all regions of possible partners.
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: objects are replicated, results are not.
 """
 

@@ -1,51 +1,46 @@
 // Puts the page together: store, socket, map and panels.
 
-import { $, coalesced, debounced } from "./dom.js";
-import { confirmed } from "./confirm.js";
-import { createLayerList, LayerForm } from "./layer-list.js";
-import { createCountLegend } from "./count-legend.js";
-import { onLongPress } from "./long-press.js";
-import { createLayers } from "./layers.js";
-import { createLitQueries } from "./lit-queries.js";
 import { AroundMenu } from "./around-menu.js";
-import { rectangle } from "./around.js";
-import { createExamples } from "./examples.js";
-import { createQueryList } from "./query-list.js";
-import { createSearch } from "./search.js";
-import { createShortcuts } from "./shortcuts.js";
-import { createStatusBar } from "./status-bar.js";
-import { createStore, heldAlike, looksOf } from "./store.js";
-import { colour, createTheme, isDark } from "./theme.js";
-import { FeatureEditor } from "./feature-editor.js";
-import { FeaturePanel } from "./feature-panel.js";
-import { EventList } from "./event-list.js";
-import { formatHash, parseHash } from "./url-state.js";
-import { FeatureLayers } from "./feature-layers.js";
-import { LayersApi } from "./layers-api.js";
-import { place, title } from "./format.js";
-import { longitudeOf, latitudeOf, normalisedBox, paddedBox, wrapLongitude } from "./geometry.js";
-import { MonitorMap } from "./map.js";
-import { ObjectPanel, Tooltip } from "./object-panel.js";
-import { ABOUT, boxOf, nameAbout } from "./plan.js";
-import { QueryForm } from "./query-form.js";
+import { aboutObject, aboutPlace, placeOf } from "./around-targets.js";
+import { confirmed } from "./confirm.js";
+import { createCountLegend } from "./count-legend.js";
+import { $, coalesced, debounced } from "./dom.js";
 import { RectangleEditor } from "./draw.js";
-import { recall, remember } from "./remembered.js";
-import { Gathered } from "./gathered.js";
-import { Socket } from "./socket.js";
+import { EventList } from "./event-list.js";
+import { createExamples } from "./examples.js";
+import { FeatureEditor } from "./feature-editor.js";
+import { FeatureLayers } from "./feature-layers.js";
+import { FeaturePanel } from "./feature-panel.js";
 import { startFrameMeter } from "./frame-meter.js";
-import { createTabs } from "./tabs.js";
-import { createUnitsControl, recallUnits } from "./units-control.js";
-import { units } from "./units.js";
-import { toast } from "./toasts.js";
 import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
-import { KINDS } from "./objects.js";
-import { COLOURS, LAYER_COLOURS } from "./store.js";
+import { createLayerList, LayerForm } from "./layer-list.js";
+import { LayersApi } from "./layers-api.js";
+import { createLayers } from "./layers.js";
+import { createLitQueries } from "./lit-queries.js";
+import { onLongPress } from "./long-press.js";
+import { MonitorMap } from "./map.js";
+import { Navigation, OBJECT_ZOOM } from "./navigation.js";
+import { ObjectPanel, Tooltip } from "./object-panel.js";
+import { createPalette } from "./palette.js";
+import { ABOUT, nameAbout } from "./plan.js";
+import { QueryForm } from "./query-form.js";
+import { createQueryList } from "./query-list.js";
+import { recall, remember } from "./remembered.js";
+import { createSearch } from "./search.js";
+import { createShortcuts } from "./shortcuts.js";
+import { Socket } from "./socket.js";
+import { createStatusBar } from "./status-bar.js";
+import { createStore, looksOf } from "./store.js";
+import { Subscriptions } from "./subscriptions.js";
+import { createTabs } from "./tabs.js";
+import { createTheme, isDark } from "./theme.js";
+import { toast } from "./toasts.js";
+import { createUnitsControl, recallUnits } from "./units-control.js";
+import { formatHash, parseHash } from "./url-state.js";
 
 const { L, Arrow } = window;
-const VIEW_MARGIN = 0.2; // of the viewport, on every side
 const VIEW_WAIT_MS = 150;
-const OBJECT_ZOOM = 9;
 const RESTALE_MS = 5000;
 const QUERIES_MS = 100; // the status of a thousand queries may come in a second
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
@@ -71,6 +66,7 @@ const map = new MonitorMap($("map"), {
   onPlan: (query, plan) => ask({ type: "query.edit", query: query.query, plan }),
   start: opened,
 });
+const navigation = new Navigation({ map, store });
 const api = new LayersApi(page.csrf);
 const features = new FeatureLayers(L, map.leaflet, {
   store,
@@ -86,22 +82,11 @@ const tabs = createTabs(() => events.refresh());
 const socket = new Socket(page.websocket, {
   Arrow,
   onState: (state) => store.setLink(state, now()),
-  onOpen: () => {
-    subscribed.clear();
-    subscriptions.clear();
-    lastView = null;
-  },
+  onOpen: () => subscriptions.reset(),
   onMessage: receive,
 });
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
-const subscribed = new Set();
-// One message for many queries: the server carries out a limited number of messages a second.
-const subscriptions = new Gathered((queries) => {
-  for (const [held, part] of heldAlike(store, queries)) {
-    socket.send({ type: "query.subscribe", queries: part, format: "arrow", ...(held && { held }) });
-  }
-});
-let lastView = null;
+const subscriptions = new Subscriptions({ store, socket, bounds: () => map.bounds(), shown });
 
 const form = new QueryForm({
   store,
@@ -129,21 +114,21 @@ const events = new EventList({
   store,
   open: () => tabs.current() === "events",
   onPick: ({ stream, key, lon, lat, threshold, query }) => {
-    if (threshold) return store.queries.has(query) && zoomToQuery(store.queries.get(query));
+    if (threshold) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
     const slot = store.objects.slot(stream, key);
     store.select(stream, key);
     if (slot === undefined) map.flyTo(lon, lat, OBJECT_ZOOM);
-    else locate(slot);
+    else navigation.locate(slot);
   },
 });
 const panel = new ObjectPanel({
   store,
   now,
   onFollow: (slot) => map.follow(slot),
-  onLocate: locate,
+  onLocate: (slot) => navigation.locate(slot),
   onTrails: setTrails,
   onHistory: (stream, key) => historyPanel.trace(stream, key),
-  onAround: (stream, key, point) => aroundMenu.show(aboutObject(stream, key), point),
+  onAround: (stream, key, point) => aroundMenu.show(aboutObject(store, stream, key), point),
 });
 const aroundMenu = new AroundMenu({
   titleOf: (stream) => store.streams.get(stream)?.title ?? stream,
@@ -179,7 +164,7 @@ const tooltip = new Tooltip({
   features,
   history: drawnHistory,
   disabled: () => editor.active || featureEditor.active || map.moving.dragging || aroundMenu.open,
-  onPick: (slot) => pick(slot),
+  onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
     tabs.show("history");
@@ -192,25 +177,18 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
 });
 const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
-const rolesOf = new Set(); // queries for which the page shows how they are answered
 const queryList = createQueryList(store, {
   now,
-  pick: (slot) => {
-    pick(slot);
-    locate(slot);
-  },
+  pick: (slot) => navigation.pick(slot),
   object: (stream, key, [lon, lat]) => {
     store.select(stream, key);
     map.flyTo(lon, lat, OBJECT_ZOOM);
   },
-  roles: (query, told) => {
-    rolesOf[told ? "add" : "delete"](query);
-    socket.send({ type: told ? "roles.subscribe" : "roles.unsubscribe", query });
-  },
-  zoom: zoomToQuery,
+  roles: (query, asked) => subscriptions.roles(query, asked),
+  zoom: (query) => navigation.toQuery(query),
   show: (query) => store.show(query.query, !query.shown),
   edit: (query) => {
-    zoomToQuery(query);
+    navigation.toQuery(query);
     form.start(query);
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
@@ -226,7 +204,7 @@ const queryList = createQueryList(store, {
 });
 createLayerList(store, {
   show: (layer) => store.showLayer(layer.name, !layer.shown),
-  zoom: zoomToLayer,
+  zoom: (layer) => navigation.toLayer(layer),
   drawPoint: (layer) => drawFeature(layer, "Point"),
   drawLine: (layer) => drawFeature(layer, "LineString"),
   drawPolygon: (layer) => drawFeature(layer, "Polygon"),
@@ -270,10 +248,7 @@ const recolourLegend = createCountLegend({
   onPlain: (name) => store.colourByCount(name, false),
 });
 createStatusBar(store, now);
-createSearch(store, (slot) => {
-  pick(slot);
-  locate(slot);
-});
+createSearch(store, (slot) => navigation.pick(slot));
 const toggleTheme = createTheme($("theme"), () => {
   palette.forget();
   map.recolour();
@@ -303,7 +278,7 @@ $("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", coalesced(showQueries, QUERIES_MS));
-store.on("streams", subscribeView);
+store.on("streams", () => subscriptions.view());
 store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));
 setInterval(() => map.refresh(), RESTALE_MS); // objects fade with time alone
@@ -314,7 +289,7 @@ map.leaflet.on("contextmenu", ({ originalEvent }) => {
 onLongPress($("map"), (event) => !event.target.closest(".leaflet-control, .handle") && openAroundMenuAt(event));
 map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
-map.leaflet.on("moveend", debounced(subscribeView, VIEW_WAIT_MS));
+map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
 map.leaflet.on("moveend", writeHash);
 window.addEventListener("hashchange", () => {
   const view = parseHash(location.hash);
@@ -329,38 +304,8 @@ socket.connect();
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   store.apply(message, now());
-  if (message.type === "hello") {
-    subscribeView();
-    listLayers();
-  }
-  if (message.type === "changes.missed") listLayers();
-  // A new connection has to ask for the roles once more.
-  if (["answer.snapshot", "answer.resumed"].includes(message.type) && rolesOf.has(message.query)) {
-    socket.send({ type: "roles.subscribe", query: message.query });
-  }
-  if (message.type === "query.status" && store.maps(message.space)) subscribeQuery(message);
-}
-
-function subscribeQuery({ query, status }) {
-  if (status === "cancelled") subscribed.delete(query);
-  else if (!subscribed.has(query) && status !== "failed") {
-    subscribed.add(query);
-    subscriptions.add(query);
-  }
-}
-
-function subscribeView() {
-  const streams = [...store.streams.values()].filter((s) => s.enabled !== false && shown(s.name)).map((s) => s.name);
-  const { lo, hi } = paddedBox(map.bounds(), VIEW_MARGIN);
-  const message = streams.length > 0
-    ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
-    : { type: "view.unsubscribe" };
-  const spaces = streams.map((name) => store.streams.get(name).space); // a stream may come back in another space
-  const text = JSON.stringify([message, spaces]);
-  if (!socket.open || text === lastView) return;
-  lastView = text;
-  socket.send(message);
-  if (streams.length === 0) store.dropViews();
+  subscriptions.follow(message);
+  if (["hello", "changes.missed"].includes(message.type)) listLayers();
 }
 
 /** Send a request that has no form to the server, and return the reply; after an error, show it as a toast and return null. */
@@ -375,32 +320,12 @@ async function ask(message, done) {
   }
 }
 
-/** Return the target of the menu for an object. */
-function aboutObject(stream, key) {
-  const slot = store.objects.slot(stream, key);
-  const name = slot === undefined ? key : title(key, store.objects.properties(slot));
-  return { stream, focus: { stream, key }, name, it: "it" };
-}
-
-/** Return the target of the menu for a place: it queries the stream with most objects there, or with the nearest object. */
-function aboutPlace(at) {
-  const [[west, south], , [east, north]] = rectangle(at, [units().radiusM, units().radiusM]);
-  const there = [...store.objects.countIn(normalisedBox({ west, south, east, north })).keys(), store.objects.streamNear(at), ...store.streams.keys()];
-  const stream = there.find((name) => store.streams.get(name)?.enabled !== false && shown(name));
-  return { stream, focus: { at }, name: place(...at, 2), it: "here" };
-}
-
-/** Return a place of the map as [longitude, latitude], rounded to about a metre. */
-function placeOf({ lng, lat }) {
-  return [wrapLongitude(lng), lat].map((degrees) => Math.round(degrees * 1e5) / 1e5);
-}
-
 function openAroundMenuAt(event) {
   if (editor.active || featureEditor.active || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
-  const target = slot === undefined ? aboutPlace(place) : aboutObject(store.objects.streams[slot], store.objects.keys[slot]);
+  const target = slot === undefined ? aboutPlace(store, shown, place) : aboutObject(store, store.objects.streams[slot], store.objects.keys[slot]);
   showAroundMenu(target, { x: event.clientX, y: event.clientY });
 }
 
@@ -408,7 +333,7 @@ function openAroundMenu() {
   const { selected } = store;
   const box = $("map").getBoundingClientRect();
   const middle = { x: box.left + box.width / 2, y: box.top + box.height / 2 };
-  showAroundMenu(selected ? aboutObject(selected.stream, selected.key) : aboutPlace(placeOf(map.leaflet.getCenter())), middle);
+  showAroundMenu(selected ? aboutObject(store, selected.stream, selected.key) : aboutPlace(store, shown, placeOf(map.leaflet.getCenter())), middle);
 }
 
 function showAroundMenu(target, point) {
@@ -455,25 +380,8 @@ function showArrived() {
     arriving.delete(name);
     if (layer?.status !== "ready") continue;
     store.showLayer(name, true);
-    zoomToLayer(layer);
+    navigation.toLayer(layer);
   }
-}
-
-function zoomToLayer({ name, bounds }) {
-  store.showLayer(name, true);
-  if (!bounds) return;
-  const [west, south, east, north] = bounds;
-  map.fitBox({ lo: [west, south], hi: [east, north] });
-}
-
-/** Fly to where a query is, to its rectangle, or to the layer that it joins. */
-function zoomToQuery({ query, plan }) {
-  const bounds = map.moving.boundsOf(query);
-  if (bounds) return map.fitBounds(bounds);
-  const box = boxOf(plan);
-  const layer = store.layers.get(plan.join?.layer);
-  if (box) map.fitBox(box);
-  else if (layer) zoomToLayer(layer);
 }
 
 /** Begin a query that joins a layer. */
@@ -491,21 +399,12 @@ function showQueries() {
   map.showQueries(store.listed(), form.open ? form.query?.query : undefined);
 }
 
-function pick(slot) {
-  if (slot === undefined) return store.select(null);
-  store.select(store.objects.streams[slot], store.objects.keys[slot]);
-}
-
-function locate(slot) {
-  map.flyTo(longitudeOf(store.objects.x[slot]), latitudeOf(store.objects.y[slot]), OBJECT_ZOOM);
-}
-
 function toggleStream(name, on) {
   const all = [...store.streams.keys()];
   const next = all.filter((other) => (other === name ? on : shown(other)));
   chosen = next.length === all.length ? null : next;
   writeHash();
-  subscribeView();
+  subscriptions.view();
   map.objects.invalidate();
 }
 
@@ -535,28 +434,4 @@ function escape() {
   tooltip.hide();
   store.select(null);
   document.activeElement?.blur();
-}
-
-/** Return the canvas' colours, read from the style sheet once for each theme. */
-function createPalette() {
-  let colours = null;
-  const read = () => {
-    colours ??= {
-      kinds: KINDS.map(colour),
-      queries: Array.from({ length: COLOURS }, (_, i) => colour(`q${i}`)),
-      layers: Array.from({ length: LAYER_COLOURS }, (_, i) => colour(`layer${i}`)),
-      edge: colour("sprite-edge"),
-      accent: colour("accent"),
-      text: colour("text"),
-      surface: colour("surface"),
-      count: colour("count"),
-      sea: colour("map-sea"),
-      land: colour("map-land"),
-      coast: colour("map-coast"),
-      border: colour("map-border"),
-      grid: colour("map-grid"),
-    };
-    return colours;
-  };
-  return { read, forget: () => (colours = null) };
 }

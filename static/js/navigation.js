@@ -1,0 +1,50 @@
+// Bring what the user picked into view.
+
+import { latitudeOf, longitudeOf } from "./geometry.js";
+import { boxOf } from "./plan.js";
+
+export const OBJECT_ZOOM = 9;
+
+export class Navigation {
+  /** @param {object} parts `map`, a MonitorMap; `store` */
+  constructor({ map, store }) {
+    Object.assign(this, { map, store });
+  }
+
+  /** Select the object in a slot; nothing without one. */
+  select(slot) {
+    const { streams, keys } = this.store.objects;
+    if (slot === undefined) this.store.select(null);
+    else this.store.select(streams[slot], keys[slot]);
+  }
+
+  /** Fly to the object in a slot. */
+  locate(slot) {
+    const { x, y } = this.store.objects;
+    this.map.flyTo(longitudeOf(x[slot]), latitudeOf(y[slot]), OBJECT_ZOOM);
+  }
+
+  /** Select the object in a slot, and fly to it. */
+  pick(slot) {
+    this.select(slot);
+    this.locate(slot);
+  }
+
+  /** Show a layer, and fly to it. */
+  toLayer({ name, bounds }) {
+    this.store.showLayer(name, true);
+    if (!bounds) return;
+    const [west, south, east, north] = bounds;
+    this.map.fitBox({ lo: [west, south], hi: [east, north] });
+  }
+
+  /** Fly to where a query is, to its rectangle, or to the layer that it joins. */
+  toQuery({ query, plan }) {
+    const bounds = this.map.moving.boundsOf(query);
+    if (bounds) return this.map.fitBounds(bounds);
+    const box = boxOf(plan);
+    const layer = this.store.layers.get(plan.join?.layer);
+    if (box) this.map.fitBox(box);
+    else if (layer) this.toLayer(layer);
+  }
+}

@@ -1,0 +1,49 @@
+// The colours of queries, layers and objects in the store.
+
+import { NO_COLOUR } from "./objects.js";
+
+export const COLOURS = 8;
+export const LAYER_COLOURS = 6;
+
+/** Colour an object by the last shown query that has it in its answer, or else by the last one that has it as a partner. */
+export function recolour(store, slot) {
+  const shown = store.objects.queries[slot].map((number) => store.queries.get(number)).filter((query) => query?.shown);
+  const joins = joinsWith(store, slot);
+  store.objects.paired[slot] = joins.length > 0 || shown.some(({ plan }) => plan?.kind === "join") ? 1 : 0;
+  store.objects.colour[slot] = (shown.at(-1) ?? joins.at(-1))?.colour ?? NO_COLOUR;
+}
+
+/** Return the shown queries that have an object as a partner. */
+export function joinsWith(store, slot) {
+  const { streams, keys } = store.objects;
+  if (!isPartner(store, streams[slot])) return [];
+  return [...store.queries.values()].filter(
+    ({ query, shown, plan }) => shown && plan?.join?.stream === streams[slot] && store.answers.get(query)?.counts.has(keys[slot]),
+  );
+}
+
+/** Return whether any query joins with the objects of a stream. */
+export function isPartner(store, stream) {
+  for (const { plan } of store.queries.values()) if (plan?.join?.stream === stream) return true;
+  return false;
+}
+
+export function recolourPartner(store, query, partner) {
+  const slot = store.objects.slot(store.queries.get(query)?.plan?.join?.stream, partner.key);
+  if (slot !== undefined) recolour(store, slot);
+}
+
+export function recolourStream(store, stream) {
+  for (const slot of store.objects.byStream.get(stream)?.values() ?? []) recolour(store, slot);
+}
+
+export function freeColour(store, query) {
+  return freeOf(COLOURS, store.queries, query);
+}
+
+/** Return the first colour that is not in use; if all are, the one that `number` gives. */
+export function freeOf(colours, things, number) {
+  const used = new Set([...things.values()].map((thing) => thing.colour));
+  for (let colour = 0; colour < colours; colour++) if (!used.has(colour)) return colour;
+  return number % colours;
+}

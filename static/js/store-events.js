@@ -1,0 +1,39 @@
+// The store's list of events: what entered and left the answers of queries.
+
+import { parsed, title } from "./format.js";
+
+export const EVENTS_KEPT = 2000;
+
+/** Record an event of a user's query; views have no events. */
+export function record(store, query, sign, reason, slot, partner, nowMs) {
+  const { objects } = store;
+  push(store, query, nowMs, {
+    sign,
+    reason,
+    stream: objects.streams[slot],
+    key: objects.keys[slot],
+    text: objects.texts[slot],
+    partner: partner && title(partner.key, parsed(partner.properties)),
+    partnerKey: partner?.key,
+    predicate: store.queries.get(query)?.plan?.join?.predicate,
+    timeMs: objects.timeMs[slot],
+    lon: objects.lon[slot],
+    lat: objects.lat[slot],
+  });
+}
+
+/** Record that a threshold `[group, name, value]` was crossed, or is no longer crossed. */
+export function recordCrossing(store, query, sign, reason, [group, threshold, value], timeMs, nowMs) {
+  const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};
+  const at = timeMs > 0 ? timeMs : nowMs + store.clockOffsetMs;
+  push(store, query, nowMs, { sign, reason, key: "", group, threshold, value, timeMs: at, lon, lat });
+}
+
+function push(store, query, nowMs, event) {
+  const status = store.queries.get(query);
+  if (!status) return;
+  const about = { number: ++store.eventsSeen, query, queryName: status.name, colour: status.colour, heardMs: nowMs };
+  store.events.push({ ...about, ...event });
+  if (store.events.length > 2 * EVENTS_KEPT) store.events = store.events.slice(-EVENTS_KEPT);
+  store.unread++;
+}

@@ -1,0 +1,151 @@
+// How each message of the server changes the store. A reducer returns the topics that changed.
+
+import { kindOf } from "./objects.js";
+import { takeChange, takeSnapshot } from "./store-answers.js";
+import { hold } from "./store-clocks.js";
+import { freeColour, freeOf, LAYER_COLOURS, recolourStream } from "./store-colours.js";
+import { dropAnswer, dropUnlike } from "./store-members.js";
+
+export const REDUCERS = {
+  hello(store, message, nowMs) {
+    store.user = message.user;
+    store.space = message.space;
+    store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
+    store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
+    store.restated = new Set();
+    store.going.clear();
+    for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
+    store.toldLayers = new Set();
+    keepStreams(store, message);
+    return ["streams", "objects", "status"];
+  },
+
+  "stream.list"(store, message) {
+    keepStreams(store, message);
+    return ["streams", "objects"];
+  },
+
+  "query.status"(store, message) {
+    if (!store.maps(message.space)) return [];
+    const known = store.queries.get(message.query);
+    store.restated?.add(message.query);
+    const topics = ["queries"];
+    if (message.status === "cancelled") {
+      dropAnswer(store, message.query);
+      store.queries.delete(message.query);
+      topics.push("objects", "pairs");
+    } else {
+      const { type, id, ...status } = message;
+      const colour = known?.colour ?? freeColour(store, message.query);
+      if (known) dropUnlike(store, known, message.plan);
+      store.queries.set(message.query, { shown: true, ...known, ...status, colour });
+      const [before, now] = [known?.plan?.join?.stream, message.plan?.join?.stream];
+      if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
+    }
+    return topics;
+  },
+
+  /** The server may have missed changes: the page asks for the layers again; the server sends everything else by itself. */
+  "changes.missed"(store) {
+    store.toldLayers = new Set();
+    return [];
+  },
+
+  "layer.status"(store, { layer }) {
+    store.toldLayers.add(layer.name);
+    if (layer.status === "deleted") dropLayer(store, layer.name);
+    else keepLayer(store, layer);
+    return ["layers"];
+  },
+
+  /** The reply to `GET /layers/`, for which the page asks after `hello` and after `changes.missed`. */
+  "layers.listed"(store, { layers }) {
+    const listed = new Set(layers.map(({ name }) => name));
+    const known = new Set([...store.layers.keys(), ...store.looks.keys()]);
+    for (const name of known) if (!listed.has(name) && !store.toldLayers.has(name)) dropLayer(store, name);
+    for (const layer of layers) if (!store.toldLayers.has(layer.name)) keepLayer(store, layer);
+    return ["layers"];
+  },
+
+  "view.status"(store, message) {
+    const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
+    for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
+    store.views = views;
+    // The first `view.status` after `hello` comes after the status of every query. Queries without one ended while the
+    // connection was down.
+    for (const number of store.restated ? store.queries.keys() : []) {
+      if (store.restated.has(number)) continue;
+      dropAnswer(store, number);
+      store.queries.delete(number);
+    }
+    store.restated = null;
+    return ["objects", "queries"];
+  },
+
+  "answer.snapshot": takeSnapshot,
+  "answer.change": takeChange,
+
+  "query.roles"(store, message) {
+    const before = store.sentBefore.get(message.query) ?? new Map();
+    const told = message.regions.map((region) => ({ ...region, sent: region.sent + (before.get(region.region)?.sent ?? 0) }));
+    const known = new Set(told.map(({ region }) => region));
+    const gone = [...before.values()].filter(({ region }) => !known.has(region)).map((region) => ({ ...region, participates: false, last_s: 0 }));
+    store.roles.set(message.query, { ...message, regions: [...told, ...gone].sort((a, b) => a.region - b.region) });
+    return ["roles"];
+  },
+
+  "answer.resumed"(store, message) {
+    hold(store, message.query, message, true);
+    return [];
+  },
+
+  "answer.held"(store, message) {
+    const behind = new Set(message.without);
+    for (const query of store.going) {
+      const { space } = store.queries.get(query) ?? {};
+      if (space === message.space && !behind.has(query)) hold(store, query, message);
+    }
+    return [];
+  },
+
+  "engine.status"(store, message, nowMs) {
+    if (message.space !== undefined && message.space !== store.space) return [];
+    const { alive } = message; // null while Redis does not answer the server
+    const atMs = alive === null ? store.engine.atMs : nowMs;
+    store.engine = { alive, lagMs: message.lag_ms ?? NaN, elementsPerS: message.elements_per_s ?? NaN, atMs };
+    return ["status"];
+  },
+
+  "stream.status"(store, message) {
+    for (const [name, health] of Object.entries(message.streams)) {
+      const stream = store.streams.get(name);
+      if (stream) stream.health = health;
+    }
+    return ["streams"];
+  },
+};
+
+/** Take over the streams that the map can show. Keep what is known of them, and update how their objects are drawn. */
+function keepStreams(store, { spaces, streams }) {
+  store.mapped = spaces ? new Set(spaces.filter((s) => s.geographic).map((s) => s.name)) : null;
+  const known = store.streams;
+  store.streams = new Map();
+  for (const stream of streams.filter((s) => store.maps(s.space))) {
+    const before = known.get(stream.name);
+    const heard = before?.space === stream.space ? before : {};
+    store.streams.set(stream.name, { newestMs: NaN, heardMs: NaN, health: null, ...heard, ...stream, kind: kindOf(stream.icon) });
+    store.objects.draw(stream.name, kindOf(stream.icon));
+  }
+}
+
+function keepLayer(store, layer) {
+  const known = store.layers.get(layer.name);
+  const colour = known?.colour ?? freeOf(LAYER_COLOURS, store.layers, store.layers.size);
+  const look = { shown: false, byCount: false, ...store.looks.get(layer.name) };
+  store.layers.set(layer.name, { ...look, truncated: false, ...known, ...layer, colour });
+}
+
+function dropLayer(store, name) {
+  store.layers.delete(name);
+  store.looks.delete(name);
+}

@@ -33,7 +33,7 @@ TEXTS = (
 
 
 class AircraftJsonDecoder(DocumentDecoder):
-    """Decodes ``{"now": ..., "aircraft": [...]}``; the list may be called ``ac`` as well. See `DocumentDecoder`."""
+    """Decodes ``{"now": ..., "aircraft": [...]}``; the list may also be called ``ac``. See `DocumentDecoder`."""
 
     def _read(self, document: bytes, received_us: int, points: Points) -> None:
         try:

@@ -39,7 +39,7 @@ class AisOptions(Options):
 
 
 class AisDecoder(LineDecoder):
-    """Decodes AIS from NMEA lines with `pyais`; see docs/decoders.md.
+    """Decodes AIS messages in NMEA lines with `pyais`; see docs/decoders.md.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def _check_columns(options):
 
 
 class CsvDecoder:
-    """Decodes CSV, a row an element; the first line names the columns.
+    """Decodes CSV. The first line names the columns; each row after it is an element.
 
     Quoted values must not contain line ends.
 

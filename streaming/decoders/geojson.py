@@ -65,7 +65,7 @@ class _Features:
 
 
 class GeoJsonDecoder:
-    """Decodes features: points to point elements, other geometries to boxes that carry the geometry as WKB.
+    """Decodes GeoJSON features: points to point elements, other geometries to boxes that carry the geometry as WKB.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ VEHICLE = gtfs.VehiclePosition
 
 
 class GtfsRealtimeDecoder(DocumentDecoder):
-    """Decodes the vehicle positions of a feed message, no trip updates or alerts. See `DocumentDecoder`."""
+    """Decodes the vehicle positions of a feed message; ignores trip updates and alerts. See `DocumentDecoder`."""
 
     def _read(self, document: bytes, received_us: int, points: Points) -> None:
         feed = gtfs.FeedMessage()

@@ -64,7 +64,7 @@ class SbsOptions(Options):
 
 
 class SbsDecoder(LineDecoder):
-    """Decodes SBS-1 lines; an element for each line with a position or, where the position is known, with other news.
+    """Decodes SBS-1 lines. A line with a position, or with other values once that is known, is an element.
 
     Parameters
     ----------

@@ -19,11 +19,11 @@ class Focus:
     Parameters
     ----------
     stream : str
-        The focal object's stream; the query's own where the document names none, and empty of a fixed place.
+        The stream of the focal object; the query's own stream if it is missing. A fixed place has none.
     key : str
-        The focal object's name within its stream; empty of a fixed place.
+        The key of the focal object in its stream. A fixed place has none.
     at : tuple of float
-        The place, in the first two dimensions, or the only one; empty of a focal object.
+        The fixed place: its coordinates in the first two dimensions, or in the only one.
     """
 
     stream: str = ""
@@ -33,7 +33,7 @@ class Focus:
 
 @dataclass(frozen=True)
 class Circle:
-    """What is near the focus.
+    """A circle about the focus.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class Rectangle:
     Parameters
     ----------
     half_widths : tuple of float, length n
-        Above 0, infinite where unbounded: of the first two dimensions in metres in a space with longitude and latitude,
-        otherwise in the dimension's own unit.
+        Above 0; null for no bound. The first two are metres in a space with longitude and latitude; all others are in
+        the unit of their dimension.
     """
 
     half_widths: tuple[float, ...]
@@ -82,19 +82,19 @@ class MovingRangePlan:
     Parameters
     ----------
     stream : str
-        The stream whose elements it looks at.
+        The stream whose elements the query evaluates.
     focus : Focus
         The object that the query follows, which is never in its answer, or the place where it is.
     shape : Circle or Rectangle or Carried
         The range about the focus; elements whose box meets it are in the answer.
     area : tuple of float, length 2n
-        Where elements are looked at; the whole space without it.
+        The area in which elements are evaluated; the whole space if it is missing.
     where : str
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
-        Each lets an element pass or not.
+        An element must pass all of them.
     emit : {"changes", "membership"}
-        ``changes``: each change of the answer is a tuple; ``membership``: only what enters and leaves it.
+        ``changes``: each entry, exit and change of a member is a result tuple; ``membership``: only entries and exits.
     """
 
     stream: str
@@ -114,24 +114,25 @@ class NearestPlan:
     Parameters
     ----------
     stream : str
-        The stream whose elements it looks at.
+        The stream whose elements the query evaluates.
     focus : Focus
         The object that the query follows, which is never in its answer, or the place where it is.
     k : int
-        How many, 1 to 1000; fewer where there are no more.
+        The number of neighbours, 1 to 1000. The answer has fewer if there are no more.
     area : tuple of float, length 2n
-        Where elements are looked at; the whole space without it.
+        The area in which elements are evaluated; the whole space if it is missing.
     max_distance : float
-        Farther elements are not looked at; above 0, metres in a space with longitude and latitude, units elsewhere;
-        infinite for no limit.
+        Elements that are farther away are ignored. Above 0; metres in a space with longitude and latitude, units of the
+        first dimensions elsewhere; null for no limit.
     alpha : float
-        How much larger than the answer the search region is, 0 to 10: 0.2 lets it be a fifth larger.
+        How much larger the search region is than the answer, 0 to 10: 0.2 makes it a fifth larger.
     where : str
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
-        Each lets an element pass or not.
+        An element must pass all of them.
     emit : {"changes", "membership"}
-        ``changes``: each change of element, distance or rank is a tuple; ``membership``: only what enters and leaves.
+        ``changes``: each entry, exit and change of element, distance or rank is a result tuple; ``membership``: only
+        entries and exits.
     """
 
     stream: str
@@ -153,11 +154,11 @@ class Threshold:
     Parameters
     ----------
     above : float or None
-        The value must exceed it; this or `below`.
+        The threshold is crossed while the value is above this. A threshold has this or `below`.
     below : float or None
-        The value must fall short of it.
+        The threshold is crossed while the value is below this.
     for_s : float
-        For how many seconds without a break before it counts as crossed.
+        The value must stay beyond the limit for this long [s] before the threshold counts as crossed.
     """
 
     above: float | None = None
@@ -184,11 +185,11 @@ class Aggregate:
     Parameters
     ----------
     function : {"count", "min", "max", "sum", "avg"}
-        What is computed.
+        The function to compute.
     property : str
-        The property of elements over which it is computed; all functions but ``count`` need this or a dimension.
+        The property of elements over which it is computed. All functions but ``count`` need this or a dimension.
     dimension : str
-        The dimension of the space over which it is computed, of which the middle of the element's box counts.
+        The dimension of the space over which it is computed, by the middle of the element's box.
     group_by : str
         The property whose values are the groups; empty for one group.
     thresholds : tuple of Threshold

@@ -31,10 +31,10 @@ class Enlargement:
     Parameters
     ----------
     by : {"enlarge_factor", "enlarge_value", "enlarge_m"}
-        Multiply the box's extent about its centre; move every side outwards by an amount in the dimension's own unit;
-        move the sides of longitude and latitude outwards by metres.
+        ``enlarge_factor`` multiplies the box's extent about its centre; ``enlarge_value`` moves every side outwards, in
+        the unit of its dimension; ``enlarge_m`` moves the sides of longitude and latitude outwards, in metres.
     amount : float
-        Not negative; metres for ``enlarge_m``.
+        The amount is not negative.
     """
 
     by: str
@@ -43,12 +43,12 @@ class Enlargement:
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """Passes the element, or feature, of one key.
+    """Passes the element, or feature, with a certain key.
 
     Parameters
     ----------
     key : str
-        The object's name within its stream, or the feature's within its layer.
+        The key of the object in its stream, or of the feature in its layer.
     """
 
     key: str
@@ -56,7 +56,7 @@ class KeyFilter:
 
 @dataclass(frozen=True)
 class BoxFilter:
-    """Passes what intersects a box.
+    """Passes the elements, or features, whose box intersects a box.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ class BoxFilter:
 
 @dataclass(frozen=True)
 class UserFilter:
-    """Passes what a user-defined filter lets pass.
+    """Passes the elements, or features, that a user-defined filter accepts.
 
     Parameters
     ----------
     udf : str
-        Its name, that of an entry point.
+        The name of the filter: that of its entry point.
     argument : str
-        Handed to the filter as it is; never evaluated.
+        Passed to the filter as it is. It is never run as code.
     """
 
     udf: str

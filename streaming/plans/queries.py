@@ -39,22 +39,23 @@ class RangePlan:
     Parameters
     ----------
     stream : str
-        The stream whose elements it looks at.
+        The stream whose elements the query evaluates.
     area : tuple of float, length 2n
-        Where it is registered (alpha): elements outside of it are not looked at.
+        The area in which the query is registered (alpha). Elements outside of it are ignored.
     compare : tuple of float, length 2n
         The query box (tau).
     report : {"inside", "outside"}
-        Report the elements of the area whose transformed box intersects `compare`, or the others (beta).
+        ``inside``: the answer has the elements of the area whose transformed box intersects `compare`; ``outside``: the
+        other elements of the area (beta).
     transform : tuple of Enlargement
         Applied in order to the element's box before it is compared (theta).
     where : str
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
-        Each lets an element pass or not.
+        An element must pass all of them.
     emit : {"changes", "membership", "all"}
-        ``changes``: the answer is kept incrementally, a change a tuple; ``membership``: likewise, but of what stays
-        in the answer nothing is told; ``all``: each matching element is reported as it comes, and nothing is kept.
+        ``changes``: each entry, exit and change of a member is a result tuple; ``membership``: only entries and exits;
+        ``all``: each matching element is reported as it arrives, and no answer is kept.
     """
 
     stream: str
@@ -78,18 +79,19 @@ class Partners:
         Features of a layer, the last known elements of a stream, or the stored elements of one (which may be the
         query's own), as of the last snapshot.
     name : str
-        Of the layer or stream.
+        The name of the layer or stream.
     predicate : str
-        One of `PREDICATES`: what must hold between the element and its partner. The element stands for its transformed
-        box where the plan has transformations, otherwise for its geometry, or its box where it has none.
+        The relation that must hold between the element and its partner. The element is compared by its transformed box
+        if the plan has transformations, otherwise by its geometry, or by its box if it has no geometry.
     distance : float
-        Of ``dwithin``: metres in a space with longitude and latitude, the unit of the first dimension elsewhere.
+        The largest distance of ``dwithin``: metres in a space with longitude and latitude, the unit of the first
+        dimension elsewhere.
     where : str
         CQL2 text over the partner's properties (lambda); empty for none.
     filters : tuple of Filter
-        Each lets a partner pass or not.
+        A partner must pass all of them.
     pair_filters : tuple of UserFilter
-        Each lets a pair pass or not.
+        A pair must pass all of them.
     """
 
     source: str
@@ -113,19 +115,19 @@ class JoinPlan:
     Parameters
     ----------
     stream : str
-        The stream whose elements it looks at.
+        The stream whose elements the query evaluates.
     partners : Partners
     area : tuple of float, length 2n
-        Where it is registered (alpha): elements outside of it are not looked at.
+        The area in which the query is registered (alpha). Elements outside of it are ignored.
     transform : tuple of Enlargement
         Applied in order to the element's box before it is compared (theta).
     where : str
         CQL2 text over the element's properties; empty for none.
     filters : tuple of Filter
-        Each lets an element pass or not.
+        An element must pass all of them.
     emit : {"changes", "membership", "all"}
-        ``changes``: the answer is kept incrementally, a change a tuple; ``membership``: likewise, but of pairs that
-        stay in the answer nothing is told; ``all``: each matching pair is reported as it comes, and nothing is kept.
+        ``changes``: each entry, exit and change of a pair is a result tuple; ``membership``: only entries and exits;
+        ``all``: each matching pair is reported as it arrives, and no answer is kept.
     """
 
     stream: str

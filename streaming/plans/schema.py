@@ -206,7 +206,7 @@ def _box() -> dict[str, Any]:
     """Return the schema of a box's two corners."""
     corner = {"type": "array", "minItems": 1, "items": {"type": ["number", "null"]}}
     return {
-        "description": "Two corners, in the order of the space's dimensions; what is left out, or null, is unbounded.",
+        "description": "A box by two corners, in the order of the space's dimensions. Null, or nothing, is no bound.",
         "type": "object",
         "properties": {"lo": corner, "hi": corner},
         "required": ["lo", "hi"],
@@ -240,7 +240,7 @@ def _around() -> dict[str, Any]:
         "half_widths": widths | _described(Rectangle, "half_widths"),
         "polygon": polygon | _described(Carried, "polygon"),
     }
-    schema["description"] = "Where a range is that moves, and its shape."
+    schema["description"] = "The focus of a moving range, and the shape of the range about it."
     schema["properties"] |= shapes
     focus, kinds = schema.pop("oneOf"), ("number", "array", "array")
     shape = [_given(name, kind) for name, kind in zip(SHAPES, kinds, strict=True)]
@@ -260,7 +260,10 @@ def _complete_range(schema):
     _may_be_null(schema, _BOXES)
     schema["required"] = ["stream"]
     schema["anyOf"] = [_given(name, "object") for name in _BOXES]
-    schema["properties"] |= {"aggregate": _aggregated(), "around": {"type": "null", "description": "None."}}
+    schema["properties"] |= {
+        "aggregate": _aggregated(),
+        "around": {"type": "null", "description": "An aggregate over a fixed area has no focus."},
+    }
     schema |= {"if": _given("aggregate", "object"), "then": {"properties": {"emit": {"enum": list(_KEPT)}}}}
 
 

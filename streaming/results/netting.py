@@ -2,8 +2,8 @@
 
 References
 ----------
-PLACE* (2007), sections 4.2 and 4.4: the assembler merges the partial answers of the participating servers, and an object's handoff
-between servers is no change of the answer.
+PLACE* (2007), sections 4.2 and 4.4: the assembler merges the partial answers of the participating servers, and an
+object's handoff between servers is no change of the answer.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -47,7 +47,7 @@ class FileOptions:
 
 
 class FileTransport(Restricted):
-    """A recorded file, plain or packed (.gz, .bz2), which waits for its readers."""
+    """A recorded file, plain or compressed (.gz, .bz2), replayed at its recorded speed or another."""
 
     declared = FileOptions
     live = False

@@ -47,7 +47,7 @@ class HttpPollOptions:
 
 
 class HttpPoll(Restricted, LiveTransport):
-    """An address that is asked again and again; every answer is a document, an unchanged one is not read again."""
+    """An HTTP address that is requested at intervals; each response is a document. An unchanged one is skipped."""
 
     declared = HttpPollOptions
 

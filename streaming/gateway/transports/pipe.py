@@ -33,7 +33,7 @@ class PipeOptions:
 
 
 class Pipe(Restricted):
-    """A named pipe (made by mkfifo), opened again whenever its last writer closes it."""
+    """A named pipe (made by mkfifo), opened again after its last writer has closed it."""
 
     declared = PipeOptions
     replay = None

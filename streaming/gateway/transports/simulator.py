@@ -34,7 +34,7 @@ class SimulatorOptions:
 
 
 class Simulator(LiveTransport):
-    """Simulated objects, each where its timetable has it at this hour, so that a restart does not move anything."""
+    """Simulated objects that follow timetables by the clock, so a restart does not move any."""
 
     declared = SimulatorOptions
 

@@ -21,7 +21,7 @@ class StdinOptions:
 
 
 class Stdin:
-    """The gateway's standard input until its end, whatever it is: a pipe, a terminal, a file."""
+    """The gateway's standard input, read to its end: a pipe, a terminal or a file."""
 
     declared = StdinOptions
     replay = None

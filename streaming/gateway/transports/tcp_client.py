@@ -40,7 +40,7 @@ class TcpClientOptions:
 
 
 class TcpClient(Restricted, LiveTransport):
-    """A connection to a server that sends; when it ends, it is made again."""
+    """A connection to a TCP server that sends; Lookout connects again whenever it ends."""
 
     declared = TcpClientOptions
 

@@ -41,7 +41,7 @@ class TcpListenerOptions:
 
 
 class TcpListener(LiveTransport):
-    """A port that clients connect to and send to; each is a source of its own."""
+    """A TCP port to which clients connect and send; each client is a source of its own."""
 
     declared = TcpListenerOptions
 

@@ -34,7 +34,7 @@ class UdpListenerOptions:
 
 
 class UdpListener(LiveTransport):
-    """A port that datagrams are sent to; what one leaves unfinished never meets the next."""
+    """A UDP port that receives datagrams; each datagram is decoded by itself."""
 
     declared = UdpListenerOptions
 

@@ -11,6 +11,8 @@ from shapely import affinity
 WGS84 = Geod(ellps="WGS84")
 SAMPLES, BOUNDED, ROUNDS = 9, 4, 14
 PIECE_DEG = 3.0
+# No place of a piece is farther from its nearest sample, in steps: half of one, and more as steps differ in metres.
+NEAREST_STEP = 0.6
 
 
 def points_m(lon, lat, to_lon, to_lat):
@@ -32,8 +34,7 @@ def _apart_m(one, other):
     shares = np.linspace(0, 1, SAMPLES)
     coarse = points_m(*_at(edges, shares)[..., None, None], *_at(others, shares)[:, None, None])
     long_m = _lengths_m(edges)[:, None] + _lengths_m(others)
-    # No place of an edge is farther from a sample than half of the way to the next one.
-    at_least = coarse.min(axis=(1, 3)) - 0.6 * long_m / (SAMPLES - 1)
+    at_least = coarse.min(axis=(1, 3)) - NEAREST_STEP * long_m / (SAMPLES - 1)
     least = np.inf
     for pair in np.argsort(at_least, axis=None):
         if at_least.flat[pair] >= least:
@@ -76,7 +77,7 @@ def _zoomed(edge, other):
         here, there = (side[0] + share[:, None] * side[1] for side, share in zip((edge, other), shares.T, strict=True))
         length = points_m(*here.T[:, :, None], *there.T[:, None])
         # At first wherever the least may be. Seen from a pole, all places of an edge may be equally far away.
-        bound = length.min() + (0.6 * step @ long_m if number < BOUNDED else 0)
+        bound = length.min() + (NEAREST_STEP * step @ long_m if number < BOUNDED else 0)
         near = np.argwhere(length <= bound)
         best = near if number < BOUNDED else near[:1]
         low, high = np.maximum(low + (best.min(0) - 1) * step, 0), np.minimum(low + (best.max(0) + 1) * step, 1)

@@ -23,7 +23,7 @@ key                                    kind      what
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,8 @@ RESULTS_KEPT_LEAST, EVENTS_KEPT_LEAST = 64, 1
 # of its bound left is then trimmed to three quarters of the bound.
 WEIGHED_EVERY = 16
 ACKS_KEPT = 10_000
+# The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
+NEWEST_READ = 8
 FIRST = "0-0"
 
 # Returns for each log the id of the last entry after a position, or of the n-th if the log has more than n entries. The
@@ -291,8 +293,26 @@ class Log:
             pipeline.execute()
 
     def backlog(self) -> int:
-        """Return how many blocks the engine has not committed, in the partition that has the most of them."""
-        return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
+        """Return how many blocks the engine has not committed, in the partition that has the most of them.
+
+        Blocks that the engine has committed, and keeps so that it can run their batches again, do not count.
+        """
+        with self.client.pipeline(transaction=False) as pipeline:
+            for partition in range(self.partitions):
+                pipeline.xlen(self.names.ingest(partition))
+            pipeline.hmget(self.names.engine, [f"kept:{partition}" for partition in range(self.partitions)])
+            *lengths, kept = pipeline.execute()
+        return max(0, *(length - int(known or 0) for length, known in zip(lengths, kept, strict=True)))
+
+    def report_kept(self, blocks: Sequence[int]) -> None:
+        """Say how many committed blocks each partition of the ingest log keeps."""
+        self.client.hset(self.names.engine, mapping={f"kept:{number}": count for number, count in enumerate(blocks)})
+
+    def newest_batch(self, epoch: str) -> int:
+        """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""
+        entries = self.client.xrevrange(self.names.results, count=NEWEST_READ)
+        batches = [int(fields[b"batch"]) for _, fields in entries if fields[b"epoch"].decode() == epoch]
+        return max(batches, default=-1)
 
     def stale(self) -> dict[int, int]:
         """Return the counts of stale elements since `forget_stale`, by stream number."""

@@ -33,6 +33,9 @@ class EngineSettings:
         Regions that the space is cut into (``LOOKOUT_REGIONS``, 4); fixed for the life of the state.
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
+    state_uri : str
+        Where the state files are, if not in `state_dir` (``LOOKOUT_STATE_URI``: a folder of any file system that fsspec
+        knows, such as ``s3://bucket/lookout``; none). Each space has a folder in it.
     layers_dir : Path
         The stored layers (``LOOKOUT_LAYERS_DIR``, ``layers`` in `home`); the web application writes them.
     history_dir : Path
@@ -61,6 +64,7 @@ class EngineSettings:
     partitions: int = 2
     regions: int = 4
     state_dir: Path = Path("var/engine/earth")
+    state_uri: str = ""
     layers_dir: Path = Path("var/layers")
     history_dir: Path = Path("var/history")
     master: str = "local[2,4]"
@@ -101,6 +105,7 @@ class EngineSettings:
             partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
+            state_uri=given.get("LOOKOUT_STATE_URI", cls.state_uri),
             layers_dir=layers_dir(given, home),
             history_dir=history_dir(given, home),
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),

@@ -32,6 +32,7 @@ from streaming.servers.participant.partial import Tracks
 from streaming.servers.region import server as regional
 from streaming.servers.region import stream_join
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.state.manifest import Shape
 
 TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
 
@@ -57,6 +58,11 @@ class Layout:
     partitions: int
     regions: int
     history: HistoryWriter
+
+    @property
+    def shape(self) -> Shape:
+        """The settings that the state keeps for life."""
+        return Shape(self.store.space.name, self.partitions, self.regions)
 
     @property
     def partitioner(self) -> GridPartitioner:
@@ -98,7 +104,12 @@ class RegionInput:
 
 
 def home_task(
-    layout: Layout, partition: int, batch: int, blocks: Iterable[IngestBlock], entries: Sequence[Mapping[str, Any]]
+    layout: Layout,
+    partition: int,
+    batch: int,
+    blocks: Iterable[IngestBlock],
+    entries: Sequence[Mapping[str, Any]],
+    positions: Mapping[str, str] | None = None,
 ) -> list[RegionInput]:
     """Run the home server of one ingest partition; return an input for every region.
 
@@ -110,19 +121,23 @@ def home_task(
         The blocks of the partition, in the order of the log.
     entries : sequence of mapping
         The control entries of the batch. Partition 0 alone passes them on to the regions.
+    positions : mapping of str to str, optional
+        The position in each log up to which the batch reads; kept with the state.
 
     Returns
     -------
     list of RegionInput
         In the order of the regions.
     """
-    store = layout.store
+    store, blocks = layout.store, list(blocks)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
     elements = _tracked(blocks, store.space)
     control = ControlStep(before, after, applied, applied.now_us)
     state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
-    store.save_home(partition, batch, state)
+    attempt = store.attempt(batch, f"home-{partition}")
+    attempt.save(f"home/{partition}", state)
+    attempt.end(positions, len(blocks))
     heard = elements["heard_us"].to_numpy()
     head = {
         "control": entries if partition == 0 else [],
@@ -142,6 +157,7 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
     If there are distributed queries, the region that ends last also runs the assembler and adds its fragment.
     """
     store, began = layout.store, perf_counter()
+    attempt = store.attempt(batch, f"region-{number}")
     heads = [orjson.loads(sent.head) for sent in inputs]
     entries = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
@@ -156,15 +172,16 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
     turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
     layout.history.store(turn, [sent.passing, sent.arrivals], after.stored, applied.dropped.values())
     if before.reach or after.reach:
-        results = results.plus(_stream_joins(layout, number, batch, tables, border))
+        results = results.plus(_stream_joins(layout, number, attempt, tables, border))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
-        results = results.plus(_participate(layout, number, batch, changed, border, tracks))
-    # The other regions take this file as the sign that this region has ended; see `Store.ended`.
-    store.save_region(number, batch, replace(state, left_out=border.left_out))
-    if number == 0 and after is not before:
-        store.save_registry(batch, after)
+        results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
+    attempt.save(f"region/{number}", replace(state, left_out=border.left_out))
+    if number == 0:
+        _keep_registry(attempt, before, after)
+    # The other regions take the receipt as the sign that this region has ended; see `Store.ended`.
+    attempt.end()
     counters = dict(results.counters)
     counters["elements"] = sum(head.get("elements", 0) for head in heads)
     stale: Counter[int] = Counter()
@@ -187,9 +204,20 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
         stale=dict(stale),
         costs=_costs(results.seconds, after, perf_counter() - began),
     )
-    if distributed and store.ended(batch, layout.regions):
-        return [fragment, _assemble(layout, batch, control, tracks, began, results.seconds)]
-    return [fragment]
+    fragments = [fragment]
+    if store.ended(batch, layout.shape):
+        assembling = store.attempt(batch, "assembler")
+        if distributed:
+            fragments.append(_assemble(layout, assembling, control, tracks, began, results.seconds))
+        store.commit(batch, layout.shape, assembling)
+    return fragments
+
+
+def _keep_registry(attempt, before, after):
+    if after is before:
+        attempt.keep("registry")
+    else:
+        attempt.save("registry", after)
 
 
 def _failures(warnings, border, registry):
@@ -217,9 +245,9 @@ def _costs(seconds, registry, whole_s):
     return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
-def _stream_joins(layout, number, batch, tables, border):
+def _stream_joins(layout, number, attempt, tables, border):
     """Run a region's joins with streams; return their results."""
-    store, control = layout.store, border.control
+    store, control, batch = layout.store, border.control, attempt.batch
     place = stream_join.RegionPlace(number, layout.partitioner)
     reach = control.after.reach
     joined = stream_join.JoinInput.of(tables, reach)
@@ -227,29 +255,31 @@ def _stream_joins(layout, number, batch, tables, border):
         joined = replace(joined, found=place.found(store.regions(batch, layout.regions), reach))
     was = store.stream_joins(number, batch)
     state, results = border.passed(lambda control: stream_join.step(was, joined, control, place))
-    store.save_stream_joins(number, batch, state)
+    if control.after.reach:
+        attempt.save(f"stream_join/{number}", state)
     return results
 
 
-def _participate(layout, number, batch, changed, border, tracks):
+def _participate(layout, number, attempt, changed, border, tracks):
     """Run a region's part of the distributed queries; return the results that need no assembler."""
-    store = layout.store
-    were = store.members(number, batch)
+    were = layout.store.members(number, attempt.batch)
     step = partial(participant.step, changed, tracks=tracks, members=were)
     members, results, sent = border.passed(step)
     border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
     lacking = np.array(sorted(border.left_out), dtype=np.int64)
-    store.save_partial(number, batch, members, replace(sent, lacking=lacking))
+    attempt.save(f"partial/{number}", replace(sent, lacking=lacking))
+    if len(border.control.after.distributed_ids):
+        attempt.save(f"participant/{number}", members)
     return results
 
 
-def _assemble(layout, batch, control, tracks, began, seconds):
+def _assemble(layout, attempt, control, tracks, began, seconds):
     """Run the assembler of distributed queries on the partials of all regions; return its fragment.
 
     The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
     time that the assembler took plus that of the region, in `seconds`.
     """
-    store, regions = layout.store, layout.regions
+    store, regions, batch = layout.store, layout.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
     before, after = partial(store.regions, batch, regions), list(store.regions(batch + 1, regions))
     all_regions = AllRegions(before, after, store.space)
@@ -257,7 +287,8 @@ def _assemble(layout, batch, control, tracks, began, seconds):
     border = Border(control, was.left_out)
     border.leave_out(assembler.lacking(partials, control))
     state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
-    store.save_assembly(batch, replace(state, left_out=border.left_out))
+    if len(control.after.distributed_ids):
+        attempt.save("assembly", replace(state, left_out=border.left_out))
     seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
     return Fragment(
         store.epoch(),

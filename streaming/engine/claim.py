@@ -1,56 +1,79 @@
-"""Tie a state folder to the definition of its space: a space that is defined anew starts with empty state."""
+"""Tie the state of an engine to the definition of its space, and to the format of this release."""
 
-import os
+import contextlib
+import logging
 import shutil
 from pathlib import Path
 
-from streaming.engine.store import FOLDERS
+from streaming.engine.checkpoint import REPLAY
+from streaming.engine.store import EPOCH, STATES
 from streaming.errors import InvalidSpace
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
+from streaming.state.errors import LostState
+from streaming.state.manifest import FORMAT, MANIFESTS, RECEIPTS, manifest_batches, read_manifest
+from streaming.state.stores import LocalStore, StateStore
 
-STATE = ("checkpoint", *FOLDERS, "epoch")
+logger = logging.getLogger("lookout.engine")
+
+DEFINITION = "space.json"
 
 
-def claim(root: Path, space: Space, log: Log) -> bool:
-    """Record the space of a state folder; remove the state and the logs if they belong to another definition.
+def claim(root: Path, space: Space, log: Log, files: StateStore | None = None) -> str:
+    """Record the space of a state; remove a state that belongs to another definition or has an earlier format.
+
+    The logs are removed only with the state of another definition: their elements have other dimensions.
 
     Parameters
     ----------
     root : Path
-        The state folder; created if missing. State without a record, left by an earlier release, counts as the
-        space's own.
+        The state folder; created if missing.
     space : Space
     log : Log
         The logs under the space's name.
+    files : StateStore, optional
+        Where the state is; by default, in `root`.
 
     Returns
     -------
-    bool
-        Whether state and logs of another definition were removed.
+    str
+        Why a state was removed, in words; empty if none was.
     """
-    path = root / "space.json"
-    other = path.exists() and _known(path) != space
-    if other:
+    files = files or LocalStore(root)
+    reason = ""
+    if _other_definition(files, space):
+        reason = "the space is defined anew"
         log.clear()
-        for name in STATE:
-            _remove(root / name)
-    root.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(space_text(space))
-    os.replace(temporary, path)
-    return other
+    elif _earlier_format(files):
+        reason = "an earlier release wrote it, in a format that this release does not read"
+    if reason:
+        _remove(root, files)
+    files.put(DEFINITION, space_text(space).encode())
+    files.sync([DEFINITION])
+    return reason
 
 
-def _known(path):
+def _other_definition(files, space):
     try:
-        return parse_space(path.read_text())
-    except InvalidSpace:  # a release with other rules wrote it
-        return None
+        return parse_space(files.get(DEFINITION).to_pybytes().decode()) != space
+    except FileNotFoundError:
+        return False
+    except (InvalidSpace, ValueError):  # a release with other rules wrote it
+        return True
 
 
-def _remove(path):
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _earlier_format(files):
+    """Return whether a release wrote the state that had an earlier format, or no manifests."""
+    for batch in reversed(manifest_batches(files)):
+        with contextlib.suppress(LostState):
+            return read_manifest(files, batch).format < FORMAT
+    # A file of this format has the name of its part behind the number of its batch.
+    names = (name.rpartition("/")[2] for state in STATES for name in files.list(state))
+    return any(name.count(".") == 1 for name in names)
+
+
+def _remove(root, files):
+    files.delete([name for folder in (MANIFESTS, RECEIPTS, *STATES) for name in files.list(folder)])
+    files.delete([EPOCH])
+    shutil.rmtree(root / "checkpoint", ignore_errors=True)
+    (root / REPLAY).unlink(missing_ok=True)

@@ -18,10 +18,11 @@ from streaming.spaces import space_text
 
 
 def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery:
-    """Start the streaming query of a space; it continues from the state on disk."""
+    """Start the streaming query of a space; it continues from where `resume` has prepared it."""
     options = {
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
+        "state_uri": settings.state_uri,
         "layers_dir": str(settings.layers_dir),
         "history_dir": str(settings.history_dir),
         "space": space_text(settings.space),
@@ -29,7 +30,6 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
         "regions": str(settings.regions),
         "max_blocks": str(settings.max_blocks),
     }
-    _layout(settings)().store.epoch()
     spark.dataSource.register(LogSource)
     inputs = spark.readStream.format("lookout").options(**options).load()
     # Regions are assigned to the tasks in turn. A hash would put three of the four default regions into one task.
@@ -80,5 +80,5 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
 
 def _layout(settings):
     """Return a function without parameters that returns the layout of the process that calls it."""
-    folders = str(settings.state_dir), str(settings.layers_dir), str(settings.history_dir)
+    folders = str(settings.state_dir), settings.state_uri, str(settings.layers_dir), str(settings.history_dir)
     return partial(layout_of, *folders, space_text(settings.space), settings.partitions, settings.regions)

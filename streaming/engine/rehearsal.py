@@ -33,7 +33,7 @@ def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> No
     space = replace(settings.space, name=f"rehearsal-{secrets.token_hex(8)}")
     log = Log(client, space.name, settings.partitions)
     with TemporaryDirectory(prefix="lookout-") as folder:
-        query = start_query(spark, replace(settings, space=space, state_dir=Path(folder)))
+        query = start_query(spark, replace(settings, space=space, state_dir=Path(folder), state_uri=""))
         try:
             for _ in range(BATCHES):
                 log.send("tick", now_us=time.time_ns() // 1000)

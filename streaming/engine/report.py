@@ -7,6 +7,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.logs import Log
 
+PROBLEM_CHARACTERS = 1_000
+
 
 def forget(log: Log) -> None:
     """Delete the report of an earlier run, so that the report has only batches of this run."""
@@ -23,6 +25,12 @@ def report(log: Log, query: StreamingQuery, epoch: str) -> None:
             "duration_ms": json.dumps(dict(progress["durationMs"])),
         }
     log.client.hset(log.names.engine, mapping=fields)
+
+
+def report_problem(log: Log, words: str) -> None:
+    """Say what was wrong with the state when the engine started; nothing if `words` is empty."""
+    if words:
+        log.client.hset(log.names.engine, "state", words[:PROBLEM_CHARACTERS])
 
 
 def report_standby(log: Log) -> None:

@@ -16,11 +16,13 @@ from streaming.engine.class_archive import ClassArchive
 from streaming.engine.lease import Lease
 from streaming.engine.pipeline import start_query, warm_up
 from streaming.engine.rehearsal import rehearse
-from streaming.engine.report import forget, report, report_standby
+from streaming.engine.report import forget, report, report_problem, report_standby
+from streaming.engine.resume import resume, state_files_of
 from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.settings import EngineSettings
+from streaming.state.errors import LostState, OtherSettings
 
 logger = logging.getLogger("lookout.engine")
 
@@ -44,7 +46,7 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     Returns
     -------
     int
-        0 after a signal or the end of the query, 1 if Java is gone.
+        0 after a signal or the end of the query, 1 if Java is gone or the state cannot be used.
     """
     log = Log(_redis(settings.redis_url), settings.space.name, settings.partitions)
     # py4j logs every connection that ends, with a traceback.
@@ -78,8 +80,16 @@ def _stand_by(settings, java, lease):
 def _evaluate(spark, settings, log, archive):
     space = settings.space
     forget(log)
-    if claim(settings.state_dir, space, log):
-        logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
+    files = state_files_of(settings.state_dir, settings.state_uri, space.name)
+    try:
+        if reason := claim(settings.state_dir, space, log, files):
+            logger.warning("the former state of space %s is removed: %s", space.name, reason)
+        problems = resume(settings, log)
+    except (LostState, OtherSettings) as error:
+        logger.error("state: %s", error)
+        report_problem(log, str(error))
+        return 1
+    report_problem(log, "; ".join(problems))
     warm_up(spark)
     query = start_query(spark, settings)
     # Until here, a signal ends the process at once, since no batch has to be finished.
@@ -87,7 +97,7 @@ def _evaluate(spark, settings, log, archive):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    _follow(spark, query, log, Store(settings.state_dir, space).epoch(), archive, stopping)
+    _follow(spark, query, log, Store(settings.state_dir, space, files=files).epoch(), archive, stopping)
     return 0
 
 

@@ -7,7 +7,8 @@ inputs pass through Java; the blocks never do.
 import gc
 from collections.abc import Iterator
 from dataclasses import astuple
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 import orjson
@@ -18,9 +19,12 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from streaming.engine.batch import TABLES, IngestBlock, Layout, home_task
+from streaming.engine.checkpoint import read_replay
+from streaming.engine.housekeeping import Housekeeping
+from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
-from streaming.logs import FIRST, LogNames, next_positions
+from streaming.logs import FIRST, Log, LogNames, next_positions
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
@@ -36,13 +40,14 @@ NEW_ENTRY_WAIT_S = 0.1
 
 
 @lru_cache(maxsize=8)
-def layout_of(root: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
+def layout_of(root: str, uri: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
     """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
     Parameters
     ----------
-    root, layers, history : str
-        The folders of the state, of the layers and of the stored elements.
+    root, uri, layers, history : str
+        The folder of the state, the URI where the states are instead if it is not empty, and the folders of the layers
+        and of the stored elements.
     space : str
         The JSON text of the engine's space.
     partitions, regions : int
@@ -52,7 +57,7 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
     # are frozen.
     gc.freeze()
     known = parse_space(space)
-    store = Store(Path(root), known, Path(layers), Path(history))
+    store = Store(Path(root), known, Path(layers), Path(history), state_files_of(root, uri, known.name))
     return Layout(store, partitions, regions, HistoryWriter(Path(history), known))
 
 
@@ -96,14 +101,20 @@ class LogReader(DataSourceStreamReader):
 
     def __init__(self, options: dict) -> None:
         self.url = options["redis_url"]
-        self.folders = options["state_dir"], options["layers_dir"], options["history_dir"]
+        self.folders = tuple(options[name] for name in ("state_dir", "state_uri", "layers_dir", "history_dir"))
         self.space = options["space"]
         self.names = LogNames(parse_space(self.space).name)
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
         self.max_blocks = int(options["max_blocks"])
+        self._housekeeping = None
 
     def _logs(self):
         return {CONTROL: self.names.control, **{str(p): self.names.ingest(p) for p in range(self.partitions_count)}}
+
+    @cached_property
+    def _replay(self):
+        """Where the batches that run again begin and end; see `checkpoint.write_replay`."""
+        return list(pairwise(read_replay(Path(self.folders[0]))[1]))
 
     def initialOffset(self) -> dict:
         """Return the offset before the first entry."""
@@ -115,6 +126,9 @@ class LogReader(DataSourceStreamReader):
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
         """Return the offset up to which the next micro-batch reads; wait a little if no log has a new entry."""
+        for began, ended in self._replay:
+            if began == start:
+                return ended
         everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
         most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
         after = {key: start[name] for name, key in logs.items()}
@@ -136,7 +150,7 @@ class LogReader(DataSourceStreamReader):
             IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
             for fields in self._entries(str(span.partition), span)
         )
-        inputs = home_task(layout, span.partition, batch_number(), blocks, control)
+        inputs = home_task(layout, span.partition, batch_number(), blocks, control, span.end)
         columns = zip(*map(astuple, inputs), strict=True)
         yield pa.RecordBatch.from_arrays(
             [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
@@ -147,10 +161,10 @@ class LogReader(DataSourceStreamReader):
         return [fields for _, fields in entries]
 
     def commit(self, end: dict) -> None:
-        """Remove the entries that Spark has committed from the logs."""
-        with client_of(self.url).pipeline(transaction=False) as pipeline:
-            for name, key in self._logs().items():
-                if end[name] != FIRST:
-                    milliseconds, sequence = end[name].split("-")
-                    pipeline.xtrim(key, minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
-            pipeline.execute()
+        """Trim the logs, and tidy the state, in a thread: the next batch need not wait for it."""
+        if self._housekeeping is None:
+            space = parse_space(self.space)
+            log = Log(client_of(self.url), space.name, self.partitions_count)
+            root, uri, *_ = self.folders
+            self._housekeeping = Housekeeping(state_files_of(root, uri, space.name), log, self._logs())
+        self._housekeeping.batch_committed()

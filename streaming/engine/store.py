@@ -1,123 +1,116 @@
-"""State of the servers on disk: versioned Arrow files, one version per micro-batch.
+"""The state of an engine: which states there are, how each is stored, and the features of layers.
 
-Batch *b* reads the version of *b* - 1 and writes its own version before Spark commits *b*, under a temporary name that
-is then renamed. So a replayed batch reads the same state as before.
+Batch *b* reads the states that *b* - 1 left, and its tasks write new ones before Spark commits *b*; `streaming.state`
+says how.
 """
 
-import functools
 import logging
-import os
+import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, fields
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import orjson
 import polars as pl
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
-from streaming.errors import LookoutError
 from streaming.history.snapshots import snapshots
+from streaming.layers.features import InvalidLayer
 from streaming.layers.store import LayerStore
-from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
 from streaming.plans.queries import STORED_PREFIX
-from streaming.servers.assembler.aggregation import Aggregation
-from streaming.servers.assembler.nearest import Ranked
+from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
-from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Applied, Registry
-from streaming.servers.focals import Focals
-from streaming.servers.home import COLUMNS, Home
-from streaming.servers.participant.partial import Candidates, Partial
-from streaming.servers.region.objects import Cold, Objects, Segment
+from streaming.servers.control.registry_codec import registry_codec
+from streaming.servers.home import Home
+from streaming.servers.home_codec import HOME
+from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
+from streaming.servers.participant.partial import Partial
+from streaming.servers.region.codec import region_codec
 from streaming.servers.region.state import Region
 from streaming.spaces import Space
+from streaming.state.codec import Codec
+from streaming.state.files import write_whole
+from streaming.state.manifest import Shape
+from streaming.state.stores import LocalStore, StateStore
+from streaming.state.tables import serialized, tables_in
+from streaming.state.versions import Attempt, Versions
 
 logger = logging.getLogger(__name__)
 
-# The folders of the state that micro-batches write, one for each kind.
-FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
-HEAD = b"head"
-PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
+# The states that tasks write. The assembler reads the partials of its own batch, and nobody reads them later.
+STATES = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
+PARTIALS = "partial"
+EPOCH = "epoch"
 REGISTRIES_KEPT = 3
 # The versions of a layer before and after an edit.
 VERSIONS_KEPT = 2
+# The file system that has the layers may show a version a little later here than to the program that wrote it.
+LAYER_WAIT_S, LAYER_POLL_S = 2.0, 0.05
 
 
-class LostState(LookoutError):
-    """The state that a batch needs is not on disk."""
-
-
-def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write tables into one file, as Arrow IPC streams one after the other; the file appears whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with pa.OSFile(str(temporary), "wb") as sink:
-        for table in tables:
-            with pa.ipc.new_stream(sink, table.schema) as writer:
-                writer.write_table(table)
-    os.replace(temporary, path)
-
-
-def read_tables(path: Path) -> list[pa.Table]:
-    """Return the tables that `write_tables` wrote, mapped into memory."""
-    source = pa.memory_map(str(path))
-    tables = []
-    while source.tell() < source.size():
-        tables.append(pa.ipc.open_stream(source).read_all())
-    return tables
+class MissingVersion(OSError):
+    """A version of a layer is not there yet. The batch has to run again: an answer without it would be wrong."""
 
 
 class Store:
-    """The versioned state of one engine: the registry, the home servers, the regional servers and the assembler.
-
-    Each process keeps the newest version that it wrote or read in memory. So it reads a file only if another process
-    wrote the version last.
+    """The state of one engine: the registry, the home servers, the regional servers and the assembler.
 
     Parameters
     ----------
     root : Path
-        The state folder; created if missing.
+        The state folder; created if missing. It has the features of layers, which all processes of a machine share.
     space : Space
     layers, history : Path, optional
         The folders of the layers and of the stored elements with their snapshots; by default, ``layers`` and
         ``history`` in `root`.
+    files : StateStore, optional
+        Where the states are; by default, in `root`.
     """
 
-    def __init__(self, root: Path, space: Space, layers: Path | None = None, history: Path | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        space: Space,
+        layers: Path | None = None,
+        history: Path | None = None,
+        files: StateStore | None = None,
+    ) -> None:
         self.root, self.space = root, space
+        self.files = files or LocalStore(root)
+        codecs = _codecs(space, self.features)
+        self._versions = Versions(self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) == PARTIALS)
         self._layers = LayerStore(layers or root / "layers")
         self._snapshots = snapshots(history or root / "history", space)
         self._features: dict[str, dict[int, Features]] = {}
-        self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
-        for folder in FOLDERS:
-            (root / folder).mkdir(parents=True, exist_ok=True)
 
     def epoch(self) -> str:
-        """Return the unique name of this state, made with the state folder; batch numbers count from then on."""
-        path = self.root / "epoch"
-        if not path.exists():
-            temporary = path.with_name(f"epoch.{os.getpid()}.tmp")
-            temporary.write_text(uuid.uuid4().hex)
-            os.replace(temporary, path)
-        return path.read_text()
+        """Return the unique name of this state, made when it is first asked for; batch numbers count from then on."""
+        self.files.put(EPOCH, uuid.uuid4().hex.encode(), once=True)
+        return self.files.get(EPOCH).to_pybytes().decode()
+
+    def attempt(self, batch: int, task: str) -> Attempt:
+        """Return an attempt to run a task of a batch, which collects what the task writes."""
+        return Attempt(self._versions, batch, task)
 
     def features(self, layer: str, version: int) -> Features:
         """Return the features of a layer's version; this process keeps the last two versions of each layer in memory.
 
-        A version that is not stored any more has no features. This is logged, not raised, so that queries go on.
+        A version that was removed for good, because a newer one is there or the layer was dropped, has no features.
+
+        Raises
+        ------
+        MissingVersion
+            If the version is not there yet.
         """
         versions = self._features.setdefault(layer, {})
         if version not in versions:
-            try:
-                versions[version] = Features(self._mapped(layer, version), self.space)
-            except LookoutError as error:
-                logger.error("joins with the layer %s have no answers: %s", layer, error)
+            if self._removed(layer, version):
+                logger.error("version %d of layer %s is removed: joins with it have no answers", version, layer)
                 return Features.none(self.space)
+            versions[version] = Features(self._mapped(layer, version), self.space)
             for old in sorted(versions)[:-VERSIONS_KEPT]:
                 del versions[old]
         return versions[version]
@@ -125,29 +118,41 @@ class Store:
     def _mapped(self, layer, version):
         """Return the table of a layer's version, mapped into memory so that all processes share its pages."""
         folder = self.root / "features" / layer
-        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{version}.arrow"
         if not path.exists():
-            write_tables(path, [ordered(self._features_of(layer, version))])
+            write_whole(path, serialized([ordered(self._features_of(layer, version))]), durable=False)
             pa.default_memory_pool().release_unused()
-            for old in sorted(_versions(folder, ".arrow"))[:-VERSIONS_KEPT]:
+            for old in sorted(int(other.stem) for other in folder.glob("*.arrow"))[:-VERSIONS_KEPT]:
                 (folder / f"{old}.arrow").unlink(missing_ok=True)
-        return read_tables(path)[0]
+        return tables_in(LocalStore(folder).get(path.name))[0]
+
+    def _removed(self, layer, version):
+        """Return whether a version of a layer was there once, and no copy of it is left."""
+        store, stream = self._stored(layer)
+        copy = self.root / "features" / layer / f"{version}.arrow"
+        return not copy.exists() and version not in store.versions(stream) and version <= store.last(stream)
 
     def _features_of(self, layer, version):
+        store, stream = self._stored(layer)
+        deadline_s = time.monotonic() + LAYER_WAIT_S
+        while True:
+            try:
+                return store.read(stream, version, self.space)
+            except InvalidLayer as error:
+                if time.monotonic() > deadline_s:
+                    raise MissingVersion(f"version {version} of layer {layer} is not there: {error}") from None
+            time.sleep(LAYER_POLL_S)
+
+    def _stored(self, layer):
+        """Return the store of a layer and the layer's name there."""
         stream = layer.removeprefix(STORED_PREFIX)
-        store = self._layers if stream == layer else self._snapshots
-        return store.read(stream, version, self.space)
+        return (self._layers if stream == layer else self._snapshots), stream
 
     def registry(self, batch: int) -> Registry:
         """Return the registry before `batch`; only batches that change the registry write a version of it."""
-        version = max((v for v in _versions(self.root / "registry", ".json") if v < batch), default=-1)
+        version = self._versions.written("registry", batch)
         if version not in self._registries:
-            registry = Registry(self.space, catalogue=self.features)
-            if version >= 0:
-                text = (self.root / "registry" / f"{version}.json").read_bytes()
-                registry = Registry.from_json(text, self.space, self.features)
-            self._remember(version, registry)
+            self._remember(version, self._versions.before("registry", batch, keep=False))
         return self._registries[version]
 
     def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
@@ -160,16 +165,6 @@ class Store:
             self._remember(batch, after)
         return after, applied
 
-    def save_registry(self, batch: int, registry: Registry) -> None:
-        """Write the registry after `batch`."""
-        path = self.root / "registry" / f"{batch}.json"
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(registry.to_json())
-        os.replace(temporary, path)
-        older = sorted(version for version in _versions(path.parent, ".json") if version < batch)
-        for version in older[:-1]:
-            (path.parent / f"{version}.json").unlink(missing_ok=True)
-
     def _remember(self, version, registry):
         self._registries[version] = registry
         for old in sorted(self._registries)[:-REGISTRIES_KEPT]:
@@ -177,237 +172,54 @@ class Store:
 
     def home(self, partition: int, batch: int) -> Home:
         """Return the state of a home server before `batch`."""
-        return self._load(f"home/{partition}", batch, Home.empty, _read_home)
-
-    def save_home(self, partition: int, batch: int, home: Home) -> None:
-        """Write the state of a home server after `batch`."""
-        columns = {name: getattr(home, name) for name in COLUMNS if name != "copies" or home.copies.any()}
-        head = {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
-        self._save(f"home/{partition}", batch, home, [_with_head(pa.table(columns), head)])
+        return self._versions.before(f"home/{partition}", batch)
 
     def region(self, number: int, batch: int) -> Region:
         """Return the state of a regional server before `batch`."""
-        return self._load(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
-
-    def save_region(self, number: int, batch: int, region: Region) -> None:
-        """Write the state of a regional server after `batch`; each segment is written only once."""
-        self._save_region(f"region/{number}", batch, self.region(number, batch), region)
+        return self._versions.before(f"region/{number}", batch)
 
     def regions(self, batch: int, regions: int) -> Iterator[Region]:
         """Yield the states of all regional servers before `batch`, even if some of them have run it already."""
         for number in range(regions):
-            yield self._read(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
+            yield self._versions.before(f"region/{number}", batch, keep=False)
 
     def stream_joins(self, number: int, batch: int) -> Region:
         """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
-        if not self.registry(batch).reach:
-            return Region.empty(self.space)
-        return self._load(f"stream_join/{number}", batch, lambda: Region.empty(self.space), _read_region)
-
-    def save_stream_joins(self, number: int, batch: int, state: Region) -> None:
-        """Write the state of a region's joins with streams after `batch`."""
-        self._save_region(f"stream_join/{number}", batch, self.stream_joins(number, batch), state)
+        return self._versions.before(f"stream_join/{number}", batch)
 
     def members(self, number: int, batch: int) -> pl.DataFrame:
         """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
-        if not len(self.registry(batch).distributed_ids):
-            return pl.DataFrame(schema=MEMBERS)
-        return self._load(f"participant/{number}", batch, lambda: pl.DataFrame(schema=MEMBERS), _read_members)
-
-    def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
-        """Write the members that a participating server keeps after `batch`, and what it sends to the assembler."""
-        found = [_arrays(part) for part in (partial.removed, partial.added)]
-        named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
-        self._save(f"partial/{number}", batch, partial, [*found, *named, _of_frame(partial.parts)])
-        self._save(f"participant/{number}", batch, members, [_of_frame(members)])
+        return self._versions.before(f"participant/{number}", batch)
 
     def partial(self, number: int, batch: int) -> Partial:
         """Return what a participating server sent to the assembler in `batch`."""
-        return self._read(f"partial/{number}", batch + 1, lambda: None, _read_partial)
-
-    def ended(self, batch: int, regions: int) -> bool:
-        """Tell whether all regional servers have written their state of `batch`."""
-        return all((self.root / "region" / str(number) / f"{batch}.arrow").exists() for number in range(regions))
+        return self._versions.after(f"{PARTIALS}/{number}", batch)
 
     def assembly(self, batch: int) -> AssemblerState:
         """Return the state of the assembler before `batch`; it is kept while there are distributed queries."""
-        if not len(self.registry(batch).distributed_ids):
-            return AssemblerState.none(self.space)
-        return self._read("assembly", batch, lambda: AssemblerState.none(self.space), _read_assembly)
+        return self._versions.before("assembly", batch, keep=False)
 
-    def save_assembly(self, batch: int, state: AssemblerState) -> None:
-        """Write the state of the assembler after `batch`."""
-        self._save("assembly", batch, state, _assembly_tables(state))
+    def ended(self, batch: int, shape: Shape) -> bool:
+        """Tell whether all home servers and all regional servers have written what the batch changed."""
+        return self._versions.ended(batch, _tasks(shape)) is not None
 
-    def _save_region(self, name, batch, before, region):
-        folder = self.root / name
-        folder.mkdir(exist_ok=True)
-        numbers = {segment.number for segment in before.cold.segments}
-        for segment in region.cold.segments:
-            if segment.number not in numbers:
-                write_tables(folder / f"segment-{segment.number}.arrow", [segment.table])
-        self._save(name, batch, region, _region_tables(region))
-        numbers |= {segment.number for segment in region.cold.segments}
-        for path in folder.glob("segment-*.arrow"):
-            if int(path.stem.removeprefix("segment-")) not in numbers:
-                path.unlink(missing_ok=True)
-
-    def _load(self, name, batch, empty, read):
-        state = self._read(name, batch, empty, read)
-        self._newest[name] = batch - 1, state
-        return state
-
-    def _read(self, name, batch, empty, read):
-        known, state = self._newest.get(name, (None, None))
-        if known == batch - 1:
-            return state
-        if batch == 0:
-            return empty()
-        path = self.root / name / f"{batch - 1}.arrow"
-        if not path.exists():
-            raise LostState(f"batch {batch} needs the state that batch {batch - 1} left; {path} is missing")
-        return read(path)
-
-    def _save(self, name, batch, state, tables):
-        folder = self.root / name
-        folder.mkdir(exist_ok=True)
-        write_tables(folder / f"{batch}.arrow", tables)
-        self._newest[name] = batch, state
-        for version in _versions(folder, ".arrow"):
-            if version < batch - 1:
-                (folder / f"{version}.arrow").unlink(missing_ok=True)
+    def commit(self, batch: int, shape: Shape, assembler: Attempt) -> None:
+        """Write the manifest of a batch whose tasks have all ended, with what the assembler saved."""
+        receipts = self._versions.ended(batch, _tasks(shape))
+        self._versions.commit(batch, self.epoch(), shape, [*receipts, assembler.receipt()])
 
 
-def _versions(folder, suffix):
-    """Return the numbers of the versions in a folder."""
-    stems = (entry.name.removesuffix(suffix) for entry in os.scandir(folder) if entry.name.endswith(suffix))
-    return [int(stem) for stem in stems if stem.isdigit()]
+def _codecs(space, catalogue) -> dict[str, Codec]:
+    """Return the codec of each kind of state."""
+    region = region_codec(space)
+    codecs = (registry_codec(space, catalogue), HOME, region, region, MEMBERS_OF_AGGREGATES, PARTIAL)
+    return dict(zip(STATES, (*codecs, assembly_codec(space)), strict=True))
 
 
-def _with_head(table, head):
-    return table.replace_schema_metadata({HEAD: orjson.dumps(head)})
+def _kind(name):
+    return name.partition("/")[0]
 
 
-def _head(table):
-    return orjson.loads(table.schema.metadata[HEAD])
-
-
-def _read_home(path):
-    (table,) = read_tables(path)
-    # A file without the column `copies` has no copies. Without `stream`, objects are kept until they are heard again.
-    none = pa.chunked_array([pa.array(np.zeros(table.num_rows, dtype=np.int64))])
-    columns = {name: table[name] if name in table.column_names else none for name in COLUMNS}
-    return Home(*map(_array, columns.values()), **_head(table))
-
-
-def _array(column):
-    return column.to_numpy() if column.num_chunks != 1 else column.chunk(0).to_numpy()
-
-
-def _region_tables(region):
-    columns = {field.name: getattr(region.objects, field.name) for field in fields(Objects)}
-    columns["bounds"] = bounds_array(columns["bounds"])
-    head = {
-        "now_us": region.now_us,
-        "following": region.cold.following,
-        "segments": [segment.number for segment in region.cold.segments],
-        "left_out": _left_out(region.left_out),
-    }
-    return [
-        _with_head(pa.table(columns), head),
-        pa.table({name: getattr(region, name) for name in PAIR_COLUMNS}),
-    ]
-
-
-def _read_region(path):
-    table, pairs = read_tables(path)
-    if "pair_partner" not in pairs.column_names:  # an earlier release, without joins, wrote it
-        pairs = pairs.append_column("pair_partner", pa.array(np.zeros(pairs.num_rows, dtype=np.int64)))
-    if "pair_query" in pairs.column_names:  # an earlier release, without shared answers, wrote it
-        pairs = pairs.rename_columns({"pair_query": "pair_answer"})
-    head = _head(table)
-    columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
-    segments = tuple(
-        Segment(number, read_tables(path.with_name(f"segment-{number}.arrow"))[0]) for number in head["segments"]
-    )
-    return Region(
-        Objects(*columns),
-        Cold(segments, head["following"]),
-        *(_array(pairs[name]) for name in PAIR_COLUMNS),
-        head["now_us"],
-        _were_left_out(head.get("left_out", ())),
-    )
-
-
-def _left_out(queries):
-    return [[query, *astuple(out)] for query, out in queries.items()]
-
-
-def _were_left_out(rows):
-    """Return the queries left out; the inverse of `_left_out`."""
-    return {query: LeftOut(*out) for query, *out in rows}
-
-
-def _arrays(columns):
-    """Return a dataclass of arrays as a table, with a column for each field."""
-    return pa.table({field.name: getattr(columns, field.name) for field in fields(columns)})
-
-
-def _of_arrays(kind, table):
-    """Return a dataclass of arrays; the inverse of `_arrays`."""
-    return kind(*(_array(table[field.name]) for field in fields(kind)))
-
-
-def _of_frame(frame):
-    """Return a data frame as a table. Most are empty, and polars takes milliseconds even then, so these are cached."""
-    return frame.to_arrow() if len(frame) else _no_rows(tuple(frame.schema.items()))
-
-
-@functools.cache
-def _no_rows(columns):
-    return pl.DataFrame(schema=dict(columns)).to_arrow()
-
-
-def _frame(table):
-    """Return a table as a data frame; the inverse of `_of_frame`."""
-    return pl.DataFrame(pl.from_arrow(table))
-
-
-def _read_members(path):
-    (table,) = read_tables(path)
-    return _frame(table)
-
-
-def _read_partial(path):
-    removed, added, moved, altered, lacking, parts = read_tables(path)
-    found = (_of_arrays(Candidates, table) for table in (removed, added))
-    # Arrow packs booleans into bits, so numpy needs a copy of them.
-    mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
-    return Partial(*found, mask, _array(altered["altered"]), _frame(parts), _array(lacking["lacking"]))
-
-
-def _assembly_tables(state):
-    groups = state.aggregation
-    frames = (groups.parts, groups.told, groups.crossed)
-    regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
-    elements = _with_head(state.focals.elements, {"left_out": _left_out(state.left_out)})
-    return [elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
-
-
-def _read_assembly(path):
-    elements, *regions = (tables := read_tables(path))[:3]
-    left_out = _head(elements)["left_out"] if elements.schema.metadata else ()
-    elements = elements.replace_schema_metadata(None)
-    seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
-    *ranked, parts, told, crossed = tables[3:]
-    if len(ranked) > 1:  # an earlier release, whose candidates had no ranks, wrote it
-        ranked = [_with_ranks(*ranked)]
-    aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
-    return AssemblerState(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
-
-
-def _with_ranks(candidates, answers):
-    """Return candidates with their ranks in answers, 0 if they have none; add the answers that are no candidates."""
-    both = _frame(candidates).join(_frame(answers), ["query", "key"], "full", coalesce=True).sort("query", "key")
-    distance = pl.coalesce("distance", "distance_right")
-    return both.select("query", "key", distance, pl.col("rank").fill_null(0).cast(pl.Int32)).to_arrow()
+def _tasks(shape):
+    homes = (f"home-{number}" for number in range(shape.partitions))
+    return [*homes, *(f"region-{number}" for number in range(shape.regions))]

@@ -121,6 +121,14 @@ class LayerStore:
         """Return the number of a layer's newest version, or None if there is no such layer."""
         return max(self.versions(layer), default=None)
 
+    def last(self, layer: str) -> int:
+        """Return the last version number that a layer has used, also if it was dropped; 0 if there was none."""
+        newest = self.newest(layer)
+        if newest is None:
+            dropped = self._last_dropped(layer)
+            newest = int(dropped.read_text()) if dropped.exists() else 0
+        return newest
+
     def manifest(self, layer: str, version: int) -> Manifest:
         """Return the manifest of a version.
 
@@ -315,11 +323,7 @@ class LayerStore:
         return number
 
     def _next(self, layer):
-        newest = self.newest(layer)
-        if newest is None:
-            dropped = self._last_dropped(layer)
-            newest = int(dropped.read_text()) if dropped.exists() else 0
-        return newest + 1
+        return self.last(layer) + 1
 
     def _manifest_in(self, layer, version, space):
         """Return the manifest of a version; raise InvalidLayer if the layer is of another space."""

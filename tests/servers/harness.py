@@ -10,6 +10,9 @@ from streaming.layers.store import LayerStore
 from streaming.results import DROPPED, ENTERED, EXPIRED, LEFT, PLACED, SIGNS, SNAPSHOT, STAYED, events_of
 from streaming.results.netting import net
 from streaming.spaces import EARTH
+from streaming.state.upkeep import Upkeep
+
+UPKEEP_EVERY = 5
 
 
 class Engine:
@@ -19,6 +22,7 @@ class Engine:
         self.root, self.space = root, space
         self.layers = LayerStore(root / "layers")
         self.layout = Layout(Store(root, space), partitions, regions, HistoryWriter(root / "history", space))
+        self.upkeep = Upkeep(self.layout.store.files)
         self.batch, self.may_fail = 0, False
 
     def restart(self):
@@ -40,6 +44,9 @@ class Engine:
         for number in range(self.layout.regions):
             fragments += region_task(self.layout, number, self.batch, inputs[number])
         self.batch += 1
+        if self.batch % UPKEEP_EVERY == 0:
+            self.upkeep.sync()
+        self.upkeep.clean()
         failures = [failure for fragment in fragments for failure in fragment.failures]
         # Filters of users and refused plans aside, what fails is an error of ours, which no border may hide from tests.
         ours = [

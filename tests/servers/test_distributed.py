@@ -5,13 +5,11 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import key_hashes
-from streaming.engine.store import read_tables, write_tables
 from streaming.operators.distributed import PlacedQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
@@ -256,26 +254,6 @@ def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):
     assert not client.answers[1]
     client.receive(engine.run([], register(4)))
     assert set(client.answers[1]) == {"a", "b", "c"}
-
-
-def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
-    engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
-    plan = {"stream": "ships", "kind": "knn", "around": {"at": [0, 0]}, "k": 2, "alpha": 1}
-
-    def ships(version, *places):
-        return [("ships", 0, one("ships", str(x), version, [x, 0, x, 0], {}, PLANE)) for x in places]
-
-    client.receive(engine.run(ships(1, -3, 1, 2, 4), [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
-    client.receive(engine.run([], []))
-    path = tmp_path / "assembly" / "1.arrow"
-    *head, ranked, parts, told, crossed = read_tables(path)
-    answers = ranked.filter(pc.greater(ranked["rank"], 0))
-    assert answers.num_rows < ranked.num_rows
-    write_tables(path, [*head, ranked.drop_columns("rank"), answers, parts, told, crossed])
-    engine.restart()
-    client.told.clear()
-    client.receive(engine.run(ships(2, 0.5), []))
-    assert {(row["sign"], row["key"]) for row in client.told} == {(LEFT, "2"), (ENTERED, "0.5"), (STAYED, "1")}
 
 
 def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_being_looked_for(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ So a server that can start and end queries can also deal with their failures and
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -44,6 +44,16 @@ class LeftOut:
     revision: int
     until_us: int = 0
     pause_us: int = 0
+
+
+def left_out_rows(queries: Mapping[int, LeftOut]) -> list[list[int]]:
+    """Return the queries left out as lists of numbers, to be stored."""
+    return [[query, *astuple(out)] for query, out in queries.items()]
+
+
+def left_out_of_rows(rows: Iterable[list[int]]) -> dict[int, LeftOut]:
+    """Return the queries left out; the inverse of `left_out_rows`."""
+    return {query: LeftOut(*out) for query, *out in rows}
 
 
 @dataclass

@@ -1,0 +1,73 @@
+"""Keep the state durable and the logs short, beside the micro-batches."""
+
+import logging
+import threading
+import time
+
+from redis import Redis, RedisError
+
+from streaming.logs import FIRST, Log
+from streaming.state.manifest import Manifest
+from streaming.state.stores import StateStore
+from streaming.state.upkeep import Upkeep
+
+logger = logging.getLogger(__name__)
+
+# After a power cut, at most the batches of about this time run again.
+SYNC_EVERY_S = 1.0
+
+
+class Housekeeping:
+    """Makes manifests durable, removes files that are not needed, and trims the logs behind the oldest manifest kept.
+
+    A thread does it, because syncing files takes milliseconds to tenths of a second, and no answer has to wait for it.
+
+    Parameters
+    ----------
+    files : StateStore
+    log : Log
+        The logs of the space.
+    keys : dict of str to str
+        The logs that the engine reads, by their name in the positions of manifests.
+    """
+
+    def __init__(self, files: StateStore, log: Log, keys: dict[str, str]) -> None:
+        self._upkeep, self._log, self._keys = Upkeep(files), log, keys
+        self._wanted, self._synced_s, self._thread = threading.Event(), 0.0, None
+
+    def batch_committed(self) -> None:
+        """Say that a batch has ended; return at once."""
+        self._wanted.set()
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
+            self._thread.start()
+
+    def _run(self):
+        while self._wanted.wait():
+            self._wanted.clear()
+            try:
+                self.work(sync=time.monotonic() - self._synced_s >= SYNC_EVERY_S)
+            except (OSError, RedisError) as error:  # the next batch tries again
+                logger.warning("the state could not be tidied: %s", error)
+
+    def work(self, sync: bool) -> None:
+        """Do what is due now; with `sync`, also make the newest state durable."""
+        upkeep = self._upkeep
+        if sync:
+            upkeep.sync()
+            self._synced_s = time.monotonic()
+        upkeep.clean()
+        if upkeep.oldest is not None and upkeep.newest is not None:
+            trim(self._log.client, self._keys, upkeep.oldest)
+            read = zip(upkeep.newest.blocks, upkeep.oldest.blocks, strict=True)
+            self._log.report_kept([newest - oldest for newest, oldest in read])
+
+
+def trim(client: Redis, keys: dict[str, str], manifest: Manifest) -> None:
+    """Remove the entries of logs that a state has read."""
+    with client.pipeline(transaction=False) as pipeline:
+        for name, position in manifest.positions.items():
+            if position != FIRST:
+                milliseconds, sequence = position.split("-")
+                pipeline.xtrim(keys[name], minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
+        pipeline.execute()

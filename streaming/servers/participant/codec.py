@@ -1,0 +1,38 @@
+"""How the members of aggregates in a region are stored, and what a participating server sends to the assembler."""
+
+import polars as pl
+import pyarrow as pa
+
+from streaming.operators.aggregates import MEMBERS
+from streaming.servers.participant.partial import Candidates, Partial
+from streaming.state.codec import (
+    HEAD,
+    Codec,
+    array_of,
+    arrays_of_table,
+    frame_of_table,
+    table_of_arrays,
+    table_of_frame,
+)
+
+
+def _encode_partial(partial):
+    found = [table_of_arrays(part) for part in (partial.removed, partial.added)]
+    named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
+    return {HEAD: [*found, *named, table_of_frame(partial.parts)]}
+
+
+def _decode_partial(parts):
+    removed, added, moved, altered, lacking, groups = parts[HEAD]
+    found = (arrays_of_table(Candidates, table) for table in (removed, added))
+    # Arrow packs booleans into bits, so numpy needs a copy of them.
+    mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
+    return Partial(*found, mask, array_of(altered["altered"]), frame_of_table(groups), array_of(lacking["lacking"]))
+
+
+MEMBERS_OF_AGGREGATES = Codec(
+    lambda: pl.DataFrame(schema=MEMBERS),
+    lambda members: {HEAD: [table_of_frame(members)]},
+    lambda parts: frame_of_table(parts[HEAD][0]),
+)
+PARTIAL = Codec(lambda: None, _encode_partial, _decode_partial)

@@ -1,0 +1,196 @@
+"""Manifests and receipts: which files there are, how large they are, and their checksums.
+
+The content of both is a line with the checksum of what follows, and then a JSON document. So a file that a power cut
+has damaged is noticed.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+
+from streaming.state.errors import LostState
+from streaming.state.stores import StateStore
+
+# The format of all files of the state. It rises when a codec, a receipt or the manifest changes.
+FORMAT = 1
+MANIFESTS, RECEIPTS = "manifests", "receipts"
+
+
+class File(NamedTuple):
+    """An immutable file of the state: its name in the store, its size in bytes, and its CRC-32."""
+
+    name: str
+    size: int
+    checksum: int
+
+    @classmethod
+    def of(cls, name: str, content: pa.Buffer) -> "File":
+        """Return the file of a name and a content."""
+        return cls(name, content.size, zlib.crc32(content))
+
+
+# The files of a state by part.
+Files = Mapping[str, File]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The settings that must stay the same for the life of a state: the name of the space, partitions and regions."""
+
+    space: str
+    partitions: int
+    regions: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one task of a micro-batch has written.
+
+    Parameters
+    ----------
+    states : mapping of str to Files
+        The files of each state, such as ``region/0``, by part. Files of former batches are named again.
+    positions : mapping of str to str
+        Of a home server: the position in each log up to which the batch reads.
+    blocks : int
+        Of a home server: how many blocks it read.
+    """
+
+    states: Mapping[str, Files] = field(default_factory=dict)
+    positions: Mapping[str, str] = field(default_factory=dict)
+    blocks: int = 0
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The whole state of an engine after a micro-batch.
+
+    Parameters
+    ----------
+    batch : int
+    epoch : str
+    shape : Shape
+    states : mapping of str to Files
+    positions : mapping of str to str
+        The position in each log up to which the state has read.
+    blocks : sequence of int
+        How many blocks the state has read since its epoch began, by partition.
+    format : int
+    """
+
+    batch: int
+    epoch: str
+    shape: Shape
+    states: Mapping[str, Files] = field(default_factory=dict)
+    positions: Mapping[str, str] = field(default_factory=dict)
+    blocks: tuple[int, ...] = ()
+    format: int = FORMAT
+
+    @property
+    def name(self) -> str:
+        """The name of the manifest in its store."""
+        return f"{MANIFESTS}/{self.batch}.json"
+
+    def files(self) -> Iterator[File]:
+        """Yield all files of the state."""
+        for files in self.states.values():
+            yield from files.values()
+
+    def broken(self, store: StateStore) -> list[str]:
+        """Return in words what is wrong with the files of the state; empty if all are whole."""
+        return [words for file in self.files() if (words := _wrong(store, file))]
+
+    def commit(self, store: StateStore) -> bool:
+        """Write the manifest unless its batch has one already; return whether it was written.
+
+        All complete attempts of a batch are equal, so the first manifest stays: the next batch may have begun with it.
+        """
+        return store.put(self.name, _sealed(_manifest_document(self)), once=True)
+
+
+def _wrong(store, file):
+    try:
+        content = store.get(file.name)
+    except FileNotFoundError:
+        return f"{file.name} is missing"
+    if content.size != file.size:
+        return f"{file.name} has {content.size} bytes, not {file.size}"
+    if zlib.crc32(content) != file.checksum:
+        return f"{file.name} has been altered"
+    return ""
+
+
+def read_manifest(store: StateStore, batch: int) -> Manifest:
+    """Return the manifest of a batch; raise LostState if it is missing or damaged."""
+    document = _unsealed(store, f"{MANIFESTS}/{batch}.json")
+    if document["format"] != FORMAT:  # whatever else it says, this release cannot know
+        return Manifest(batch, "", Shape("", 0, 0), format=document["format"])
+    return Manifest(
+        document["batch"],
+        document["epoch"],
+        Shape(**document["shape"]),
+        _states(document["states"]),
+        document["positions"],
+        tuple(document["blocks"]),
+    )
+
+
+def manifest_batches(store: StateStore) -> list[int]:
+    """Return the batches that have a manifest, whole or not, in order."""
+    return sorted(batch_of(name) for name in store.list(MANIFESTS))
+
+
+def batch_of(name: str) -> int:
+    """Return the batch in the name of a file of the state."""
+    return int(name.rpartition("/")[2].partition(".")[0])
+
+
+def receipt_name(batch: int, task: str) -> str:
+    """Return the name of the receipt of a task."""
+    return f"{RECEIPTS}/{batch}.{task}.json"
+
+
+def write_receipt(store: StateStore, batch: int, task: str, receipt: Receipt) -> None:
+    """Write the receipt of a task; of several attempts of the task, the last one stays."""
+    document = {"states": receipt.states, "positions": receipt.positions, "blocks": receipt.blocks}
+    store.put(receipt_name(batch, task), _sealed(document))
+
+
+def read_receipts(store: StateStore, batch: int, tasks: Iterable[str]) -> list[Receipt] | None:
+    """Return the receipts of tasks, or None if a task has not ended yet."""
+    try:
+        documents = [_unsealed(store, receipt_name(batch, task)) for task in tasks]
+    except LostState:
+        return None
+    return [Receipt(_states(d["states"]), d["positions"], d["blocks"]) for d in documents]
+
+
+def _states(document):
+    return {state: {part: File(*file) for part, file in files.items()} for state, files in document.items()}
+
+
+def _manifest_document(manifest):
+    return {name: getattr(manifest, name) for name in ("format", "batch", "epoch", "states", "positions", "blocks")} | {
+        "shape": vars(manifest.shape)
+    }
+
+
+def _sealed(document: Mapping[str, Any]) -> bytes:
+    body = orjson.dumps(document, default=list)
+    return b"%08x\n%s" % (zlib.crc32(body), body)
+
+
+def _unsealed(store, name):
+    """Return a document that `_sealed` made; raise LostState if it is missing or damaged."""
+    try:
+        content = store.get(name).to_pybytes()
+    except FileNotFoundError:
+        raise LostState(f"{name} is missing") from None
+    seal, _, body = content.partition(b"\n")
+    if seal != b"%08x" % zlib.crc32(body):
+        raise LostState(f"{name} is damaged")
+    return orjson.loads(body)

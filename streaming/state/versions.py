@@ -1,0 +1,167 @@
+"""The versions of states: each micro-batch reads those of the batch before, and its tasks write new ones."""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from streaming.state.codec import HEAD, Codec
+from streaming.state.errors import LostState
+from streaming.state.manifest import (
+    File,
+    Files,
+    Manifest,
+    Receipt,
+    Shape,
+    batch_of,
+    read_manifest,
+    read_receipts,
+    write_receipt,
+)
+from streaming.state.stores import StateStore
+from streaming.state.tables import serialized, tables_in
+
+# A process keeps as many manifests in memory.
+MANIFESTS_KEPT = 3
+
+
+class Versions:
+    """The versions of the states in a store, as the tasks of micro-batches read and write them.
+
+    A process keeps the newest version that it wrote or read of each state in memory. So it reads files only if another
+    process wrote the version last.
+
+    Parameters
+    ----------
+    store : StateStore
+    codec_of : callable
+        Returns the `Codec` of a state, given its name.
+    transient : callable
+        Tells whether a state is needed within its batch only, given its name. The manifest does not name it.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        codec_of: Callable[[str], Codec],
+        transient: Callable[[str], bool] = lambda name: False,
+    ) -> None:
+        self.store, self._codec_of, self._transient = store, codec_of, transient
+        self._newest: dict[str, tuple[int, Any]] = {}
+        self._manifests: dict[int, Manifest] = {}
+        self._ended: tuple[int, Mapping[str, Files]] = (-1, {})
+
+    def before(self, name: str, batch: int, keep: bool = True) -> Any:
+        """Return a state before `batch`; with `keep`, this process keeps it in memory.
+
+        Raises
+        ------
+        LostState
+            If the batch before has left no manifest.
+        """
+        state = self._read(name, batch - 1)
+        if keep:
+            self._newest[name] = batch - 1, state
+        return state
+
+    def after(self, name: str, batch: int) -> Any:
+        """Return a state after `batch`, which has ended or whose tasks have; see `ended`."""
+        return self._read(name, batch)
+
+    def written(self, name: str, batch: int) -> int:
+        """Return the batch that last changed a state before `batch`; -1 if the state is empty."""
+        files = self.files(name, batch - 1)
+        return batch_of(files[HEAD].name) if files else -1
+
+    def files(self, name: str, batch: int) -> Files:
+        """Return the files of a state after `batch` by part; none if the state is empty."""
+        if batch < 0:
+            return {}
+        ended, states = self._ended
+        return (states if ended == batch else self.manifest(batch).states).get(name, {})
+
+    def manifest(self, batch: int) -> Manifest:
+        """Return the manifest of a batch."""
+        if batch not in self._manifests:
+            try:
+                self._manifests[batch] = read_manifest(self.store, batch)
+            except LostState as error:
+                raise LostState(f"batch {batch + 1} needs the state that batch {batch} left: {error}") from None
+            for old in sorted(self._manifests)[:-MANIFESTS_KEPT]:
+                del self._manifests[old]
+        return self._manifests[batch]
+
+    def ended(self, batch: int, tasks: Iterable[str]) -> list[Receipt] | None:
+        """Return the receipts of all tasks of a batch, or None if a task has not ended. Then `after` can be used."""
+        receipts = read_receipts(self.store, batch, tasks)
+        if receipts is not None:
+            self._ended = batch, {name: files for receipt in receipts for name, files in receipt.states.items()}
+        return receipts
+
+    def commit(self, batch: int, epoch: str, shape: Shape, receipts: Iterable[Receipt]) -> None:
+        """Write the manifest of a batch, given the receipts of all of its tasks."""
+        states: dict[str, Files] = {}
+        positions: dict[str, str] = {}
+        read = []
+        for receipt in receipts:
+            states |= {name: files for name, files in receipt.states.items() if not self._transient(name)}
+            positions |= receipt.positions
+            read.append(receipt.blocks)
+        before = self.manifest(batch - 1).blocks if batch else (0,) * shape.partitions
+        blocks = tuple(old + new for old, new in zip(before, read, strict=False))
+        Manifest(batch, epoch, shape, states, positions, blocks).commit(self.store)
+
+    def _read(self, name, version):
+        known, state = self._newest.get(name, (None, None))
+        if known == version:
+            return state
+        codec, files = self._codec_of(name), self.files(name, version)
+        if not files:
+            return codec.empty()
+        return codec.decode({part: tables_in(self.store.get(file.name)) for part, file in files.items()})
+
+    def _write(self, name, batch, state):
+        """Write the parts of a state that the batch before does not have; return the files of all parts."""
+        before, files = self.files(name, batch - 1), {}
+        for part, tables in self._codec_of(name).encode(state).items():
+            if part != HEAD and part in before:
+                files[part] = before[part]
+                continue
+            content = serialized(tables)
+            # Each attempt writes files of its own, so that none changes what another one has written or reads.
+            files[part] = File.of(f"{name}/{batch}.{part}.{uuid.uuid4().hex[:12]}.arrow", content)
+            self.store.put(files[part].name, content)
+        self._newest[name] = batch, state
+        return files
+
+
+class Attempt:
+    """One attempt of a task to run its part of a micro-batch.
+
+    Parameters
+    ----------
+    versions : Versions
+    batch : int
+    task : str
+        The name of the task, such as ``home-0``.
+    """
+
+    def __init__(self, versions: Versions, batch: int, task: str) -> None:
+        self._versions, self.batch, self.task = versions, batch, task
+        self._states: dict[str, Files] = {}
+
+    def save(self, name: str, state: Any) -> None:
+        """Write a state after the batch. A state that no task saves or keeps is empty afterwards."""
+        self._states[name] = self._versions._write(name, self.batch, state)
+
+    def keep(self, name: str) -> None:
+        """Leave a state as it was before the batch."""
+        if files := self._versions.files(name, self.batch - 1):
+            self._states[name] = files
+
+    def receipt(self, positions: Mapping[str, str] | None = None, blocks: int = 0) -> Receipt:
+        """Return the receipt for what was saved and kept."""
+        return Receipt(self._states, positions or {}, blocks)
+
+    def end(self, positions: Mapping[str, str] | None = None, blocks: int = 0) -> None:
+        """Write the receipt, which makes everything that was saved count."""
+        write_receipt(self._versions.store, self.batch, self.task, self.receipt(positions, blocks))

@@ -11,7 +11,7 @@ from streaming.errors import InvalidSpace
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 from streaming.state.errors import LostState
-from streaming.state.manifest import FORMAT, MANIFESTS, RECEIPTS, manifest_batches, read_manifest
+from streaming.state.manifest import FORMAT, MANIFESTS, PARTS, RECEIPTS, manifest_batches, read_manifest
 from streaming.state.stores import LocalStore, StateStore
 
 logger = logging.getLogger("lookout.engine")
@@ -63,17 +63,15 @@ def _other_definition(files, space):
 
 
 def _earlier_format(files):
-    """Return whether a release wrote the state that had an earlier format, or no manifests."""
+    """Return whether a release wrote the state that had an earlier format, or no manifests and other folders."""
     for batch in reversed(manifest_batches(files)):
         with contextlib.suppress(LostState):
             return read_manifest(files, batch).format < FORMAT
-    # A file of this format has the name of its part behind the number of its batch.
-    names = (name.rpartition("/")[2] for state in STATES for name in files.list(state))
-    return any(name.count(".") == 1 for name in names)
+    return any(map(files.list, STATES))
 
 
 def _remove(root, files):
-    files.delete([name for folder in (MANIFESTS, RECEIPTS, *STATES) for name in files.list(folder)])
+    files.delete([name for folder in (MANIFESTS, RECEIPTS, PARTS, *STATES) for name in files.list(folder)])
     files.delete([EPOCH])
     shutil.rmtree(root / "checkpoint", ignore_errors=True)
     (root / REPLAY).unlink(missing_ok=True)

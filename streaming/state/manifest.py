@@ -4,6 +4,7 @@ The content of both is a line with the checksum of what follows, and then a JSON
 has damaged is noticed.
 """
 
+import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,8 @@ from streaming.state.stores import StateStore
 
 # The format of all files of the state. It rises when a codec, a receipt or the manifest changes.
 FORMAT = 1
-MANIFESTS, RECEIPTS = "manifests", "receipts"
+# The folders of a store that belong to the state.
+MANIFESTS, RECEIPTS, PARTS = "manifests", "receipts", "parts"
 
 
 class File(NamedTuple):
@@ -142,6 +144,16 @@ def read_manifest(store: StateStore, batch: int) -> Manifest:
 def manifest_batches(store: StateStore) -> list[int]:
     """Return the batches that have a manifest, whole or not, in order."""
     return sorted(batch_of(name) for name in store.list(MANIFESTS))
+
+
+def part_name(state: str, batch: int, part: str) -> str:
+    """Return a new name for a part of a state; no two attempts get the same."""
+    return f"{PARTS}/{state}/{batch}.{part}.{uuid.uuid4().hex[:12]}.arrow"
+
+
+def state_files(store: StateStore) -> list[str]:
+    """Return the names of all manifests, receipts and parts in a store."""
+    return [name for folder in (MANIFESTS, RECEIPTS, PARTS) for name in store.list(folder)]
 
 
 def batch_of(name: str) -> int:

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field, replace
 from streaming.state.errors import LostState, OtherSettings
 from streaming.state.manifest import (
     FORMAT,
+    MANIFESTS,
+    RECEIPTS,
     Manifest,
     Shape,
     batch_of,
     manifest_batches,
     read_manifest,
     read_receipts,
+    state_files,
 )
 from streaming.state.stores import StateStore
-from streaming.state.upkeep import state_files
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def check_settings(manifest: Manifest, shape: Shape) -> None:
 def _cuts_of_receipts(store, after):
     """Return the positions that home servers noted in the receipts of batches later than `after`."""
     cuts = {}
-    for batch in {batch_of(name) for name in store.list("receipts")}:
+    for batch in {batch_of(name) for name in store.list(RECEIPTS)}:
         receipts = read_receipts(store, batch, ["home-0"])
         if batch > after and receipts:
             cuts[batch] = receipts[0].positions
@@ -105,7 +107,7 @@ def discard_later(store: StateStore, manifest: Manifest | None) -> None:
     last = -1 if manifest is None else manifest.batch
     later = [name for name in state_files(store) if batch_of(name) > last]
     # Without its manifest, a state does not exist. So manifests go first.
-    store.delete(sorted(later, key=lambda name: not name.startswith("manifests/")))
+    store.delete(sorted(later, key=lambda name: not name.startswith(MANIFESTS)))
     if manifest is not None:
         store.sync([*(file.name for file in manifest.files()), manifest.name])
 

@@ -5,7 +5,7 @@ remove what others need.
 """
 
 from streaming.state.errors import LostState
-from streaming.state.manifest import Manifest, batch_of, manifest_batches, read_manifest
+from streaming.state.manifest import Manifest, batch_of, manifest_batches, read_manifest, state_files
 from streaming.state.stores import StateStore
 
 # As many durable manifests are kept. The logs keep what is needed to continue from the oldest of them.
@@ -74,8 +74,3 @@ class Upkeep:
                     self._known[batch] = read_manifest(self.store, batch)
                 except LostState:
                     continue  # a later manifest takes its place
-
-
-def state_files(store: StateStore) -> list[str]:
-    """Return the names of all files that manifests, receipts and states consist of."""
-    return [name for name in store.list() if name.count("/") and name.rpartition("/")[2].split(".")[0].isdigit()]

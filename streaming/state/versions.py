@@ -1,6 +1,5 @@
 """The versions of states: each micro-batch reads those of the batch before, and its tasks write new ones."""
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from streaming.state.manifest import (
     Receipt,
     Shape,
     batch_of,
+    part_name,
     read_manifest,
     read_receipts,
     write_receipt,
@@ -128,7 +128,7 @@ class Versions:
                 continue
             content = serialized(tables)
             # Each attempt writes files of its own, so that none changes what another one has written or reads.
-            files[part] = File.of(f"{name}/{batch}.{part}.{uuid.uuid4().hex[:12]}.arrow", content)
+            files[part] = File.of(part_name(name, batch, part), content)
             self.store.put(files[part].name, content)
         self._newest[name] = batch, state
         return files

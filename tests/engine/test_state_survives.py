@@ -1,0 +1,375 @@
+"""Answers stay exact through crashes at any point, attempts that run twice or end late, and broken files."""
+
+import contextlib
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import shapely
+
+from streaming.elements import partition_of, point_elements, to_ipc
+from streaming.engine.batch import IngestBlock, Layout, home_task, region_task
+from streaming.engine.store import MissingVersion, Store
+from streaming.history import HistoryWriter
+from streaming.layers.features import feature_table
+from streaming.spaces import EARTH
+from streaming.state.codec import HEAD, Codec
+from streaming.state.errors import LostState, OtherSettings
+from streaming.state.manifest import PARTS, Shape, batch_of, read_manifest
+from streaming.state.recovery import discard_later, newest_whole
+from streaming.state.stores import LocalStore, RemoteStore
+from streaming.state.upkeep import Upkeep
+from streaming.state.versions import Attempt, Versions
+from tests.servers.harness import Client, Engine, one
+
+PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 60
+SHAPE = Shape("earth", PARTITIONS, REGIONS)
+PLANS = (
+    {"stream": "ships", "area": {"lo": [-5, -5], "hi": [5, 5]}},
+    {"stream": "ships", "compare": {"lo": [-3, -9], "hi": [4, 2]}, "report": "outside"},
+    {"stream": "ships", "kind": "knn", "around": {"key": "ship 0"}, "k": 3},
+    {"stream": "ships", "kind": "join", "join": {"stream": "ships", "max_distance_m": 50_000}},
+    {
+        "stream": "ships",
+        "around": {"key": "ship 1", "radius_m": 300_000},
+        "aggregates": [{"function": "count"}],
+    },
+)
+
+
+class Crash(Exception):
+    """The process ends here."""
+
+
+class Crashing:
+    """A store whose process ends before or after the n-th change from now on."""
+
+    def __init__(self, store, rng):
+        self.store, self.rng, self.left = store, rng, None
+
+    def arm(self, changes):
+        self.left = self.rng.randrange(changes)
+
+    def _change(self, change):
+        if self.left is None:
+            return change()
+        self.left -= 1
+        if self.left >= 0:
+            return change()
+        self.left = None
+        if self.rng.random() < 0.5:
+            change()
+        raise Crash
+
+    def get(self, name):
+        return self.store.get(name)
+
+    def list(self, folder=""):
+        return self.store.list(folder)
+
+    def put(self, name, content, once=False):
+        return self._change(lambda: self.store.put(name, content, once))
+
+    def delete(self, names):
+        for name in list(names):
+            self._change(lambda name=name: self.store.delete([name]))
+
+    def sync(self, names):
+        self._change(lambda: self.store.sync(names))
+
+
+class History:
+    """A fixed sequence of batches: the logs, which keep every entry that has not been trimmed."""
+
+    def __init__(self, seed, batches):
+        rng = np.random.default_rng(seed)
+        places = rng.uniform(-10, 10, (SHIPS, 2))
+        self.batches = []
+        for batch in range(batches):
+            ships = np.sort(rng.choice(SHIPS, rng.integers(1, 12), replace=False))
+            places[ships] = np.clip(places[ships] + rng.normal(0, 2, (len(ships), 2)), -10, 10)
+            table = point_elements(
+                "ships", [f"ship {s}" for s in ships], np.full(len(ships), batch), places[ships], [{}] * len(ships)
+            )
+            control = [{"op": "tick", "now_us": batch * 1_000_000}]
+            if batch == 2:
+                control += [{"op": "stream", "stream": "ships", "ttl_s": 40}]
+            for number, plan in enumerate(PLANS):
+                if batch == 1 + number or (batch - number) % 37 == 20:
+                    control.append({"op": "register", "query": number, "revision": batch + 1, "plan": plan})
+                if batch % 37 == 30 + number:
+                    control.append({"op": "cancel", "query": number, "revision": batch + 1})
+            self.batches.append((table, control))
+        self.trimmed = 0
+
+    def entries(self, batch):
+        assert batch >= self.trimmed, "the logs no longer have what is needed"
+        return self.batches[batch]
+
+
+class Process:
+    """A program with a store of its own that runs tasks of batches."""
+
+    def __init__(self, root, history, files):
+        self.root, self.history = root, history
+        store = Store(root, EARTH, files=files)
+        self.layout = Layout(store, PARTITIONS, REGIONS, HistoryWriter(root / "history", EARTH))
+
+    def homes(self, batch):
+        table, control = self.history.entries(batch)
+        inputs = [[] for _ in range(REGIONS)]
+        for partition in range(PARTITIONS):
+            mine = table.filter(partition_of(table["key_hash"].to_numpy(), PARTITIONS) == partition)
+            positions = {"batch": str(batch)}
+            blocks = [IngestBlock("ships", batch, to_ipc(mine))]
+            for sent in home_task(self.layout, partition, batch, blocks, control, positions):
+                inputs[sent.region].append(sent)
+        return inputs
+
+    def region(self, number, batch, inputs):
+        return region_task(self.layout, number, batch, inputs[number])
+
+
+class Reader:
+    """What a hub does: repeats are dropped, and each batch is received once it is whole."""
+
+    def __init__(self):
+        self.client, self.parts, self.done, self.log = Client(), {}, -1, []
+
+    def publish(self, fragments):
+        for fragment in fragments:
+            if fragment.batch <= self.done:
+                continue
+            parts = self.parts.setdefault(fragment.batch, {})
+            parts.setdefault(fragment.region, fragment)
+            if len(parts) == fragment.regions:
+                assert fragment.batch == self.done + 1
+                ordered = [parts[region] for region in sorted(parts)]
+                self.client.receive(ordered)
+                self.log.append(answers_of(self.client))
+                self.done = fragment.batch
+
+
+def answers_of(client):
+    """Return all answers with their distances and ranks."""
+    told = ((query, dict(answer)) for query, answer in sorted(client.answers.items()))
+    return {query: (answer, dict(client.ranks[query])) for query, answer in told if answer}
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    """The answers after each batch of an engine that nothing happens to."""
+    history, reader = History(3, BATCHES), Reader()
+    root = tmp_path_factory.mktemp("truth")
+    process = Process(root, history, LocalStore(root))
+    upkeep = Upkeep(process.layout.store.files)
+    for batch in range(len(history.batches)):
+        inputs = process.homes(batch)
+        for number in range(REGIONS):
+            reader.publish(process.region(number, batch, inputs))
+        upkeep.sync()
+        upkeep.clean()
+    assert sum(map(len, reader.log)) > BATCHES
+    return reader.log
+
+
+def damage(root, files, rng):
+    """Truncate, alter or remove a file of the newest state that older states do not need, or its manifest."""
+    newest, *older = [read_manifest(files, batch) for batch in sorted(kept_batches(files))[::-1]]
+    shared = {file.name for manifest in older for file in manifest.files()}
+    own = [file.name for file in newest.files() if file.name not in shared]
+    path = root / rng.choice([newest.name, *own])
+    kind, content = rng.choice(["truncate", "alter", "remove"]), path.read_bytes()
+    if kind == "remove":
+        path.unlink()
+    elif kind == "truncate":
+        path.write_bytes(content[: rng.randrange(len(content))])
+    else:
+        at = rng.randrange(len(content))
+        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :])
+
+
+def kept_batches(files):
+    return [batch_of(name) for name in files.list("manifests")]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_history_of_crashes_duplicates_zombies_and_broken_files_equals_the_oracle(tmp_path, truth, seed):
+    rng, reader, history = random.Random(seed), Reader(), History(3, len(truth))
+    batch, zombies, crashes = 0, [], 0
+    local = LocalStore(tmp_path)
+    files = Crashing(local, rng)
+    process, upkeep = Process(tmp_path, history, files), Upkeep(files)
+    while batch < len(history.batches):
+        try:
+            if rng.random() < 0.2:
+                files.arm(60)
+            run(process, batch, reader, rng, zombies, tmp_path)
+            batch += 1
+            if rng.random() < 0.4:
+                upkeep.sync()
+            upkeep.clean()
+            if upkeep.oldest:
+                history.trimmed = upkeep.oldest.batch + 1
+        except Crash:
+            crashes += 1
+            files.left = None
+            if rng.random() < 0.5 and len(kept_batches(local)) > 1:
+                damage(tmp_path, local, rng)
+            found = newest_whole(local, SHAPE)
+            discard_later(local, found.manifest)
+            batch = found.manifest.batch + 1 if found.manifest else 0
+            process, upkeep, zombies = Process(tmp_path, history, files), Upkeep(files), []
+        assert reader.log == truth[: len(reader.log)]
+    assert crashes > BATCHES // 20 and len(reader.log) == len(truth)
+
+
+def run(process, batch, reader, rng, zombies, root):
+    """Run a batch; some tasks run twice, in the same or another process, and some attempts end a batch later."""
+    late = [zombie for zombie in zombies if zombie[1] <= batch - 1]
+    inputs = process.homes(batch)
+    if rng.random() < 0.3:
+        Process(root, process.history, LocalStore(root)).homes(batch)
+    for number in rng.sample(range(REGIONS), REGIONS):
+        if rng.random() < 0.2:
+            other = Process(root, process.history, LocalStore(root))
+            zombies.append((other, batch, number, inputs))
+            if rng.random() < 0.5:
+                reader.publish(other.region(number, batch, inputs))
+        reader.publish(process.region(number, batch, inputs))
+        if rng.random() < 0.1:
+            reader.publish(process.region(number, batch, inputs))
+        if late and rng.random() < 0.3:
+            end_late(late.pop(), zombies, reader)
+
+
+def end_late(zombie, zombies, reader):
+    other, batch, number, inputs = zombie
+    zombies.remove(zombie)
+    # Its batch may be so long ago that what it needs is removed.
+    with contextlib.suppress(LostState, FileNotFoundError):
+        reader.publish(other.region(number, batch, inputs))
+
+
+@pytest.fixture
+def engine(tmp_path):
+    """An engine with five batches behind it."""
+    running = Engine(tmp_path)
+    for batch in range(5):
+        place = [1.0 + batch, 1.0, -np.inf, 1.0 + batch, 1.0, np.inf]
+        running.run([("ships", batch, one("ships", "a", batch, place, {}))], [{"op": "tick", "now_us": batch}])
+        running.upkeep.sync()
+    return running
+
+
+def test_the_newest_whole_state_is_found_and_the_broken_ones_are_named(engine):
+    files = engine.layout.store.files
+    newest = read_manifest(files, 4)
+    broken = newest.states["region/0"]["head"].name
+    path = engine.root / broken
+    path.write_bytes(path.read_bytes()[:-1])
+    found = newest_whole(files, SHAPE)
+    assert found.manifest.batch == 3
+    (words,) = found.problems
+    assert broken in words and "bytes" in words and "batch 4" in words
+    (engine.root / "manifests" / "3.json").write_bytes(b"")
+    assert newest_whole(files, SHAPE).manifest.batch == 2
+
+
+def test_a_state_of_which_nothing_is_whole_is_refused_with_an_instruction(engine):
+    for path in (engine.root / "manifests").iterdir():
+        path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(LostState, match=r"no state is whole: .* stop Lookout and remove engine/ and redis/"):
+        newest_whole(engine.layout.store.files, SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        (Shape("earth", 2, 9), "LOOKOUT_REGIONS=4, and the engine was started with 9: set LOOKOUT_REGIONS=4 again"),
+        (Shape("earth", 3, 4), "LOOKOUT_PARTITIONS=2, and the engine was started with 3"),
+        (Shape("prices", 2, 4), "belongs to the space earth, not to prices"),
+    ],
+)
+def test_other_settings_are_refused_with_the_values_and_what_to_do(engine, shape, words):
+    with pytest.raises(OtherSettings, match=words):
+        newest_whole(engine.layout.store.files, shape)
+
+
+def test_a_later_format_is_refused(engine, monkeypatch):
+    monkeypatch.setattr("streaming.state.recovery.FORMAT", 0)
+    with pytest.raises(OtherSettings, match="has format 1, and this release reads format 0"):
+        newest_whole(engine.layout.store.files, SHAPE)
+
+
+def test_only_files_that_no_kept_manifest_names_are_removed(engine):
+    files = engine.layout.store.files
+    kept = [read_manifest(files, batch) for batch in kept_batches(files)]
+    assert len(kept) == 3
+    named = {file.name for manifest in kept for file in manifest.files()}
+    assert all(batch_of(name) >= 2 for name in set(files.list(PARTS)) - named)
+    assert named <= set(files.list(PARTS))
+
+
+def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
+    def encode(numbers):
+        return {f"part-{n}": [pa.table({"n": [n]})] for n in numbers} | {HEAD: [pa.table({"n": numbers})]}
+
+    codec, files, shape = (
+        Codec(list, encode, lambda parts: parts[HEAD][0]["n"].to_pylist()),
+        LocalStore(tmp_path),
+        SHAPE,
+    )
+    for batch, numbers in enumerate(([1, 2], [2, 3], [2, 3, 4])):
+        versions = Versions(files, lambda name: codec)
+        attempt = Attempt(versions, batch, "only")
+        attempt.save("numbers", numbers)
+        attempt.end()
+        versions.commit(batch, "epoch", shape, versions.ended(batch, ["only"]))
+        assert Versions(files, lambda name: codec).before("numbers", batch + 1) == numbers
+    written = {part: batch_of(file.name) for part, file in read_manifest(files, 2).states["numbers"].items()}
+    assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}
+    assert len(files.list(PARTS)) == 4 + 3
+
+
+def test_a_version_of_a_layer_that_is_not_there_yet_is_an_error_and_one_that_was_removed_is_not(engine, monkeypatch):
+    monkeypatch.setattr("streaming.engine.store.LAYER_WAIT_S", 0.0)
+    store = engine.layout.store
+    with pytest.raises(MissingVersion, match="version 1 of layer zones is not there"):
+        store.features("zones", 1)
+    for _ in range(2):
+        engine.layers.write("zones", feature_table("zones", ["a"], [shapely.box(0, 0, 1, 1)], [{}]))
+    assert len(store.features("zones", 2)) == 1
+    engine.layers.drop("zones")
+    engine.restart()
+    assert len(engine.layout.store.features("zones", 2)) == 1, "its copy is still there"
+    assert len(engine.layout.store.features("zones", 1)) == 0
+    with pytest.raises(MissingVersion):
+        engine.layout.store.features("zones", 3)
+
+
+@pytest.mark.parametrize("kind", ["local", "remote"])
+def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(tmp_path, kind):
+    store = LocalStore(tmp_path) if kind == "local" else RemoteStore(f"memory://{tmp_path.name}")
+    assert store.list("a") == [] and store.list() == []
+    assert store.put("a/b/1.x", b"one") and store.put("a/2.x", b"")
+    assert not store.put("a/b/1.x", b"two", once=True) and store.put("a/3.x", b"three", once=True)
+    assert store.get("a/b/1.x").to_pybytes() == b"one" and store.get("a/2.x").size == 0
+    assert store.put("a/b/1.x", b"four") and store.get("a/b/1.x").to_pybytes() == b"four"
+    assert store.list("a") == ["a/2.x", "a/3.x", "a/b/1.x"] and store.list("a/b") == ["a/b/1.x"]
+    store.sync(["a/2.x", "a/b/1.x"])
+    store.delete(["a/b/1.x", "a/none"])
+    assert store.list() == ["a/2.x", "a/3.x"]
+    with pytest.raises(FileNotFoundError):
+        store.get("a/b/1.x")
+
+
+def test_an_engine_keeps_its_state_in_any_file_system(tmp_path, truth):
+    files, reader, history = RemoteStore(f"memory://engine-{tmp_path.name}"), Reader(), History(3, 12)
+    for batch in range(12):
+        process = Process(tmp_path, history, files)
+        inputs = process.homes(batch)
+        for number in range(REGIONS):
+            reader.publish(process.region(number, batch, inputs))
+    assert reader.log == truth[:12] and not (tmp_path / "parts").exists()

@@ -9,17 +9,13 @@ within its own. A reader that lists the pending files first and the parts afterw
 files are merged, and after a merge that was killed.
 """
 
-import contextlib
 import os
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.layers.parts import settle
-
 PENDING = ".pending"
-PART, WAITING, UNFINISHED = ".parquet", ".arrow", ".tmp"
+PART, WAITING = ".parquet", ".arrow"
 
 
 @dataclass(frozen=True)
@@ -118,18 +114,6 @@ def covers(parts: Iterable[Part], day: str, pending: Pending) -> bool:
     """Return whether one of a stream's parts already has the elements of a pending file for a day."""
     place = day, pending.region, pending.epoch
     return any(part.place == place and part.first <= pending.batch <= part.last for part in parts)
-
-
-@contextlib.contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path to write to; then sync the file and rename it to `path`, or remove it on an error."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{uuid.uuid4().hex}{UNFINISHED}")
-    try:
-        yield temporary
-        settle(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _entries(folder):

@@ -94,3 +94,43 @@ def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_set
     query.stop()
     assert reader.done >= 8
     assert log.client.xlen(log.names.ingest(0)) < 90, "the log is trimmed behind the engine's commit"
+
+
+def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
+    spark, spark_settings, redis_client, tmp_path, caplog
+):
+    """Batches after that state run again as they were cut: readers drop what they have, and the epoch stays."""
+    from streaming.engine.pipeline import start_query
+    from streaming.engine.resume import resume
+    from streaming.engine.store import Store
+    from streaming.state.manifest import manifest_batches, read_manifest
+
+    settings = dataclasses.replace(spark_settings, state_dir=tmp_path / "engine", max_blocks=4)
+    log = Log(redis_client, settings.space.name, settings.partitions)
+    reader, rng = Reader(log), np.random.default_rng(7)
+    places = rng.uniform(-10, 10, (SHIPS, 2))
+    log.send("register", query=0, revision=1, plan=plan_document(PLANS[2]))
+    store, truth, epochs = Store(settings.state_dir, settings.space), {}, set()
+    for run in range(4):
+        problems = resume(settings, log)
+        assert bool(problems) == (run > 0) or run == 3, problems
+        epochs.add(store.epoch())
+        query = start_query(spark, settings)
+        for step in range(30 * run, 30 * run + 30):
+            elements = sail(rng, places, step)
+            keys, boxes = elements["key"].to_pylist(), bounds_of(elements["bounds"]).tolist()
+            truth |= {
+                key: (box, text) for key, box, text in zip(keys, boxes, elements["properties"].to_pylist(), strict=True)
+            }
+            log.ingest(elements, "ships", heard_us=step)
+        reader.read_until(lambda: reader.client.answers[0] == truth)
+        query.stop()
+        newest = read_manifest(store.files, manifest_batches(store.files)[-1])
+        path = settings.state_dir / newest.states["region/2"]["head"].name
+        if run == 0:
+            path.write_bytes(path.read_bytes()[:100])
+        elif run == 1:
+            (settings.state_dir / newest.name).write_bytes(b"")
+            for folder in ("offsets", "commits"):
+                max((settings.state_dir / "checkpoint" / folder).glob("[0-9]*")).write_bytes(b"")
+    assert len(epochs) == 1 and log.backlog() <= 1

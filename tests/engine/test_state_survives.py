@@ -326,7 +326,7 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
         attempt = Attempt(versions, batch, "only")
         attempt.save("numbers", numbers)
         attempt.end()
-        versions.commit(batch, "epoch", shape, versions.ended(batch, ["only"]))
+        versions.commit(batch, "epoch", SHAPE, versions.ended(batch, ["only"]))
         assert Versions(files, lambda name: codec).before("numbers", batch + 1) == numbers
     written = {part: batch_of(file.name) for part, file in read_manifest(files, 2).states["numbers"].items()}
     assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}

@@ -70,7 +70,8 @@ class Health:
         wrong = {"gateway": _silence(gateway, now_us)}
         for space, report in zip(spaces, engines, strict=True):
             name = "engine" if space == EARTH.name else f"engine-{space}"
-            wrong[name] = _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
+            refused = report.get(b"refused", b"").decode()
+            wrong[name] = refused or _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
         return {name: words for name, words in wrong.items() if words}
 
     def _standstill(self, space, report, no_clock):

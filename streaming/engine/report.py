@@ -7,7 +7,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.logs import Log
 
-PROBLEM_CHARACTERS = 1_000
+MOST_CHARACTERS = 1_000
 
 
 def forget(log: Log) -> None:
@@ -27,10 +27,10 @@ def report(log: Log, query: StreamingQuery, epoch: str) -> None:
     log.client.hset(log.names.engine, mapping=fields)
 
 
-def report_problem(log: Log, words: str) -> None:
-    """Say what was wrong with the state when the engine started; nothing if `words` is empty."""
-    if words:
-        log.client.hset(log.names.engine, "state", words[:PROBLEM_CHARACTERS])
+def report_state(log: Log, broken: str = "", refused: str = "") -> None:
+    """Report what was broken in the state when the engine started, and why the engine refused to start with it."""
+    words = {"broken": broken[:MOST_CHARACTERS], "refused": refused[:MOST_CHARACTERS]}
+    log.client.hset(log.names.engine, mapping=words)
 
 
 def report_standby(log: Log) -> None:

@@ -16,7 +16,7 @@ from streaming.engine.class_archive import ClassArchive
 from streaming.engine.lease import Lease
 from streaming.engine.pipeline import start_query, warm_up
 from streaming.engine.rehearsal import rehearse
-from streaming.engine.report import forget, report, report_problem, report_standby
+from streaming.engine.report import forget, report, report_standby, report_state
 from streaming.engine.resume import resume, state_files_of
 from streaming.engine.store import Store
 from streaming.logs import Log
@@ -87,9 +87,9 @@ def _evaluate(spark, settings, log, archive):
         problems = resume(settings, log)
     except (LostState, OtherSettings) as error:
         logger.error("state: %s", error)
-        report_problem(log, str(error))
+        report_state(log, refused=str(error))
         return 1
-    report_problem(log, "; ".join(problems))
+    report_state(log, broken="; ".join(problems))
     warm_up(spark)
     query = start_query(spark, settings)
     # Until here, a signal ends the process at once, since no batch has to be finished.

@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from streaming.history.files import UNFINISHED, Part, days_of, in_force, part_path, parts_of, whole
+from streaming.history.files import Part, days_of, in_force, part_path, parts_of
 from streaming.history.rows import part_schema, write_rows
 from streaming.history.writer import remove
 from streaming.spaces import Space
+from streaming.state.files import UNFINISHED, whole
 
 # Parts smaller than this are merged once there are this many in a row, or once they reach this size together.
 SMALL_BYTES = 4 << 20

@@ -7,7 +7,6 @@ collected, then written as immutable files, which are merged later.
 """
 
 import contextlib
-import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ import pyarrow.compute as pc
 from streaming.elements import from_ipc, to_ipc
 from streaming.history.files import (
     PENDING,
-    UNFINISHED,
     Part,
     Pending,
     covers,
@@ -27,10 +25,10 @@ from streaming.history.files import (
     parts_of,
     pending_of,
     pending_path,
-    whole,
 )
 from streaming.history.rows import days, stored, waiting, waiting_schema, write_rows
 from streaming.spaces import Space
+from streaming.state.files import whole, write_whole
 
 # Pending elements are written as parts once there are this many, or once the oldest have waited this long.
 MERGE_ROWS = 50_000
@@ -183,10 +181,8 @@ def read_pending(pending: Pending, space: Space) -> pa.Table:
 
 
 def _put(path, table):
-    """Write a pending file whole; a worker process that outlived a killed engine may be writing the same one."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
-    temporary.write_bytes(to_ipc(table))
-    temporary.replace(path)
+    """Write a pending file whole. It need not be durable: after a power cut, the engine runs its batch again."""
+    write_whole(path, to_ipc(table), durable=False)
 
 
 def remove(parts: Iterable[Part]) -> int:

@@ -7,7 +7,6 @@ readers skip row groups.
 """
 
 import math
-import os
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import shapely
 from streaming.elements import bounds_of
 from streaming.layers.features import feature_schema, hilbert_order, with_hashes
 from streaming.spaces import Space
+from streaming.state.files import whole
 
 ROWS_PER_GROUP = 32_768
 # GeoParquet's names, in the order of shapely's type numbers. No geometry is stored as a LinearRing.
@@ -99,24 +99,12 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     summary = summarize(table, space)
     order = hilbert_order(bounds_of(table["bounds"]), space)
     stored = table.select(STORED).cast(pa.schema([feature_schema(space).field(name) for name in STORED]))
-    temporary = path.with_name(f"{path.name}.tmp")
     schema = _part_schema(stored.schema, summary, space)
-    try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-            for start in range(0, len(order), ROWS_PER_GROUP):
-                rows = stored.take(pa.array(order[start : start + ROWS_PER_GROUP]))
-                writer.write_table(_with_bbox(rows, schema, space), row_group_size=ROWS_PER_GROUP)
-        settle(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for start in range(0, len(order), ROWS_PER_GROUP):
+            rows = stored.take(pa.array(order[start : start + ROWS_PER_GROUP]))
+            writer.write_table(_with_bbox(rows, schema, space), row_group_size=ROWS_PER_GROUP)
     return summary
-
-
-def settle(temporary: Path, path: Path) -> None:
-    """Sync a finished file to the disk, then give it its final name."""
-    with temporary.open("rb") as written:
-        os.fsync(written.fileno())
-    os.replace(temporary, path)
 
 
 def new_part_name() -> str:

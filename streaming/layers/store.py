@@ -33,6 +33,7 @@ from streaming.layers.parts import (
     write_part,
 )
 from streaming.spaces import EARTH, Space
+from streaming.state.files import write_whole
 
 # An edit writes all features as one fresh part if the version would have more than `MAX_PARTS` parts, or if more than
 # `MIN_STALE` features, and more than this share of the version, would be replaced or removed ones.
@@ -267,7 +268,7 @@ class LayerStore:
                 freed |= set(self.manifest(layer, version).parts)
                 path.unlink()
         used = {name for version in self.versions(layer) for name in self.manifest(layer, version).parts}
-        for path in (folder / "parts").glob("*.parquet*"):
+        for path in (folder / "parts").glob("*"):
             orphan = path.name not in used and now_s - path.stat().st_mtime >= ORPHAN_AGE_S
             if orphan or path.name in freed - used:
                 path.unlink(missing_ok=True)
@@ -278,8 +279,7 @@ class LayerStore:
         if newest is None:
             return
         last = self._last_dropped(layer)
-        last.parent.mkdir(exist_ok=True)
-        last.write_text(str(newest))
+        write_whole(last, str(newest).encode())
         grave = last.with_name(f"{layer}.{uuid.uuid4().hex}")
         with contextlib.suppress(FileNotFoundError):
             os.replace(self.root / layer, grave)
@@ -305,21 +305,14 @@ class LayerStore:
         content = (space, tuple(parts), tuple(sorted(removed)), summary.features, summary.bounds)
         manifest = Manifest(layer, number, *content, geometry_types=summary.geometry_types, title=title)
         path = self.root / layer / f"{number}.json"
-        temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
-        try:
-            with temporary.open("wb") as written:
-                written.write(manifest.to_json())
-                written.flush()
-                os.fsync(written.fileno())
-            os.link(temporary, path)  # if two writers use the same number at once, this fails for one of them
+        try:  # if two writers use the same number at once, this fails for one of them
+            write_whole(path, manifest.to_json(), once=True)
         except FileExistsError:
             if version is None:
                 return self._publish(layer, parts, summary, space, title, removed)
             raise Conflict(
                 f"an edit of layer {layer!r} must be based on its newest version; got {version - 1}"
             ) from None
-        finally:
-            temporary.unlink(missing_ok=True)
         return number
 
     def _next(self, layer):

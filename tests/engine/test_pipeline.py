@@ -119,9 +119,8 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
         for step in range(30 * run, 30 * run + 30):
             elements = sail(rng, places, step)
             keys, boxes = elements["key"].to_pylist(), bounds_of(elements["bounds"]).tolist()
-            truth |= {
-                key: (box, text) for key, box, text in zip(keys, boxes, elements["properties"].to_pylist(), strict=True)
-            }
+            told = zip(keys, boxes, elements["properties"].to_pylist(), strict=True)
+            truth.update({key: (box, text) for key, box, text in told})
             log.ingest(elements, "ships", heard_us=step)
         reader.read_until(lambda: reader.client.answers[0] == truth)
         query.stop()

@@ -316,11 +316,7 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
     def encode(numbers):
         return {f"part-{n}": [pa.table({"n": [n]})] for n in numbers} | {HEAD: [pa.table({"n": numbers})]}
 
-    codec, files, shape = (
-        Codec(list, encode, lambda parts: parts[HEAD][0]["n"].to_pylist()),
-        LocalStore(tmp_path),
-        SHAPE,
-    )
+    codec, files = Codec(list, encode, lambda parts: parts[HEAD][0]["n"].to_pylist()), LocalStore(tmp_path)
     for batch, numbers in enumerate(([1, 2], [2, 3], [2, 3, 4])):
         versions = Versions(files, lambda name: codec)
         attempt = Attempt(versions, batch, "only")

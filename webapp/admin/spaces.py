@@ -20,7 +20,8 @@ def engine_of(space: str) -> dict:
     except NOT_NOW:
         return {}
     now_us = time.time_ns() // 1000
-    return engine_status(report, now_us) | {"standby": lives(report, b"standby_us", now_us)}
+    state = (report.get(b"refused") or report.get(b"broken") or b"").decode()
+    return engine_status(report, now_us) | {"standby": lives(report, b"standby_us", now_us), "state": state}
 
 
 @admin.register(Space)
@@ -30,10 +31,10 @@ class SpaceAdmin(admin.ModelAdmin):
     list_display = ("name", "title", "dimensions", "in_use", "engine", "standby", "batch", "backlog")
     search_fields = ("name", "title")
     actions = None
-    readonly_fields = ("in_use", "engine", "standby", "batch", "backlog")
+    readonly_fields = ("in_use", "engine", "standby", "batch", "backlog", "state")
     fieldsets = (
         (None, {"fields": ("name", "title", "definition")}),
-        ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog")}),
+        ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog", "state")}),
     )
 
     def get_readonly_fields(self, request, obj=None):
@@ -74,6 +75,11 @@ class SpaceAdmin(admin.ModelAdmin):
     def backlog(self, space):
         """How many blocks the engine has not committed yet."""
         return _or_unknown(engine_of(space.name).get("backlog"))
+
+    @admin.display(description="problems of the state")
+    def state(self, space):
+        """What was broken when the engine started last, or why it refuses to start."""
+        return engine_of(space.name).get("state") or "none"
 
 
 def _or_unknown(value):

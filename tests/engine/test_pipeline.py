@@ -105,13 +105,18 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
     from streaming.engine.store import Store
     from streaming.state.manifest import manifest_batches, read_manifest
 
-    settings = dataclasses.replace(spark_settings, state_dir=tmp_path / "engine", max_blocks=4)
+    folder = tmp_path / "engine"
+    settings = dataclasses.replace(spark_settings, state_dir=folder, max_blocks=4)
     log = Log(redis_client, settings.space.name, settings.partitions)
     reader, rng = Reader(log), np.random.default_rng(7)
     places = rng.uniform(-10, 10, (SHIPS, 2))
     log.send("register", query=0, revision=1, plan=plan_document(PLANS[2]))
-    store, truth, epochs = Store(settings.state_dir, settings.space), {}, set()
+    truth, epochs = {}, set()
     for run in range(4):
+        # An engine's processes start with it. Those of this session know what they did in folders of other names.
+        folder = folder.rename(tmp_path / f"engine-{run}") if run else folder
+        settings = dataclasses.replace(settings, state_dir=folder)
+        store = Store(folder, settings.space)
         problems = resume(settings, log)
         assert bool(problems) == (run > 0) or run == 3, problems
         epochs.add(store.epoch())
@@ -125,11 +130,12 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
         reader.read_until(lambda: reader.client.answers[0] == truth)
         query.stop()
         newest = read_manifest(store.files, manifest_batches(store.files)[-1])
-        path = settings.state_dir / newest.states["region/2"]["head"].name
+        path = folder / newest.states["region/2"]["head"].name
         if run == 0:
             path.write_bytes(path.read_bytes()[:100])
         elif run == 1:
-            (settings.state_dir / newest.name).write_bytes(b"")
-            for folder in ("offsets", "commits"):
-                max((settings.state_dir / "checkpoint" / folder).glob("[0-9]*")).write_bytes(b"")
+            (folder / newest.name).write_bytes(b"")
+            for kind in ("offsets", "commits"):
+                paths = (folder / "checkpoint" / kind).glob("[0-9]*")
+                max(paths, key=lambda path: int(path.name)).write_bytes(b"")
     assert len(epochs) == 1 and log.backlog() <= 1

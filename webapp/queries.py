@@ -6,16 +6,13 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan, LookoutError
-from streaming.plans import (
-    AggregatePlan,
-    JoinPlan,
-    MovingRangePlan,
-    NearestPlan,
-    Plan,
-    UserFilter,
-    parse_plan,
-    plan_document,
-)
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
+from streaming.kinds.parts import UserFilter
+from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.plans import Threshold
+from streaming.kinds.aggregate.plan import Threshold
 
 FUNCTIONS = {"count": "count", "min": "smallest", "max": "largest", "sum": "sum of", "avg": "average"}
 

@@ -20,12 +20,13 @@ from streaming.errors import InvalidPlan
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History, Span, asked
 from streaming.history.rows import meets, row_schema, within
+from streaming.kinds.join.plan import JoinPlan
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.features import Features
 from streaming.operators.spatial_join import Comparison
-from streaming.plans import JoinPlan, parse_plan
+from streaming.plans import parse_plan
 from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")

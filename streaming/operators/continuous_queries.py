@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs, SpatialJoins
-from streaming.plans import JoinPlan, Plan, RangePlan
 from streaming.spaces import Space
 
 

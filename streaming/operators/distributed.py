@@ -10,6 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.around import Focus, Rectangle
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import in_plane, intersects
 from streaming.operators.crossings import crossed
 from streaming.operators.elements import Elements
@@ -19,7 +24,6 @@ from streaming.operators.places import distances
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan, Rectangle
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan

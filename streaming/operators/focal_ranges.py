@@ -14,6 +14,9 @@ import numpy as np
 import shapely
 
 from streaming.elements import key_hashes, stream_number
+from streaming.kinds.around import Carried, Circle, Rectangle
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.operators.boxes import in_plane, intersects, turns, with_turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
@@ -23,7 +26,6 @@ from streaming.operators.places import distances, middles, within, within_boxes
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import Carried, Circle, MovingRangePlan, NearestPlan, Rectangle
 from streaming.spaces import Space
 
 CIRCLE, RECTANGLE, CARRIED = range(3)

@@ -13,9 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.elements import bounds_of, key_hashes, partition_of
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.focal_ranges import FocalRanges
 from streaming.operators.partitioners import GridPartitioner
-from streaming.plans import AggregatePlan, JoinPlan, Plan, RangePlan
 from streaming.results import DROPPED, EXPIRED, PLACED
 from streaming.spaces import Space
 

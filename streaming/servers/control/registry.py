@@ -13,13 +13,18 @@ import orjson
 
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.base import Plan
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
+from streaming.plans import parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers.recipients import Recipients
 from streaming.spaces import Space

@@ -8,7 +8,7 @@ JSON Schema, draft 2020-12: https://json-schema.org/draft/2020-12/json-schema-co
 import json
 from typing import Any
 
-from streaming.kinds.registry import KINDS
+from streaming.kinds import registry
 from streaming.kinds.schema import ref, shared_definitions
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -28,8 +28,8 @@ def plan_schema() -> dict[str, Any]:
     >>> plan_schema()["$defs"]["range"]["properties"]["report"]["enum"]
     ['inside', 'outside']
     """
-    definitions = {kind.name: kind.definition() for kind in KINDS}
-    for kind in reversed(KINDS):
+    definitions = {kind.name: kind.definition() for kind in registry.KINDS}
+    for kind in reversed(registry.KINDS):
         definitions |= kind.definitions()
     return {
         "$schema": DRAFT,
@@ -43,8 +43,8 @@ def plan_schema() -> dict[str, Any]:
 
 def _choice():
     """Return the schema that chooses the definition of a kind, as `kinds.registry.claimed` does."""
-    choice = ref(KINDS[0].name)
-    for kind in KINDS[1:]:
+    choice = ref(registry.KINDS[0].name)
+    for kind in registry.KINDS[1:]:
         if (condition := kind.condition()) is not None:
             choice = {"if": condition, "then": ref(kind.name), "else": choice}
     return choice

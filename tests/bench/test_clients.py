@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from bench import crowd, load, panning, registering
+from bench import load, panning
 from bench.stack import run
 from streaming.logs import Log
 from tests.webapp.conftest import Rig
@@ -17,10 +17,10 @@ TURN_S = 0.1
 
 
 class Served:
-    """A site with the benchmark's queries: its websocket, and what `bench.prepare` made."""
+    """A site with the benchmark's queries: its websocket, its environment, and what `bench.prepare` made."""
 
-    def __init__(self, site, made):
-        self.url, self.made = f"ws://127.0.0.1:{site.place.port}/ws/monitor/", made
+    def __init__(self, site, environment, made):
+        self.url, self.environment, self.made = f"ws://127.0.0.1:{site.place.port}/ws/monitor/", environment, made
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def served(redis_server, tmp_path_factory):
         writing = threading.Thread(target=write)
         writing.start()
         try:
-            yield Served(site, made)
+            yield Served(site, environment, made)
         finally:
             ended.set()
             writing.join()
@@ -56,17 +56,3 @@ def test_pans_are_answered_and_rows_that_move_have_ages(served):
     told = asyncio.run(panning.pan(served.url, served.made["token"], 4, 4.0))
     assert 4 * 4 <= told["pans"]["rows"] <= 4 * 10 and told["unanswered"] == 0
     assert told["answers"]["rows"] > 0 and 0 < told["answers"]["p50_ms"] < 60_000
-
-
-def test_a_query_more_has_its_first_rows(served, monkeypatch):
-    monkeypatch.setattr("builtins.input", lambda: "")
-    waits_ms = asyncio.run(registering.register(served.url, served.made["token"], 3))
-    assert len(waits_ms) == 3 and all(0 < wait_ms < 60_000 for wait_ms in waits_ms)
-
-
-def test_a_crowd_hears_of_its_own_queries(served):
-    users = served.made["users"]
-    assert len(users) == 2 and sum(len(user["queries"]) for user in users) == QUERIES - 2
-    told = asyncio.run(crowd.listen(served.url, users, 6, 3.0))
-    assert told["subscriptions"] == 3 * crowd.EACH + 3 * min(crowd.EACH, len(users[1]["queries"]))
-    assert told["ages"]["rows"] > 0 and told["late"]["rows"] > 1 and told["resyncs"] == 0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import redis
 
-from streaming.logs import FIRST, LogNames, control_entry
+from streaming.eventlog import RedisEventLog
+from streaming.logs import LogNames, control_entry
 from streaming.results import VIEW_NUMBERS
 from webapp.models import DeletedQuery, Query
 
@@ -53,17 +54,15 @@ def tell_engine(
         By query; a query without an acknowledgement is missing.
     """
     wanted = {query.pk: query.revision for query in queries}
-    position = last_id(client, names.acks)
-    with client.pipeline(transaction=False) as pipeline:
-        for query in queries:
-            pipeline.xadd(names.control, entry_of(query))
-        pipeline.execute()
+    event_log = RedisEventLog(client)
+    position = event_log.newest(names.acks)
+    event_log.append_all((names.control, entry_of(query)) for query in queries)
     answers: dict[int, Acknowledgement] = {}
     deadline = time.monotonic() + timeout_s
     while len(answers) < len(wanted) and (left_s := deadline - time.monotonic()) > 0:
-        for _, entries in client.xread({names.acks: position}, block=max(1, int(left_s * 1000))) or ():
-            position = entries[-1][0]
-            for answer in (a for _, fields in entries for a in acknowledgements(fields)):
+        for entry in event_log.poll({names.acks: position}, 64, left_s).get(names.acks, ()):
+            position = entry.position
+            for answer in acknowledgements(entry.fields):
                 if answer.revision >= wanted.get(answer.query, float("inf")):
                     answers[answer.query] = answer
     return answers
@@ -78,16 +77,10 @@ def acknowledgements(fields: dict[bytes, bytes]) -> list[Acknowledgement]:
 def recent_answers(client: redis.Redis, names: LogNames) -> dict[int, Acknowledgement]:
     """Return the engine's newest acknowledgement of each saved query within the last `RECENT_S`, by query."""
     now_s, _ = client.time()  # Redis makes the log's entry ids from the same clock
-    entries = client.xrange(names.acks, min=(now_s - RECENT_S) * 1000)
-    return {a.query: a for _, fields in entries for a in acknowledgements(fields) if a.query < VIEW_NUMBERS}
+    entries = RedisEventLog(client).read(names.acks, f"{(now_s - RECENT_S) * 1000}-0")
+    return {a.query: a for entry in entries for a in acknowledgements(entry.fields) if a.query < VIEW_NUMBERS}
 
 
 def engine_epoch(client: redis.Redis, names: LogNames) -> str:
     """Return the epoch of the engine's state; empty before the engine's first report."""
     return (client.hget(names.engine, "epoch") or b"").decode()
-
-
-def last_id(client: redis.Redis, log: str) -> bytes | str:
-    """Return the id of a log's newest entry, after which a reader continues; `FIRST` if the log is empty."""
-    newest = client.xrevrange(log, count=1)
-    return newest[0][0] if newest else FIRST

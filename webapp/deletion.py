@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
+from streaming.eventlog import RedisEventLog
 from streaming.logs import LogNames
 from webapp.control import entry_of, tell_engine
 from webapp.models import DeletedQuery, Query
@@ -49,5 +50,5 @@ def _deleted(instance, **_):
 
 def _tell(deleted, ended):
     control = LogNames(deleted.space).control
-    tell(f"the end of query {deleted.number}", lambda: client().xadd(control, entry_of(deleted)))
+    tell(f"the end of query {deleted.number}", lambda: RedisEventLog(client()).append(control, entry_of(deleted)))
     announce([ended])

@@ -6,6 +6,7 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
+from streaming.logs import LogNames
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.models import Query
@@ -56,7 +57,7 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
     """Add observed batches to the counts in Redis; pause queries that were too expensive for too many batches."""
     if not strain.batches:
         return
-    key, running = f"lookout:strain:{space.name}", {}
+    key, running = LogNames(space.name).strain, {}
     before = {name.decode(): int(count) for name, count in client.hgetall(key).items()}
     for (query, revision), count in strain.dear.items():
         name = f"{query} {revision}"

@@ -13,7 +13,8 @@ from django.test import Client
 
 from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
-from streaming.logs import FIRST, Log
+from streaming.eventlog import FIRST
+from streaming.logs import Log
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
@@ -25,6 +26,8 @@ BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
 PLAN = {"stream": "ships", "compare": BOX}
 ORIGIN, HOST = (b"origin", b"http://localhost:8000"), (b"host", b"localhost:8000")
+# The engine of a test reads this many entries of a log at a time.
+MOST_ENTRIES = 10_000
 PASSWORD = "a long pass phrase"
 
 
@@ -96,15 +99,15 @@ class Rig:
 
     def _run(self):
         while not self._ended.is_set():
-            arrived = self.log.client.xread(self._read, block=50)
+            arrived = self.log.event_log.poll(self._read, MOST_ENTRIES, 0.05)
             if arrived:
-                self._turn(dict(arrived))
+                self._turn(arrived)
 
     def _turn(self, arrived):
         for name, entries in arrived.items():
-            self._read[name.decode()] = entries[-1][0]
-        control = [json.loads(fields[b"entry"]) for _, fields in arrived.pop(self._names[0].encode(), ())]
-        blocks = [fields for entries in arrived.values() for _, fields in entries]
+            self._read[name] = entries[-1].position
+        control = [json.loads(entry.fields[b"entry"]) for entry in arrived.pop(self._names[0], ())]
+        blocks = [entry.fields for entries in arrived.values() for entry in entries]
         elements = [(b[b"stream"].decode(), int(b[b"heard_us"]), from_ipc(b[b"block"])) for b in blocks]
         self.log.publish(self.engine.run(elements, control))
         self.batches += 1

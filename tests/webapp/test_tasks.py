@@ -8,15 +8,15 @@ import pytest
 from celery.contrib.testing.worker import start_worker
 
 from bench.live import PATIENCE_S
-from streaming.logs import LogNames
+from streaming.logs import GROUPS_CHANNEL, LogNames
 from streaming.spaces import EARTH
+from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig
 from tests.webapp.test_recording import made
 from webapp import queries, recording, tasks
 from webapp.celery import app as celery_app
 from webapp.control import Acknowledgement, tell_engine
 from webapp.definitions import republish
-from webapp.groups import CHANNEL
 from webapp.liveness import WEBS_KEY, alive_key, retire_views, views_key
 from webapp.models import Query
 from webapp.notify import SHARED_GROUP, user_group
@@ -27,7 +27,7 @@ NAMES = LogNames("earth")
 
 def entries(client, op):
     """Return the control entries of an operation."""
-    return [entry for _, fields in client.xrange(NAMES.control) if (entry := json.loads(fields[b"entry"]))["op"] == op]
+    return [entry for entry in control_entries(client) if entry["op"] == op]
 
 
 def test_an_acknowledged_query_runs(engine, streams, user):
@@ -169,7 +169,7 @@ def test_many_answers_are_written_at_once_and_each_group_is_told_in_one_message(
     told = [made(owner, shared=shared) for owner in (user, other) for shared in (False, True) for _ in range(25)]
     answers = {query.pk: answer(query) for query in told} | {told[0].pk: answer(told[0], "no such area")}
     with redis_client.pubsub() as listener:
-        listener.subscribe(CHANNEL)
+        listener.subscribe(GROUPS_CHANNEL)
         listener.get_message(timeout=PATIENCE_S)
         with django_assert_max_num_queries(5):  # begin, select, an update for each outcome, commit
             assert tasks.settle(answers) == 100

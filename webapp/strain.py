@@ -74,7 +74,7 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
 
 def _pause(number, revision, cost_ms, whole_ms):
     """Pause a query, unless its revision has changed or it is not a saved query."""
-    from webapp.tasks import cancel_query  # imported late: `webapp.tasks` imports this module by way of `recording`
+    from webapp.tasks import send_query  # imported late: `webapp.tasks` imports this module by way of `recording`
 
     with transaction.atomic():
         query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()
@@ -84,4 +84,4 @@ def _pause(number, revision, cost_ms, whole_ms):
         query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
         query.save()
         transaction.on_commit(lambda: announce([query]))
-        transaction.on_commit(lambda: tell_task(cancel_query, number))
+        transaction.on_commit(lambda: tell_task(send_query, number))

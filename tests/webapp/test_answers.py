@@ -8,12 +8,12 @@ from asgiref.sync import sync_to_async
 
 from bench.live import PATIENCE_S
 from tests.entries import control_entries
-from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
+from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled
 from webapp.consumers.monitor import Monitor
 from webapp.control import tell_engine
 from webapp.models import Query
 from webapp.queries import checked_plan
-from webapp.redis import log
+from webapp.redis import waiting_client
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -228,8 +228,8 @@ def thousand(owner):
     plan = checked_plan(PLAN)
     made = [Query(owner=owner, name=str(i), plan=plan, stream="ships", status=Query.RUNNING) for i in range(1000)]
     made = Query.objects.bulk_create(made)
-    control = log("earth")
-    assert len(tell_engine(control.client, control.names, made, 30.0)) == 1000
+    tell_engine(waiting_client(), "earth", made)
+    settled(*made)
     return {query.pk for query in made}
 
 

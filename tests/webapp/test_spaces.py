@@ -10,7 +10,7 @@ from django.urls import reverse
 from streaming.logs import LogNames
 from streaming.spaces import EARTH, parse_space, space_document
 from tests.entries import control_entries
-from tests.webapp.conftest import INSIDE, PLAN, Rig
+from tests.webapp.conftest import INSIDE, PLAN, Rig, settled
 from webapp import layers, queries, tasks
 from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
@@ -169,8 +169,7 @@ async def test_a_query_of_another_space_is_settled_by_its_own_engine(prices, eng
     registered = await database_sync_to_async(register)()
     await database_sync_to_async(tasks.reconcile)()
     epochs = {"prices": exchange, "earth": engine}
-    for query in registered:
-        await query.arefresh_from_db()
+    for query in await database_sync_to_async(settled)(*registered):
         assert (query.status, query.epoch) == ("running", epochs[query.space_id].engine.layout.store.epoch())
 
 
@@ -190,8 +189,7 @@ def test_views_of_another_geographic_space_are_cancelled_in_it_when_their_proces
     assert entry["query"] == 2**40
 
 
-def test_a_query_does_not_leave_its_space(prices, streams, user, project):
-    project.ACK_TIMEOUT_S = 0.01
+def test_a_query_does_not_leave_its_space(prices, streams, user):
     query = Query.objects.create(owner=user, name="q", plan=PLAN, stream="ships")
     with pytest.raises(Refused, match="stream must lie in the space of the query, earth; got 'shares' of prices"):
         queries.edit(user, query.pk, plan=ABOVE)

@@ -46,7 +46,7 @@ def elements_written(client, partitions=2):
     """Return the elements in the ingest log, with the partition and the time of hearing of each entry."""
     log = Log(client, "earth", partitions)
     for partition in range(partitions):
-        for _, fields in client.xrange(log.names.ingest(partition)):
+        for _, fields, _ in log.event_log.read(log.names.ingest(partition)):
             yield partition, int(fields[b"heard_us"]), from_ipc(fields[b"block"])
 
 

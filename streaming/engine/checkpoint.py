@@ -6,6 +6,7 @@ may be older than the checkpoint if files were broken, and a power cut may have 
 
 import contextlib
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -34,12 +35,13 @@ def write_checkpoint(checkpoint: Path, batch: int, positions: Positions) -> None
     """Replace a checkpoint by one in which `batch` is the last one, and is committed; none is if `batch` is -1."""
     shutil.rmtree(checkpoint, ignore_errors=True)
     if batch >= 0:
+        _write(checkpoint / "metadata", {"id": str(uuid.uuid4())}, version=())
         _write(checkpoint / "offsets" / str(batch), _OFFSETS_HEAD, positions)
         _write(checkpoint / "commits" / str(batch), _COMMIT)
 
 
-def _write(path, *documents):
-    write_whole(path, b"\n".join([b"v1", *map(orjson.dumps, documents)]))
+def _write(path, *documents, version=(b"v1",)):
+    write_whole(path, b"\n".join([*version, *map(orjson.dumps, documents)]))
 
 
 def following(cuts: Mapping[int, Positions], batch: int) -> list[Positions]:

@@ -4,10 +4,9 @@ import logging
 import threading
 import time
 
-from redis import Redis, RedisError
+from redis import RedisError
 
-from streaming.logs import FIRST, Log
-from streaming.state.manifest import Manifest
+from streaming.logs import Log
 from streaming.state.stores import StateStore
 from streaming.state.upkeep import Upkeep
 
@@ -58,16 +57,6 @@ class Housekeeping:
             self._synced_s = time.monotonic()
         upkeep.clean()
         if upkeep.oldest is not None and upkeep.newest is not None:
-            trim(self._log.client, self._keys, upkeep.oldest)
+            self._log.event_log.trim({self._keys[name]: end for name, end in upkeep.oldest.positions.items()})
             read = zip(upkeep.newest.blocks, upkeep.oldest.blocks, strict=True)
             self._log.report_kept([newest - oldest for newest, oldest in read])
-
-
-def trim(client: Redis, keys: dict[str, str], manifest: Manifest) -> None:
-    """Remove the entries of logs that a state has read."""
-    with client.pipeline(transaction=False) as pipeline:
-        for name, position in manifest.positions.items():
-            if position != FIRST:
-                milliseconds, sequence = position.split("-")
-                pipeline.xtrim(keys[name], minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
-        pipeline.execute()

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from streaming.engine.checkpoint import following, planned, read_replay, write_checkpoint, write_replay
 from streaming.engine.store import EPOCH, Store
+from streaming.eventlog import FIRST
 from streaming.history.files import pending_of
-from streaming.logs import FIRST, Log
+from streaming.logs import Log
 from streaming.settings import EngineSettings
 from streaming.state.manifest import Shape
 from streaming.state.recovery import discard_later, newest_whole, renumbered

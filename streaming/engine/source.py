@@ -23,8 +23,9 @@ from streaming.engine.checkpoint import read_replay
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
+from streaming.eventlog import FIRST, EventLog, RedisEventLog, next_ends
 from streaming.history.writer import HistoryWriter
-from streaming.logs import FIRST, Log, LogNames, next_positions
+from streaming.logs import Log, LogNames
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
@@ -65,6 +66,11 @@ def layout_of(root: str, uri: str, layers: str, history: str, space: str, partit
 def client_of(url: str) -> redis.Redis:
     """Return this process's connection to Redis."""
     return patient_client(url)
+
+
+def event_log_of(url: str) -> EventLog:
+    """Return the logs, over this process's connection."""
+    return RedisEventLog(client_of(url))
 
 
 def batch_number() -> int:
@@ -132,7 +138,7 @@ class LogReader(DataSourceStreamReader):
         everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
         most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
         after = {key: start[name] for name, key in logs.items()}
-        ends = next_positions(client_of(self.url), after, most, NEW_ENTRY_WAIT_S)
+        ends = next_ends(event_log_of(self.url), after, most, NEW_ENTRY_WAIT_S)
         return {name: ends[key] for name, key in logs.items()}
 
     def _most(self, name):
@@ -157,8 +163,8 @@ class LogReader(DataSourceStreamReader):
         )
 
     def _entries(self, name, span):
-        entries = client_of(self.url).xrange(self._logs()[name], f"({span.start[name]}", span.end[name])
-        return [fields for _, fields in entries]
+        entries = event_log_of(self.url).read(self._logs()[name], span.start[name], span.end[name])
+        return [entry.fields for entry in entries]
 
     def commit(self, end: dict) -> None:
         """Trim the logs, and tidy the state, in a thread: the next batch need not wait for it."""

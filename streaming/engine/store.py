@@ -15,10 +15,10 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.history.snapshots import snapshots
+from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.layers.features import InvalidLayer
 from streaming.layers.store import LayerStore
 from streaming.operators.features import Features, ordered
-from streaming.plans.queries import STORED_PREFIX
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.registry import Applied, Registry

@@ -31,6 +31,11 @@ def planned(checkpoint: Path) -> dict[int, Positions]:
     return found
 
 
+def committed(checkpoint: Path) -> int:
+    """Return the last batch that Spark has committed; -1 if there is none."""
+    return max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=-1)
+
+
 def write_checkpoint(checkpoint: Path, batch: int, positions: Positions) -> None:
     """Replace a checkpoint by one in which `batch` is the last one, and is committed; none is if `batch` is -1."""
     shutil.rmtree(checkpoint, ignore_errors=True)

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from streaming.engine.checkpoint import following, planned, read_replay, write_checkpoint, write_replay
+from streaming.engine.checkpoint import committed, following, planned, read_replay, write_checkpoint, write_replay
 from streaming.engine.store import EPOCH, Store
 from streaming.eventlog import FIRST
 from streaming.history.files import pending_of
@@ -40,7 +40,7 @@ def resume(settings: EngineSettings, log: Log) -> list[str]:
     shape = Shape(settings.space.name, settings.partitions, settings.regions)
     root, checkpoint = Path(settings.state_dir), Path(settings.state_dir) / "checkpoint"
     files = state_files_of(root, settings.state_uri, shape.space)
-    found = newest_whole(files, shape)
+    found = newest_whole(files, shape, committed(checkpoint))
     manifest, batch = found.manifest, found.manifest.batch if found.manifest else -1
     logs = ("control", *map(str, range(shape.partitions)))
     start = dict.fromkeys(logs, FIRST) | dict(manifest.positions if manifest else {})

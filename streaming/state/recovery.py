@@ -1,5 +1,6 @@
 """Find the state from which an engine continues, after it was stopped, killed or cut off from power."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -38,8 +39,11 @@ class Found:
     cuts: dict[int, Mapping[str, str]] = field(default_factory=dict)
 
 
-def newest_whole(store: StateStore, shape: Shape) -> Found:
+def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
     """Return the newest state whose files are all there, with the right sizes and checksums.
+
+    Results are published after the manifest is written. So the newest manifest counts only if its batch is known to be
+    `committed`; otherwise the batch runs again. A batch that others follow was committed.
 
     Raises
     ------
@@ -51,7 +55,11 @@ def newest_whole(store: StateStore, shape: Shape) -> Found:
     problems: list[str] = []
     cuts: dict[int, Mapping[str, str]] = {}
     batches = manifest_batches(store)
-    for batch in reversed(batches):
+    usable = [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
+    for batch in batches[len(usable) :]:
+        with contextlib.suppress(LostState):
+            cuts[batch] = read_manifest(store, batch).positions
+    for batch in reversed(usable):
         try:
             manifest = read_manifest(store, batch)
         except LostState as error:
@@ -63,7 +71,7 @@ def newest_whole(store: StateStore, shape: Shape) -> Found:
             return Found(manifest, problems, cuts | _cuts_of_receipts(store, batch))
         problems.extend(f"{words} (batch {batch})" for words in wrong)
         cuts[batch] = manifest.positions
-    if batches:
+    if usable:
         raise LostState(f"no state is whole: {'; '.join(problems)}. {ANEW}")
     return Found(None, problems, _cuts_of_receipts(store, -1))
 

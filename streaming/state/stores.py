@@ -87,7 +87,7 @@ class LocalStore:
 
     def sync(self, names: Iterable[str]) -> None:
         """Sync files, and the folders that hold their names, to the disk."""
-        folders = set()
+        folders: set[Path] = set()
         for name in names:
             path = self.root / name
             sync(path)

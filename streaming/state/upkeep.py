@@ -32,8 +32,12 @@ class Upkeep:
 
     @property
     def oldest(self) -> Manifest | None:
-        """The oldest durable manifest that is kept: what is before its positions is not needed any more."""
-        return self._durable[0] if self._durable else None
+        """The oldest durable manifest that is kept, once there are enough of them.
+
+        What is before its positions is not needed any more. Until then, the manifests that an earlier process has made
+        durable are needed, and what they need.
+        """
+        return self._durable[0] if len(self._durable) == DURABLE_KEPT else None
 
     @property
     def newest(self) -> Manifest | None:
@@ -55,7 +59,7 @@ class Upkeep:
     def clean(self) -> None:
         """Remove manifests, and files and receipts of former batches, that are not needed any more."""
         self._look()
-        if not self._durable:
+        if self.oldest is None:
             return
         recent = sorted(self._known)[-NEWEST_KEPT:]
         kept = {manifest.batch: manifest for manifest in self._durable}

@@ -217,7 +217,7 @@ def test_a_history_of_crashes_duplicates_zombies_and_broken_files_equals_the_ora
             files.left = None
             if rng.random() < 0.5 and len(kept_batches(local)) > 1:
                 damage(tmp_path, local, rng)
-            found = newest_whole(local, SHAPE)
+            found = newest_whole(local, SHAPE, committed=batch - 1)
             discard_later(local, found.manifest)
             batch = found.manifest.batch + 1 if found.manifest else 0
             process, upkeep, zombies = Process(tmp_path, history, files), Upkeep(files), []
@@ -269,19 +269,19 @@ def test_the_newest_whole_state_is_found_and_the_broken_ones_are_named(engine):
     broken = newest.states["region/0"]["head"].name
     path = engine.root / broken
     path.write_bytes(path.read_bytes()[:-1])
-    found = newest_whole(files, SHAPE)
+    found = newest_whole(files, SHAPE, committed=4)
     assert found.manifest.batch == 3
     (words,) = found.problems
     assert broken in words and "bytes" in words and "batch 4" in words
     (engine.root / "manifests" / "3.json").write_bytes(b"")
-    assert newest_whole(files, SHAPE).manifest.batch == 2
+    assert newest_whole(files, SHAPE, committed=4).manifest.batch == 2
 
 
 def test_a_state_of_which_nothing_is_whole_is_refused_with_an_instruction(engine):
     for path in (engine.root / "manifests").iterdir():
         path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(LostState, match=r"no state is whole: .* stop Lookout and remove engine/ and redis/"):
-        newest_whole(engine.layout.store.files, SHAPE)
+        newest_whole(engine.layout.store.files, SHAPE, committed=4)
 
 
 @pytest.mark.parametrize(
@@ -294,13 +294,13 @@ def test_a_state_of_which_nothing_is_whole_is_refused_with_an_instruction(engine
 )
 def test_other_settings_are_refused_with_the_values_and_what_to_do(engine, shape, words):
     with pytest.raises(OtherSettings, match=words):
-        newest_whole(engine.layout.store.files, shape)
+        newest_whole(engine.layout.store.files, shape, committed=4)
 
 
 def test_a_later_format_is_refused(engine, monkeypatch):
     monkeypatch.setattr("streaming.state.recovery.FORMAT", 0)
     with pytest.raises(OtherSettings, match="has format 1, and this release reads format 0"):
-        newest_whole(engine.layout.store.files, SHAPE)
+        newest_whole(engine.layout.store.files, SHAPE, committed=4)
 
 
 def test_only_files_that_no_kept_manifest_names_are_removed(engine):

@@ -18,6 +18,7 @@ from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
 from webapp.celery import app as celery_app
+from webapp.hub import Hub
 from webapp.models import ApiToken, Space, Stream
 from webapp.telling import TELLER
 
@@ -235,3 +236,20 @@ async def connected(user, query=""):
 def connect():
     """Return `connected`."""
     return connected
+
+
+@pytest.fixture
+async def hubs(project):
+    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
+    made = [Hub(EARTH), Hub(EARTH)]
+    yield made
+    for hub in made:
+        for subscriber in list(hub.subscribers):
+            await hub.detach(subscriber)
+
+
+@pytest.fixture
+def log(redis_client, engine):
+    """Return the logs of a space whose engine is played by the test."""
+    engine.__exit__()
+    return engine.log

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 from streaming.results import VIEW_NUMBERS
 from webapp.hub.engine_link import EngineLink
@@ -86,8 +85,8 @@ class SnapshotRequests:
         now = time.monotonic()
         while self._under_way and now - next(iter(self._under_way.values())) > UNDER_WAY_S:
             del self._under_way[next(iter(self._under_way))]
-        for query in list(islice(self._queued, max(self.most - len(self._under_way), 0))):
-            self._send(query)
+        while self._queued and len(self._under_way) < self.most:
+            self._send(next(iter(self._queued)))
 
     def _send(self, query):
         patience_s, now = self._queued.pop(query), time.monotonic()

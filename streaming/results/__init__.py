@@ -232,16 +232,24 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
 
 
 def _objects(rows, name, key, unread):
-    """Return a column of JSON objects; a text that cannot be read becomes an empty one, with an entry in `unread`."""
+    """Return a column of JSON objects; a text that is none becomes an empty one, with an entry in `unread`."""
     objects = []
     for row, text in enumerate(rows[name].to_pylist()):
-        try:
-            objects.append(orjson.loads(text or "{}"))
-        except orjson.JSONDecodeError as error:
-            objects.append({})
+        found, error = _object(text or "{}")
+        objects.append(found)
+        if error:
             of = rows[key][row].as_py()
             unread[row] = f"properties must be a JSON object; those of {of!r:.80} are told as empty: {error}"
     return objects
+
+
+def _object(text):
+    """Return the JSON object of a text, and None; or an empty one, and what is wrong."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return {}, str(error)
+    return (found, None) if isinstance(found, dict) else ({}, f"got {text:.80}")
 
 
 def _further(rows, unread):

@@ -44,29 +44,30 @@ class RecentBatches:
     def __init__(self, link: EngineLink, most_bytes: int = KEPT_BYTES) -> None:
         self.link, self.most_bytes = link, most_bytes
         self._reading = asyncio.Lock()
-        self.begin(None, "")
+        self.begin(None)
 
-    def begin(self, told: ResumePoint | None, position: str | bytes) -> None:
+    def begin(self, told: ResumePoint | None, readable: bool = True) -> None:
         """Forget everything, and keep the batches after `told`.
 
         Parameters
         ----------
         told : ResumePoint or None
             The last whole batch in the result log.
-        position : str or bytes
-            The id of an entry of the log that is not before any fragment of `told`. Empty if the log is not to be read.
+        readable : bool
+            Whether the result log may be read backwards from `told`; not after a loss.
         """
         self.told, self.bytes = told, 0
         self._kept: deque[KeptBatch] = deque()
         self._first = told.batch + 1 if told else 0  # number of the oldest batch kept
         self._newest_in_log = told
-        self._before = position  # the next entry to read backwards; empty if there is none
+        self._readable = readable and told is not None
+        self._before: str | None = None  # the log has been read backwards to this position; None at first
         self._open: dict[int, dict[int, Fragment]] = {}  # fragments of batches before `_first` that are not whole yet
 
     def add(self, batch: Batch) -> KeptBatch:
         """Keep a batch that follows the last one, or that begins anew after a loss."""
         if batch.new_epoch or batch.gap or self.told is None:
-            self.begin(ResumePoint(batch.epoch, batch.number - 1), "")
+            self.begin(ResumePoint(batch.epoch, batch.number - 1), readable=False)
         self.told = ResumePoint(batch.epoch, batch.number)
         kept = KeptBatch(_changes_only(batch))
         self._kept.append(kept)
@@ -92,9 +93,9 @@ class RecentBatches:
             return False
         if held.batch > self.told.batch:
             return await self._has(held)
-        while self._first > held.batch + 1 and self._before:
+        while self._first > held.batch + 1 and self._readable:
             async with self._reading:
-                if self._first > held.batch + 1 and self._before:
+                if self._first > held.batch + 1 and self._readable:
                     await self._read_back()
         # The hub may have begun anew in the meantime.
         return self.told is not None and held.epoch == self.told.epoch and self._first <= held.batch + 1
@@ -103,31 +104,28 @@ class RecentBatches:
         """Return whether the log has come to a batch that the hub has not distributed yet."""
         async with self._reading:
             if self._newest_in_log is None or self._newest_in_log.batch < held.batch:
-                entries = await self.link.redis.xrevrange(self.link.names.results, count=1)
-                for fragment in (read_fragment(fields, self.link.space) for _, fields in entries):
-                    self._newest_in_log = ResumePoint(fragment.epoch, fragment.batch)
+                for entry in await self.link.event_log.read_back(self.link.names.results, limit=1):
+                    self._newest_in_log = _point(entry)
         newest = self._newest_in_log
         return newest is not None and newest.epoch == held.epoch and newest.batch >= held.batch
 
     async def _read_back(self):
         """Read some entries backwards, and keep the batches that they complete."""
-        before, log = self._before, self.link.names.results
-        entries = await self.link.redis.xrevrange(log, max=before, count=ENTRIES_PER_READ)
-        if self._before != before:
+        told, log = self.told, self.link.names.results
+        entries = await self.link.event_log.read_back(log, self._before, ENTRIES_PER_READ)
+        if self.told is None or self.told.epoch != told.epoch or not self._readable:
             return  # the hub has begun anew
-        self._before = b"(" + entries[-1][0] if len(entries) == ENTRIES_PER_READ else ""
-        for _, fields in entries:
-            fragment = read_fragment(fields, self.link.space)
-            if fragment.epoch != self.told.epoch:
-                self._before = ""
+        self._readable = len(entries) == ENTRIES_PER_READ
+        for entry in entries:
+            self._before, point = entry.position, _point(entry)
+            # The engine works on one batch at a time: a batch is lost if others before it come first.
+            if point.epoch != told.epoch or len(self._open) > MOST_OPEN:
+                self._stop_reading()
                 return
-            if fragment.batch < self._first:
+            if point.batch < self._first:
+                fragment = read_fragment(entry.fields, self.link.space)
                 self._open.setdefault(fragment.batch, {}).setdefault(fragment.region, fragment)
                 self._complete()
-            # The engine works on one batch at a time: a batch is lost if others before it come first.
-            if len(self._open) > MOST_OPEN:
-                self._before, self._open = "", {}
-                return
 
     def _complete(self):
         """Keep the batch before the oldest one, if all its fragments have been read and there is room."""
@@ -138,7 +136,7 @@ class RecentBatches:
         fragments = tuple(fragment for _, fragment in sorted(regions.items()))
         kept = KeptBatch(_changes_only(Batch(self.told.epoch, self._first - 1, fragments)))
         if self.bytes + _size(kept.batch) > self.most_bytes:
-            self._before, self._open = "", {}
+            self._stop_reading()
             return
         self._kept.appendleft(kept)
         self.bytes += _size(kept.batch)
@@ -151,7 +149,15 @@ class RecentBatches:
         while self.bytes > self.most_bytes and len(self._kept) > 1:
             kept = self._kept.popleft()
             self.bytes -= _size(kept.batch) + sum(len(frame) for frame in kept.frames.values() if frame)
-            self._first, self._before, self._open = kept.batch.number + 1, "", {}
+            self._first = kept.batch.number + 1
+            self._stop_reading()
+
+    def _stop_reading(self):
+        self._readable, self._open = False, {}
+
+
+def _point(entry):
+    return ResumePoint(entry.fields[b"epoch"].decode(), int(entry.fields[b"batch"]))
 
 
 def _changes_only(batch):

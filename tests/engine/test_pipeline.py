@@ -102,10 +102,11 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
     spark, spark_settings, redis_client, tmp_path, caplog
 ):
     """Batches after that state run again as they were cut: readers drop what they have, and the epoch stays."""
+    from streaming.engine.checkpoint import committed
     from streaming.engine.pipeline import start_query
     from streaming.engine.resume import resume
     from streaming.engine.store import Store
-    from streaming.state.manifest import manifest_batches, read_manifest
+    from streaming.state.manifest import read_manifest
 
     folder = tmp_path / "engine"
     settings = dataclasses.replace(spark_settings, state_dir=folder, max_blocks=4)
@@ -131,7 +132,7 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
             log.ingest(elements, "ships", heard_us=step)
         reader.read_until(lambda: reader.client.answers[0] == truth)
         query.stop()
-        newest = read_manifest(store.files, manifest_batches(store.files)[-1])
+        newest = read_manifest(store.files, committed(folder / "checkpoint"))
         path = folder / newest.states["region/2"]["head"].name
         if run == 0:
             path.write_bytes(path.read_bytes()[:100])

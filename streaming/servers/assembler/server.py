@@ -47,7 +47,7 @@ from streaming.servers.assembler.nearest import Ranked, Searches
 from streaming.servers.assembler.rows import group_rows, place_rows, threshold_rows
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.focals import Focals, carried, shifted
+from streaming.servers.focals import Focals
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
 from streaming.servers.region.objects import elements_of
 from streaming.spaces import Space
@@ -145,19 +145,23 @@ class _AnswerAssembly:
     def queries(self):
         return self.control.after.distributed
 
-    @functools.cached_property
+    @property
+    def placement(self):
+        return self.tracks.placement(self.control)
+
+    @property
     def are(self):
         """The queries, placed where the regions saw them."""
-        return self.tracks.after.placed(self.control.after)
+        return self.placement.are
 
-    @functools.cached_property
+    @property
     def were(self):
         """The queries, placed where they were."""
-        return self.tracks.before.placed(self.control.before)
+        return self.placement.were
 
-    @functools.cached_property
+    @property
     def shifted(self):
-        return shifted(self.were, self.are, self.control)
+        return self.placement.is_shifted
 
     @functools.cached_property
     def aggregates(self):
@@ -189,7 +193,7 @@ class _AnswerAssembly:
             plans,
             ~np.isnan(places[chosen, 0]),
             self.shifted[chosen],
-            carried(self.were, self.are, self.control)[chosen],
+            self.placement.is_carried[chosen],
             self.are.radius[chosen],
             guess,
             self.queries.farthest[chosen],

@@ -43,6 +43,8 @@ class DistributedQueries:
         The positions of queries that have a focus, ascending.
     focal : ndarray of int64, shape (Q,)
         The `key_hash` of each focal object; 0 if there is none.
+    k : ndarray of int64, shape (Q,)
+        How many neighbours each kNN query asks for; 0 for the others.
     farthest : ndarray of float64, shape (Q,)
         The `max_distance` of each kNN query, in its unit; infinite if there is no limit.
     choosy : ndarray of bool, shape (Q,)
@@ -63,6 +65,7 @@ class DistributedQueries:
         self._fixed_plans = {query: looked[query] for query in self._fixed.tolist()}
         self._range_queries = RangeQueries(list(self._fixed_plans.values()), space)
         self.focal_ranges = FocalRanges([looked[query] for query in self.focused.tolist()], space)
+        self.k = np.array([getattr(plan, "k", 0) for plan in plans], dtype=np.int64)
         self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
         self.focal = np.zeros(len(plans), dtype=np.int64)
         self.focal[self.focused] = self.focal_ranges.focal

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
-import pyarrow.compute as pc
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -258,7 +258,7 @@ def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):
     assert set(client.answers[1]) == {"a", "b", "c"}
 
 
-def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
+def test_a_state_that_was_written_before_candidates_were_in_the_order_of_their_ranks_is_read(tmp_path):
     engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
     plan = {"stream": "ships", "kind": "knn", "around": {"at": [0, 0]}, "k": 2, "alpha": 1}
 
@@ -268,10 +268,11 @@ def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
     client.receive(engine.run(ships(1, -3, 1, 2, 4), [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
     client.receive(engine.run([], []))
     path = tmp_path / "assembly" / "1.arrow"
-    *head, ranked, parts, told, crossed = read_tables(path)
-    answers = ranked.filter(pc.greater(ranked["rank"], 0))
-    assert answers.num_rows < ranked.num_rows
-    write_tables(path, [*head, ranked.drop_columns("rank"), answers, parts, told, crossed])
+    *head, queries, candidates, parts, told, crossed = read_tables(path)
+    ranks = [rank if rank <= queries["members"][0].as_py() else 0 for rank in range(1, len(candidates) + 1)]
+    assert 0 in ranks
+    ranked = candidates.append_column("query", pa.array([1] * len(ranks))).append_column("rank", pa.array(ranks))
+    write_tables(path, [*head, ranked.sort_by("key"), parts, told, crossed])
     engine.restart()
     client.told.clear()
     client.receive(engine.run(ships(2, 0.5), []))

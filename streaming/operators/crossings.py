@@ -78,7 +78,8 @@ class Borders:
         """
         began, n = perf_counter(), self.are.ranges.space.n
         swept = np.hstack([np.minimum(old.bounds, new.bounds)[:, :n], np.maximum(old.bounds, new.bounds)[:, n:]])
-        return self._exactly(*self._strips.met_by(new.stream, swept), (old, new), keys, failures, began)
+        row, number = self._strips.met_by(new.stream, swept)
+        return self._exactly(row, number, (old, new), keys, failures, began)
 
     def crossing(
         self, elements: Elements, keys: np.ndarray, look: Look, rested: Callable, failures: Failures

@@ -77,7 +77,8 @@ class Ranking:
     @classmethod
     def none(cls) -> "Ranking":
         """Return no candidates."""
-        return cls(*np.empty((4, 0), dtype=np.int64), np.empty(0))
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none, none, np.empty(0))
 
     @classmethod
     def of(cls, ranked: Ranked) -> "Ranking":

@@ -106,7 +106,8 @@ class _Found:
 
     @classmethod
     def none(cls) -> "_Found":
-        return cls(*np.empty((3, 0), dtype=np.int64), np.empty(0))
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none, np.empty(0))
 
     @classmethod
     def of(cls, pairs: Pairs, keys: np.ndarray) -> "_Found":

@@ -22,6 +22,17 @@ from streaming.spaces import Space
 CHANGED_PART = 1 / 8
 
 
+class _Base:
+    """Objects as they were at some time, and the grid over them, which is made when it is first needed."""
+
+    def __init__(self, objects, space):
+        self.keys, self._bounds, self.space = objects.key_hash, objects.bounds, space
+
+    @functools.cached_property
+    def grid(self):
+        return ElementGrid(self._bounds, self.space)
+
+
 @dataclass(frozen=True)
 class ObjectIndex:
     """An index over the places of objects.
@@ -30,37 +41,32 @@ class ObjectIndex:
     ----------
     objects : Objects
         The objects as they are.
-    grid : ElementGrid
-        Over the objects as they were when it was made.
-    keys : ndarray of int64
-        The keys of these, ascending.
+    base : _Base
+        The objects as they were when the index was made, and the grid over them.
     stale : ndarray of bool
         Which of these have changed since.
     changed : ndarray of int64
         The keys of the objects that have changed since, or appeared, ascending.
-    space : Space
     """
 
     objects: Objects
-    grid: ElementGrid
-    keys: np.ndarray
+    base: _Base
     stale: np.ndarray
     changed: np.ndarray
-    space: Space
 
     @classmethod
     def of(cls, objects: Objects, space: Space) -> "ObjectIndex":
         """Return the index over objects."""
         none = np.empty(0, dtype=np.int64)
         stale = np.zeros(len(objects), dtype=bool)
-        return cls(objects, ElementGrid(objects.bounds, space), objects.key_hash, stale, none, space)
+        return cls(objects, _Base(objects, space), stale, none)
 
     def advanced(self, objects: Objects, touched: np.ndarray) -> "ObjectIndex":
         """Return the index over the objects after a micro-batch that changed some, given their keys, ascending."""
         changed = distinct(np.r_[self.changed, touched])
-        if len(changed) > CHANGED_PART * len(self.keys):
-            return ObjectIndex.of(objects, self.space)
-        position, present = find(self.keys, touched)
+        if len(changed) > CHANGED_PART * len(self.stale):
+            return ObjectIndex.of(objects, self.base.space)
+        position, present = find(self.base.keys, touched)
         stale = self.stale.copy()
         stale[position[present]] = True
         return replace(self, objects=objects, stale=stale, changed=changed)
@@ -76,7 +82,7 @@ class ObjectIndex:
 
     @functools.cached_property
     def _changed_grid(self):
-        return ElementGrid(self.objects.bounds[self._changed_rows], self.space)
+        return ElementGrid(self.objects.bounds[self._changed_rows], self.base.space)
 
     def look(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all pairs of a box of the plane and an object that meet; see `ElementGrid.meeting`.
@@ -86,10 +92,10 @@ class ObjectIndex:
         box, row : ndarray of int64, shape (P,)
             The positions of boxes and of `objects`.
         """
-        box, place = self.grid.meeting(plane)
+        box, place = self.base.grid.meeting(plane)
         same = ~self.stale[place]
         box, place = box[same], place[same]
-        row = place if self.keys is self.objects.key_hash else find(self.objects.key_hash, self.keys[place])[0]
+        row = find(self.objects.key_hash, self.base.keys[place])[0]
         if not len(self.changed):
             return box, row
         more, changed = self._changed_grid.meeting(plane)

@@ -26,7 +26,7 @@ from streaming.layers.store import LayerStore
 from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
 from streaming.servers.assembler.aggregation import Aggregation
-from streaming.servers.assembler.nearest import Ranked
+from streaming.servers.assembler.nearest import Ranked, Ranking
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Applied, Registry
@@ -43,6 +43,8 @@ logger = logging.getLogger(__name__)
 FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
 HEAD = b"head"
 PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
+# The tables of a `Ranking`.
+RANKING_COLUMNS = ("query", "count", "members"), ("key", "distance")
 REGISTRIES_KEPT = 3
 # The versions of a layer before and after an edit.
 VERSIONS_KEPT = 2
@@ -391,7 +393,8 @@ def _assembly_tables(state):
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
     elements = _with_head(state.focals.elements, {"left_out": _left_out(state.left_out)})
-    return [elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
+    ranking = [pa.table({name: getattr(state.ranking, name) for name in names}) for names in RANKING_COLUMNS]
+    return [elements, *regions, *ranking, *map(_of_frame, frames)]
 
 
 def _read_assembly(path):
@@ -400,14 +403,13 @@ def _read_assembly(path):
     elements = elements.replace_schema_metadata(None)
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
     *ranked, parts, told, crossed = tables[3:]
-    if len(ranked) > 1:  # an earlier release, whose candidates had no ranks, wrote it
-        ranked = [_with_ranks(*ranked)]
     aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
-    return AssemblerState(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
+    return AssemblerState(seen, following, _ranking(ranked), aggregation, _were_left_out(left_out))
 
 
-def _with_ranks(candidates, answers):
-    """Return candidates with their ranks in answers, 0 if they have none; add the answers that are no candidates."""
-    both = _frame(candidates).join(_frame(answers), ["query", "key"], "full", coalesce=True).sort("query", "key")
-    distance = pl.coalesce("distance", "distance_right")
-    return both.select("query", "key", distance, pl.col("rank").fill_null(0).cast(pl.Int32)).to_arrow()
+def _ranking(tables):
+    """Return the candidates of kNN queries, also those that an earlier release wrote."""
+    if "count" in tables[0].column_names:
+        columns = zip(tables, RANKING_COLUMNS, strict=True)
+        return Ranking(*(_array(table[name]) for table, names in columns for name in names))
+    return Ranking.of(_of_arrays(Ranked, *tables))

@@ -1,10 +1,10 @@
 """A table of rows by key, of which each version shares with the one before what did not change.
 
 New rows come as a *run*: rows ordered by key, and the keys that were removed. The newest run that mentions a key says
-what its rows are. Young runs are merged when several of a similar size have come (tiering). When the runs have half as many rows
-as the *base*, they are merged into it: the base consists of chunks that follow each other by key, and a *sweep* merges
-chunk after chunk, as fast as new rows come. So the rows that are copied and written follow the updates, and no single
-update waits for a merge of everything.
+what its rows are. Young runs are merged when several of a similar size have come (tiering). When the runs have half as
+many rows as the *base*, they are merged into it. The base consists of chunks that follow each other by key, and a
+*sweep* merges chunk after chunk, as fast as new rows come. So the rows that are copied and written follow the updates,
+and no single update waits for a merge of everything.
 
 References
 ----------
@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_array, bounds_of
-from streaming.operators.runs import expand, find
+from streaming.operators.runs import expand, find, first_of_runs
 
 Column: TypeAlias = np.ndarray | pa.Array
 
@@ -189,8 +189,9 @@ class SortedRuns:
         known = np.flatnonzero(part >= 0)
         part, row, wanted = part[known], row[known], keys[known]
         stop = row.copy()
-        for place in np.unique(part).tolist():
-            mine = part == place
+        order = np.argsort(part, kind="stable")
+        for place, first, last in _blocks(part[order]):
+            mine = order[first:last]
             stop[mine] = np.searchsorted(self.parts[place].key, wanted[mine], "right")
         index, rows = expand(row, stop - row)
         return part[index], rows
@@ -266,6 +267,22 @@ class SortedRuns:
         base, runs = parts[: len(self.base)], parts[len(self.base) :]
         return replace(self, base=base, runs=runs, following=self.following + len(parts))
 
+    def without(self, keys: np.ndarray, newest: bool) -> "SortedRuns":
+        """Return a version without the rows of some keys.
+
+        Parameters
+        ----------
+        keys : ndarray of int64
+            Keys with rows, ascending and distinct.
+        newest : bool
+            Whether the newest run, which has removed nothing yet, is to say so, and not one more run.
+        """
+        if not newest:
+            none = {name: column[:0] for name, column in self.like.items()}
+            return self.put(keys[:0], none, keys, -len(keys))
+        run = replace(self.runs[-1], removed=keys)
+        return replace(self, runs=(*self.runs[:-1], run), count=self.count - len(keys))
+
     def settled(self) -> "SortedRuns":
         """Return the same rows, after the merges that are due; called once for each micro-batch.
 
@@ -335,7 +352,7 @@ def merged(number: int, runs: Sequence[Run]) -> Run:
     keys, rank = np.concatenate(parts), np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     order = np.argsort(keys, kind="stable")
     ordered, rank = keys[order], rank[order]
-    first = np.r_[np.ones(min(1, len(keys)), dtype=bool), ordered[1:] != ordered[:-1]]
+    first = first_of_runs(ordered)
     deciding = rank == rank[first][np.cumsum(first) - 1]
     is_row = rank % 2 == 1
     # Among the rows alone, the removed keys that come before in the concatenation do not count.
@@ -369,7 +386,7 @@ def gathered(
 def _blocks(ordered):
     """Yield the distinct values of an ordered array, each with the start and the stop of its positions."""
     if len(ordered):
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        starts = np.flatnonzero(first_of_runs(ordered))
         yield from zip(ordered[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(ordered)], strict=True)
 
 

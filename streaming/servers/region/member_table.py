@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.operators.runs import distinct, find
-from streaming.results import STAYED
-from streaming.servers.answers.changes import compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.sorted_runs import Run, SortedRuns
 
@@ -54,22 +52,21 @@ class MemberTable:
         """Return all members, ordered by key."""
         return self._taken(*self.table.whole())
 
-    def replaced(self, old: Answers, new: Answers) -> "MemberTable":
+    def replaced(self, old: Answers, new: Answers, changed: np.ndarray) -> "MemberTable":
         """Return a version with `new` in the place of `old`, which are all members with some objects.
 
         Parameters
         ----------
         old, new : Answers
-            Ordered by key. `new` has no objects that `old` should have.
+            Ordered by key.
+        changed : ndarray of int64
+            The keys of the objects with which the members differ, ascending and distinct.
         """
-        both = compared(old, new)
-        changed = distinct(both.key[both.sign != STAYED])
         if not len(changed):
             return self
         new = new.take(find(changed, new.key)[1])
-        here, were = distinct(new.key), distinct(old.key)
-        gone = changed[~find(here, changed)[1]]
-        difference = int((~find(were, here)[1]).sum()) - len(gone)
+        here, were = find(new.key, changed)[1], find(old.key, changed)[1]
+        gone, difference = changed[~here], int(here.sum()) - int(were.sum())
         columns = {"answer": new.query, "partner": new.partner}
         return MemberTable(self.table.put(new.key, columns, gone, difference))
 
@@ -79,7 +76,7 @@ class MemberTable:
         if not len(objects):
             return self
         old = self.of_objects(objects)
-        return self.replaced(old, old.take(~np.isin(old.query, answers)))
+        return self.replaced(old, old.take(~np.isin(old.query, answers)), objects)
 
     def settled(self) -> "MemberTable":
         """Return the same members, after the merges that are due."""

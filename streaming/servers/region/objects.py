@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.elements import Elements
-from streaming.operators.runs import find
+from streaming.operators.runs import find, first_of_runs
 from streaming.servers.sorted_runs import Column, Run, SortedRuns, gathered
 from streaming.spaces import Space
 
@@ -92,7 +92,10 @@ class Cold:
 
     def take(self, objects: Objects) -> pa.Table:
         """Return the cold columns of objects, one row each."""
-        numbers, place = np.unique(objects.segment, return_inverse=True)
+        if len(objects) and (objects.segment == objects.segment[0]).all():
+            numbers, place = objects.segment[:1], np.zeros(len(objects), dtype=np.int64)
+        else:
+            numbers, place = np.unique(objects.segment, return_inverse=True)
         runs = [Run(number, objects.key_hash[:0], self.columns[number]) for number in numbers.tolist()]
         return pa.table(gathered(runs, place, objects.row, COLD_COLUMNS, NO_COLD))
 
@@ -131,23 +134,29 @@ class ObjectTable:
         """The number of the run that `updated` adds."""
         return self.table.following
 
-    def updated(self, elements: pa.Table, removed: np.ndarray) -> "ObjectTable":
-        """Return a version with newer elements, and without some objects.
+    def updated(self, elements: pa.Table) -> "ObjectTable":
+        """Return a version with newer elements.
 
         Parameters
         ----------
         elements : pyarrow.Table
             With `elements.tracked_schema`, ordered by `key_hash`, one row a key.
-        removed : ndarray of int64
-            The `key_hash` of objects that are not kept, ascending; they may be among the elements.
         """
         arrived = Objects.arrived(elements, self.following)
-        keys = np.union1d(arrived.key_hash, removed) if len(removed) else arrived.key_hash
-        difference = len(arrived.key_hash) - int(find(removed, arrived.key_hash)[1].sum())
-        difference -= int((self.table.find(keys)[0] >= 0).sum())
+        difference = int((self.table.find(arrived.key_hash)[0] < 0).sum())
         columns = {name: getattr(arrived, name) for name in HOT_COLUMNS} | cold_columns(elements)
-        table = self.table.put(arrived.key_hash, columns, removed, difference)
-        return ObjectTable(table, (self, arrived, removed))
+        table = self.table.put(arrived.key_hash, columns, arrived.key_hash[:0], difference)
+        return ObjectTable(table, (self, arrived, arrived.key_hash[:0]))
+
+    def without(self, keys: np.ndarray) -> "ObjectTable":
+        """Return a version of an updated table without some of its objects, whose keys are ascending and distinct.
+
+        The rows of elements that came with the update stay where they are.
+        """
+        if not len(keys):
+            return self
+        before, arrived, _ = self._since
+        return ObjectTable(self.table.without(keys, newest=len(arrived) > 0), (before, arrived, keys))
 
     def settled(self) -> "ObjectTable":
         """Return the same objects, after the merges that are due."""
@@ -155,10 +164,12 @@ class ObjectTable:
 
     def found(self, keys: np.ndarray) -> tuple[Objects, np.ndarray]:
         """Return the objects of those keys (K,) that are here, in the order of `keys`, and which are here."""
-        wanted, place = np.unique(keys, return_inverse=True)
+        wanted, place = _distinct(keys)
         part, row = self.table.find(wanted)
         known = part >= 0
         objects = self._taken(part[known], row[known])
+        if place is None:
+            return objects, known
         present = known[place]
         return objects.take((np.cumsum(known) - 1)[place[present]]), present
 
@@ -216,6 +227,16 @@ class ObjectTable:
     def bounds(self) -> np.ndarray:
         """See `Objects`."""
         return self.whole.bounds
+
+
+def _distinct(keys):
+    """Return the distinct keys, ascending, and the place of each key among them; None if the keys are so already."""
+    if (keys[1:] > keys[:-1]).all():
+        return keys, None
+    if (keys[1:] >= keys[:-1]).all():
+        first = first_of_runs(keys)
+        return keys[first], np.cumsum(first) - 1
+    return np.unique(keys, return_inverse=True)
 
 
 NO_COLD = {

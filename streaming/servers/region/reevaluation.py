@@ -67,6 +67,11 @@ class Reevaluation:
             objects.append(pairs.of_answers(self._altered).key)
         return pairs.of_objects(distinct(np.concatenate(objects)))
 
+    @property
+    def alters(self) -> bool:
+        """Whether the batch changes or ends whole answers."""
+        return len(self._altered) > 0
+
     def covers(self, members: Answers) -> np.ndarray:
         """Tell which members, under the numbers of answers, the batch may change: bool of shape (P,)."""
         covered = find(self.changed.touched, members.key)[1]

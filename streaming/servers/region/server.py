@@ -15,10 +15,8 @@ import pyarrow as pa
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import distinct, find
-from streaming.results import (
-    result_schema,
-)
-from streaming.servers.answers.changes import compared
+from streaming.results import STAYED, result_schema
+from streaming.servers.answers.changes import changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import worth_telling
 from streaming.servers.answers.recipients import Recipients
@@ -55,12 +53,13 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     new, told = reevaluation.evaluated()
     new = reevaluation.with_kept(old, new)
     recipients = reevaluation.recipients
-    changes = _changes(reevaluation, reevaluation.recipients_before.told(old), recipients.told(new), changed)
+    both = compared(reevaluation.recipients_before.told(old), recipients.told(new))
+    changes = _explained(reevaluation, both, changed)
     writer, began = TupleWriter(changed.known, changed.cold, changed.departures, before, after), perf_counter()
     rows = [writer.rows(changes), writer.rows(recipients.told(told))]
     failures.share(recipients.answers_of(changes.query), perf_counter() - began, after.answers)
     rows.append(_passing(passing, writer, recipients, failures))
-    pairs = _replaced(pairs, members, rest, new)
+    pairs = _replaced(pairs, members, (rest, new), None if reevaluation.alters else both)
     snapshots = _snapshots(applied.snapshots, pairs, reevaluation, writer)
     state = Region(changed.objects.settled(), pairs.settled(), control.now_us, deadlines=changed.deadlines)
     table = pa.concat_tables(rows)
@@ -70,12 +69,17 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
     return state, Results(table, snapshots, counters, errors, shared, seconds=seconds)
 
 
-def _replaced(pairs, old, rest, new):
-    """Return the members of answers with `rest` and `new` in the place of `old`, all of some objects' members."""
-    others = distinct(new.key[~find(old.key, new.key)[1]])
-    more = pairs.of_objects(others)
+def _replaced(pairs, old, parts, both):
+    """Return the members of answers with the two `parts` in the place of `old`, which are all members of some objects.
+
+    If no answer changes or ends, `both` has the changes of the members.
+    """
+    rest, new = parts
+    more = pairs.of_objects(distinct(new.key[~find(old.key, new.key)[1]]))
     old, rest = (_together(members, more) for members in (old, rest))
-    return pairs.replaced(old, _together(rest, new))
+    now = _together(rest, new)
+    changed = changed_objects(old, now) if both is None else distinct(both.key[both.sign != STAYED])
+    return pairs.replaced(old, now, changed)
 
 
 def _together(members, more):
@@ -95,9 +99,8 @@ def _of_queries(told, registry):
     return {query: told[answer] for query, answer in answers if answer in told}
 
 
-def _changes(reevaluation, old, new, changed):
-    """Compare old and new answers; return the changes to report."""
-    both = compared(old, new)
+def _explained(reevaluation, both, changed):
+    """Return those of the differences between the old and the new answers that are reported, with their reasons."""
     changes = reevaluation.explained(replace(both, reason=reevaluation.reasons(both, changed.fates(both.key))))
     touched = find(changed.touched, both.key)[1]
     return changes.take(worth_telling(changes, touched, reevaluation.before, reevaluation.after))

@@ -119,7 +119,7 @@ class ObjectChanges:
         """Return what the input from the home servers and the control step change in a region."""
         arrivals = sent.arrivals.take(np.argsort(sent.arrivals["key_hash"].to_numpy()))
         arrived = arrivals["key_hash"].to_numpy()
-        known = region.objects.updated(arrivals, np.empty(0, dtype=np.int64))
+        known = region.objects.updated(arrivals)
         overdue, deadlines = region.deadlines.overdue(known.table, control.after, control.now_us)
         dropped = _of_streams(known, control.applied.dropped)
         departed = np.sort(sent.departures["key_hash"].to_numpy())
@@ -129,7 +129,7 @@ class ObjectChanges:
         for keys, why in ((overdue, EXPIRED), (dropped, DROPPED), (departed, HANDOFF)):
             fate[find(touched, keys)[0]] = why
         leaving = touched[fate != MOVED]
-        objects = region.objects.updated(arrivals, leaving) if len(leaving) else known
+        objects = known.without(leaving)
         moved = Objects.arrived(arrivals, region.objects.following)
         moved = moved.take(~find(leaving, arrived)[1])
         return cls(region, known, objects, moved, touched, fate, sent.departures, deadlines)

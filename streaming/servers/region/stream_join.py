@@ -23,7 +23,7 @@ from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
-from streaming.servers.answers.changes import SIGN, among, compared
+from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import Versions, reasons, worth_telling
 from streaming.servers.answers.tuples import Results, result_rows
@@ -109,7 +109,7 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     """
     pairs = state.pairs.without(control.applied.forgotten)
     elements, gone = _newer(state.objects, joined)
-    newer = state.objects.updated(elements, np.empty(0, dtype=np.int64))
+    newer = state.objects.updated(elements)
     known, cold = newer.whole, newer.cold
     fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
@@ -124,9 +124,10 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
     rows = [writer.rows(changes), writer.rows(told)]
     evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
     rows.append(_passing(joined.passing, evaluation))
-    pairs = pairs.replaced(members, _joined(rest, new))
+    now = _joined(rest, new)
+    pairs = pairs.replaced(members, now, changed_objects(members, now))
     snapshots = writer.rows(evaluation.snapshots(pairs))
-    objects = state.objects.updated(elements, known.key_hash[~evaluation.stays])
+    objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
     told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)

@@ -217,7 +217,7 @@ class SortedRuns:
         if not len(rows):
             return ~superseded
         if len(self.parts[place].removed):
-            pass
+            superseded |= _among(keys, self.parts[place].removed)
         for newer in self.parts[max(place + 1, len(self.base)) :]:
             superseded |= newer.mentions(keys)
         return ~superseded

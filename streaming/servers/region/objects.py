@@ -83,8 +83,8 @@ class Cold:
     @functools.cached_property
     def has_geometries(self) -> bool:
         """Whether any row has a geometry besides its box."""
-        geometries = (columns["geometry"] for columns in self.columns.values())
-        return any(geometry.null_count < len(geometry) for geometry in geometries)
+        geometries = [columns["geometry"] for columns in self.columns.values()]
+        return any(isinstance(column, pa.Array) and column.null_count < len(column) for column in geometries)
 
     def append(self, elements: pa.Table) -> "Cold":
         """Return the cold columns of these runs and of one more, whose rows are elements."""
@@ -149,13 +149,13 @@ class ObjectTable:
         return ObjectTable(table, (self, arrived, arrived.key_hash[:0]))
 
     def without(self, keys: np.ndarray) -> "ObjectTable":
-        """Return a version of an updated table without some of its objects, whose keys are ascending and distinct.
+        """Return a version without some of the objects, whose keys are ascending and distinct.
 
-        The rows of elements that came with the update stay where they are.
+        The rows of elements that have come with `updated` stay where they are.
         """
         if not len(keys):
             return self
-        before, arrived, _ = self._since
+        before, arrived, _ = self._since or (self, self._taken(*np.empty((2, 0), dtype=np.int64)), keys)
         return ObjectTable(self.table.without(keys, newest=len(arrived) > 0), (before, arrived, keys))
 
     def settled(self) -> "ObjectTable":

@@ -1,24 +1,27 @@
 """All continuous queries of a space, ready to be matched."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.range_query import RangeQueries
+from streaming.operators.refinements import refinement_of
 from streaming.operators.runs import find
-from streaming.operators.spatial_join import Pairs, SpatialJoins
-from streaming.plans import JoinPlan, Plan, RangePlan
+from streaming.operators.spatial_join import Pairs
 from streaming.spaces import Space
 
 
 class ContinuousQueries:
     """An immutable set of continuous queries of one space.
 
-    A join compares the elements that a range query over its area finds. So one index matches the areas and filters of
-    range queries and of joins.
+    A join compares the elements that a range query over its area finds, and so do other kinds of queries that need a
+    `Refinement`. So one index matches the areas and filters of range queries and of all of them.
 
     Parameters
     ----------
@@ -35,10 +38,10 @@ class ContinuousQueries:
 
     def __init__(self, plans: Sequence[Plan], space: Space, features_of: Callable[[str], Features]) -> None:
         self.keeps = np.array([plan.emit != "all" for plan in plans], dtype=bool)
-        ranges = {query: plan for query, plan in enumerate(plans) if isinstance(plan, RangePlan)}
-        joins = {query: plan for query, plan in enumerate(plans) if isinstance(plan, JoinPlan)}
+        refined = {query: plan for query, plan in enumerate(plans) if kind_of(plan).refinement}
+        ranges: dict[int, Any] = {query: plan for query, plan in enumerate(plans) if query not in refined}
         self._range_queries = np.array(list(ranges), dtype=np.int64)
-        self._joins = SpatialJoins(joins, space, features_of) if joins else None
+        self._joins = refinement_of(refined, space, features_of)
         self._ranges = RangeQueries([*ranges.values(), *(self._joins.ranges if self._joins else ())], space)
 
     def match(self, elements: Elements, failures: Failures | None = None) -> Pairs:

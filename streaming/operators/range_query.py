@@ -11,13 +11,13 @@ from time import perf_counter
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import enlarged, in_plane, intersects, with_turns
 from streaming.operators.conditions import Conditions, numbered
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
-from streaming.plans import RangePlan
 from streaming.spaces import Space
 
 

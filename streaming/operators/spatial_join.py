@@ -14,6 +14,9 @@ from time import perf_counter
 import numpy as np
 import shapely
 
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.parts import Filter, UserFilter
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import in_plane, intersects, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -21,7 +24,6 @@ from streaming.operators.features import Features
 from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, find, last_of_runs
-from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import box_shapes, shapes_of

@@ -13,9 +13,11 @@ from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import AREAS, KS, PERIOD_S, REGIONS, SPACE, STEP, Workload, kind_of
 from bench.report import PAGE
 from streaming.elements import bounds_array, bounds_of, from_ipc
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.logs import Log, LogNames
 from streaming.operators.partitioners import GridPartitioner
-from streaming.plans import MovingRangePlan, NearestPlan, parse_plan
+from streaming.plans import parse_plan
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, PLACED, QUIET_HANDOFF, Fragment, result_schema
 
 PAPER, TINY = Workload(), Workload(crowd=30, each=2)

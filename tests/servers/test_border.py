@@ -6,9 +6,10 @@ from typing import get_args
 import pytest
 import shapely
 
+from streaming.kinds.base import Plan
 from streaming.layers.features import feature_table
 from streaming.operators import conditions
-from streaming.plans import Plan, parse_plan
+from streaming.plans import parse_plan
 from streaming.results import FAILED, LEFT
 from streaming.servers.answers import tuples
 from streaming.servers.assembler import aggregation, all_regions, nearest

@@ -13,7 +13,8 @@ import orjson
 import pyarrow.compute as pc
 from django.conf import settings
 
-from streaming.plans import Plan, parse_plan
+from streaming.kinds.base import Plan
+from streaming.plans import parse_plan
 from webapp.hub.assembly import Batch
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.servers import FocusPlace, Servers, places_in

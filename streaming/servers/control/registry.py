@@ -13,13 +13,15 @@ import orjson
 
 from streaming.elements import stream_number
 from streaming.errors import LookoutError
+from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan, parse_plan, plan_document
+from streaming.plans import parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers.recipients import Recipients
 from streaming.spaces import Space
@@ -217,7 +219,7 @@ class Registry:
         """The numbers of the answers of joins with each layer, by the layer's name."""
         joins = defaultdict(list)
         for answer, plan in self._plans.items():
-            joins[_layer_of(plan)].append(answer)
+            joins[kind_of(plan).layer(plan)].append(answer)
         joins.pop(None, None)
         return joins
 
@@ -229,8 +231,8 @@ class Registry:
     @functools.cached_property
     def measuring(self) -> np.ndarray:
         """Numbers of the answers of joins by distance, int64, ascending."""
-        joins = (answer for answer, plan in self._plans.items() if isinstance(plan, JoinPlan))
-        return np.array(sorted(a for a in joins if self._plans[a].partners.predicate == "dwithin"), dtype=np.int64)
+        measuring = (answer for answer, plan in self._plans.items() if kind_of(plan).measures(plan))
+        return np.array(sorted(measuring), dtype=np.int64)
 
     @functools.cached_property
     def measuring_ids(self) -> np.ndarray:
@@ -253,12 +255,11 @@ class Registry:
 
         This is the order of `distributed`.
         """
-        kinds = MovingRangePlan | NearestPlan | AggregatePlan
-        return np.array([query for query in self.ids.tolist() if isinstance(self.plan(query), kinds)], dtype=np.int64)
+        return np.array([q for q in self.ids.tolist() if _evaluation(self.plan(q)).distributed], dtype=np.int64)
 
     def assembled(self, query: int) -> bool:
         """Tell whether the assembler reports the answer of a running query, instead of each region its part."""
-        return isinstance(self.plan(query), NearestPlan | AggregatePlan)
+        return _evaluation(self.plan(query)).assembled
 
     @functools.cached_property
     def quiet(self) -> np.ndarray:
@@ -293,8 +294,8 @@ class Registry:
     @functools.cached_property
     def focal(self) -> np.ndarray:
         """The `key_hash` of every object that a query follows, int64, ascending."""
-        ranges = (getattr(plan, "range", plan) for plan in self._plans_of(self.distributed_ids))
-        return distinct(focal_keys([plan for plan in ranges if hasattr(plan, "focus") and not plan.focus.at]))
+        foci = (kind_of(plan).focus(plan) for plan in self._plans_of(self.distributed_ids))
+        return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
 
     @functools.cached_property
     def streams_in_full(self) -> frozenset[int]:
@@ -494,15 +495,14 @@ class _Change:
         self._dropped[number] = entry["stream"]
 
 
+def _evaluation(plan):
+    return kind_of(plan).evaluation(plan)
+
+
 def _joins_stream(plan):
-    return isinstance(plan, JoinPlan) and plan.partners.source == "stream"
+    return _evaluation(plan) is Evaluation.STREAM_JOIN
 
 
 def _answer_number(text):
     """Return the number of a plan's answer; equal plans have equal numbers, in every process and after a restart."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS
-
-
-def _layer_of(plan):
-    """Return the name of the layer that a plan joins with, None if there is none."""
-    return plan.partners.layer if isinstance(plan, JoinPlan) and not _joins_stream(plan) else None

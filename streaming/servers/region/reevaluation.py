@@ -93,9 +93,10 @@ class Reevaluation:
         """
         found, told = self._matched(self.changed.moved, None)
         if len(self._fresh):
-            whole = self.changed.objects.whole
-            others = whole.take(~find(self.changed.touched, whole.key_hash)[1])
-            found = found.joined(self._matched(others, self._fresh)[0])
+            queries = self.after.compiled(self._fresh)
+            some = self.changed.objects.select(lambda run: queries.meets(run.columns["stream"], run.columns["bounds"]))
+            others = some.take(~find(self.changed.touched, some.key_hash)[1])
+            found = found.joined(self._matched(others, self._fresh, queries)[0])
         if len(self._near):
             near = np.setdiff1d(self._near, self.changed.touched, assume_unique=True)
             found = found.joined(self._matched(self.changed.objects.found(near)[0], self._edited)[0])
@@ -212,12 +213,13 @@ class Reevaluation:
         queries = self.after.compiled(self._edited, self._differing.__getitem__)
         return self.changed.objects.select(lambda run: queries.reached(run.columns["bounds"])).key_hash
 
-    def _matched(self, objects, answers):
+    def _matched(self, objects, answers, queries=None):
         """Match objects with the queries of some answers, or of all.
 
         Return the members of answers that are kept, and those of answers that are not.
         """
-        queries = self.after.queries if answers is None else self.after.compiled(answers)
+        if queries is None:
+            queries = self.after.queries if answers is None else self.after.compiled(answers)
         numbers = self.after.answers if answers is None else answers
         failed = Failures()
         pairs = queries.match(elements_of(objects, self.changed.cold), failed)

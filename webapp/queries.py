@@ -14,7 +14,7 @@ from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
-from webapp.tasks import cancel_query, register_query, take_snapshots
+from webapp.tasks import send_query, take_snapshots
 from webapp.telling import tell_task
 from webapp.waiting import stand
 
@@ -203,8 +203,7 @@ def _revise(query):
 
 def _send(query, was_shared=False):
     """Announce a change to connections, and start a task that tells the engine."""
-    task = register_query if query.should_run else cancel_query
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))
     transaction.on_commit(lambda: announce([query], was_shared))
-    transaction.on_commit(lambda: tell_task(task, query.pk))
+    transaction.on_commit(lambda: tell_task(send_query, query.pk))

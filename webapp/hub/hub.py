@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 # Batches with more rows than this are encoded in a thread, so that they do not block the connections.
 ROWS_IN_LOOP = 5_000
 READ_COUNT = 64
-READ_BLOCK_MS = 1_000
+READ_WAIT_S = 1.0
 RETRY_S = 0.5
 HOUSEKEEPING_S = 0.5
 LONGEST_PATIENCE_S = 30.0
@@ -137,7 +137,7 @@ class Hub:
     async def _missed(self, held):
         """Return the batches after the one that a client holds, up to `told`; None if they are not all available."""
         try:
-            return await missed(self.link.redis, self.link.names.results, self.space, held, self.told)
+            return await missed(self.link.event_log, self.link.names.results, self.space, held, self.told)
         except NOT_NOW:
             return None
 
@@ -199,7 +199,7 @@ class Hub:
         """Find the last whole batch of the result log; ask again for snapshots, which may have passed unread."""
         try:
             await self.views.heartbeat()
-            begun = await assembly_of(self.link.redis, self.link.names.results, self.space)
+            begun = await assembly_of(self.link.event_log, self.link.names.results, self.space)
             self._assembly, self._position, self.told = begun
         finally:
             self._tried.set()
@@ -213,15 +213,14 @@ class Hub:
         if self._position is None:
             await self._begin()
         log = self.link.names.results
-        reply = await self.link.redis.xread({log: self._position}, READ_COUNT, READ_BLOCK_MS)
+        found = await self.link.event_log.poll({log: self._position}, READ_COUNT, READ_WAIT_S)
         self._away = False
-        if not reply:
+        if log not in found:
             return
-        ((_, entries),) = reply
-        self._position = entries[-1][0]
+        self._position = found[log][-1].position
         try:
-            for _, fields in entries:
-                await self._take(read_fragment(fields, self.space))
+            for entry in found[log]:
+                await self._take(read_fragment(entry.fields, self.space))
         except Exception:
             self._assembly.lose()
             raise

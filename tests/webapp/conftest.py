@@ -20,6 +20,7 @@ from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
 from webapp import tasks
 from webapp.celery import app as celery_app
+from webapp.hub import Hub
 from webapp.models import ApiToken, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name
 from webapp.redis import waiting_client
@@ -270,3 +271,20 @@ async def connected(user, query=""):
 def connect():
     """Return `connected`."""
     return connected
+
+
+@pytest.fixture
+async def hubs(project):
+    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
+    made = [Hub(EARTH), Hub(EARTH)]
+    yield made
+    for hub in made:
+        for subscriber in list(hub.subscribers):
+            await hub.detach(subscriber)
+
+
+@pytest.fixture
+def log(redis_client, engine):
+    """Return the logs of a space whose engine is played by the test."""
+    engine.__exit__()
+    return engine.log

@@ -10,11 +10,10 @@ import pytest
 from bench.live import PATIENCE_S
 from streaming import logs
 from streaming.results import ENTERED, LEFT, MOVED, STAYED
-from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
-from webapp.hub import Hub, ResumePoint
+from webapp.hub import ResumePoint
 
 QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
 
@@ -66,16 +65,6 @@ async def visit(client, hub):
     await hub.attach(client)
     for held in {client.held.get(query) for query in QUERIES}:
         await hub.subscribe(client, [q for q in QUERIES if client.held.get(q) == held], "json", held)
-
-
-@pytest.fixture
-async def hubs(project):
-    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
-    made = [Hub(EARTH), Hub(EARTH)]
-    yield made
-    for hub in made:
-        for subscriber in list(hub.subscribers):
-            await hub.detach(subscriber)
 
 
 @pytest.fixture
@@ -163,13 +152,6 @@ def published(log, *numbers, epoch="e", key="a", sign=STAYED):
     for number in numbers:
         rows = [(1, key, sign, MOVED)]
         log.publish([fragment(number, 0, rows, epoch=epoch), fragment(number, 1, epoch=epoch)])
-
-
-@pytest.fixture
-def log(redis_client, engine):
-    """Return the logs of a space whose engine is played by the test."""
-    engine.__exit__()
-    return engine.log
 
 
 @pytest.mark.parametrize(

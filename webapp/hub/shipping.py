@@ -12,7 +12,7 @@ from streaming.eventlog import FIRST, AsyncRedisEventLog
 from streaming.logs import read_fragment
 from streaming.results import Fragment
 from streaming.spaces import Space
-from webapp.hub.assembly import Assembly, Batch
+from webapp.hub.assembly import Assembly
 
 ENTRIES_PER_READ = 32
 
@@ -63,32 +63,3 @@ async def assembly_of(
         batch = assembly.add(fragment)
         whole = whole if batch is None else ResumePoint(batch.epoch, batch.number)
     return assembly, newest, whole
-
-
-async def missed(
-    event_log: AsyncRedisEventLog, log: str, space: Space, held: ResumePoint, told: ResumePoint | None
-) -> list[Batch] | None:
-    """Return the batches after the one that a client holds, up to `told`; None if the log does not have them all.
-
-    Parameters
-    ----------
-    event_log : AsyncRedisEventLog
-    log : str
-        Name of the result log.
-    space : Space
-    held : ResumePoint
-        The batch at whose end the client holds the answers.
-    told : ResumePoint or None
-        The last batch that the hub has distributed. All subscribers still get the later ones.
-    """
-    if told is None or told.epoch != held.epoch:
-        return None
-    _, fragments = await fragments_back_to(event_log, log, space, held)
-    known = [fragment.batch for fragment in fragments if fragment.epoch == held.epoch]
-    if max(known, default=-1) < held.batch:
-        return None  # the client claims a batch that the log never had
-    assembly = Assembly(held.epoch, held.batch)
-    batches = [batch for fragment in fragments if (batch := assembly.add(fragment)) is not None]
-    if any(batch.gap or batch.new_epoch for batch in batches) or assembly.done < told.batch:
-        return None
-    return [batch for batch in batches if batch.number <= told.batch]

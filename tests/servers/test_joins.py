@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
-from streaming.engine.store import read_tables, write_tables
 from streaming.kinds.join.plan import PREDICATES
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
@@ -308,7 +307,7 @@ def test_queries_with_equal_plans_share_an_answer_that_is_evaluated_kept_and_wri
     assert rows_of(fragments) == 1 and sum(part.counters["results"] for part in fragments) == 100
     assert all(set(client.answers[query]) == {("7", "z")} for query in many)
     regions = range(engine.layout.regions)
-    assert sum(len(engine.layout.store.region(n, engine.batch).pair_key) for n in regions) == 1
+    assert sum(len(engine.layout.store.region(n, engine.batch).pairs.table) for n in regions) == 1
     assert set(net(fragments, [3, 5])["query"].to_pylist()) == {3, 5}
 
 
@@ -411,7 +410,7 @@ def test_an_edit_of_a_version_that_is_not_kept_any_more_evaluates_everything(eng
     # Which feature it was nobody can tell any more.
     told = [(row["sign"], row["reason"], row["partner"]) for row in net(fragments).to_pylist()]
     assert told == [(LEFT, EDITED, None)]
-    assert not any(len(engine.layout.store.region(number, engine.batch).pair_key) for number in range(4))
+    assert not any(len(engine.layout.store.region(number, engine.batch).pairs.table) for number in range(4))
 
 
 def test_processes_map_the_features_of_a_version_from_one_file_and_old_files_go(engine):
@@ -441,22 +440,3 @@ def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_
     assert set(client.answers[1]) == {("7", "z")}
     client.receive(engine.run([], [{"op": "drop_layer", "layer": "zones"}]))
     assert not client.answers[1]
-
-
-def test_a_state_that_was_written_before_there_were_joins_and_shared_answers_is_read(engine):
-    client = Client()
-    plan = {"stream": "buses", "compare": {"lo": [0, 0], "hi": [2, 2]}}
-    inside, outside = ([lon, 1.0, -math.inf, lon, 1.0, math.inf] for lon in (1.0, 5.0))
-    control = [{"op": "register", "query": 1, "revision": 1, "plan": plan}]
-    client.receive(engine.run([("buses", 0, one("buses", "7", 1, inside, {}))], control))
-    for path in (engine.root / "region").glob("*/0.arrow"):
-        objects, pairs = read_tables(path)
-        write_tables(path, [objects, pa.table({"pair_key": pairs["pair_key"], "pair_query": [1] * pairs.num_rows})])
-    path = engine.root / "registry" / "0.json"
-    document = orjson.loads(path.read_bytes())
-    document["queries"] = [[query, revision, plan] for query, revision, plan, *_ in document["queries"]]
-    path.write_bytes(orjson.dumps(document))
-    engine.restart()
-    elements = [("buses", 0, one("buses", "7", 2, outside, {}))]
-    client.receive(engine.run(elements, register(2, plan=plan)))
-    assert not client.answers[1] and not client.answers[2] and client.told[-1]["sign"] == LEFT

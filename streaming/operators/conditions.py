@@ -52,7 +52,10 @@ class Conditions:
         -------
         ndarray of bool, shape (P,)
         """
-        keep, seconds = np.ones(len(row), dtype=bool), np.zeros(len(row))
+        keep = np.ones(len(row), dtype=bool)
+        if not self._asks[self._condition[query]].any():
+            return keep
+        seconds = np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
         columns = self._columns(asked, elements)
         for one in asked:
@@ -63,8 +66,7 @@ class Conditions:
             for error, judged in failed:
                 failures.note(query[one.pair[judged[one.place]]], error)
             seconds[one.pair] = (perf_counter() - began) / len(one.pair)
-        if asked:
-            failures.charge(query, seconds)
+        failures.charge(query, seconds)
         return keep
 
     def _columns(self, asked, elements):

@@ -72,6 +72,10 @@ class ContinuousQueries:
         pairs = Pairs.together([plain, joined])
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
+    def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements may satisfy a query, given their streams (N,) and boxes (N, 2n): bool of shape (N,)."""
+        return self._ranges.meets(stream, bounds)
+
     def _charge(self, failures, number, seconds):
         """Charge queries with the costs of ranges; joins that look at the same elements share the cost."""
         plain = number < len(self._range_queries)

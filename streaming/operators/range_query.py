@@ -73,6 +73,18 @@ class RangeQueries:
         keep = self._conditions.passing(row, query, elements, failures)
         return row[keep], query[keep]
 
+    def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements may satisfy a query, filters aside, given their streams (N,) and boxes: bool of (N,)."""
+        meets = np.zeros(len(stream), dtype=bool)
+        for number, index in self._index.items():
+            mine = stream == number
+            if mine.all():
+                meets[index.at(bounds, self.space, self._grown)[0]] = True
+            elif mine.any():
+                rows = np.flatnonzero(mine)
+                meets[rows[index.at(bounds[rows], self.space, self._grown)[0]]] = True
+        return meets
+
     def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Tell which pairs of a box (P, 2n) and a query (P,) satisfy the query, filters aside: bool of shape (P,)."""
         return self._satisfies(bounds, np.arange(len(query)), query)

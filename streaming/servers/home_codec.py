@@ -1,22 +1,20 @@
-"""How the state of a home server is stored. A table without the column `copies` has no copies."""
+"""How the state of a home server is stored: its entries as sorted runs."""
 
-import numpy as np
-import pyarrow as pa
-
-from streaming.servers.home import COLUMNS, Home
-from streaming.state.codec import HEAD, Codec, array_of, head_of, with_head
+from streaming.servers.home import Home, no_columns
+from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
+from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
 
 def _encode(home):
-    columns = {name: getattr(home, name) for name in COLUMNS if name != "copies" or home.copies.any()}
-    return {HEAD: [with_head(pa.table(columns), {"now_us": home.now_us, "forgotten_us": home.forgotten_us})]}
+    tables = {"entries": home.entries}
+    head = heads_of(tables) | {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
+    return {HEAD: Tables([with_head(NOTHING, head)])} | parts_of(tables)
 
 
 def _decode(parts):
-    (table,) = parts[HEAD]
-    none = np.zeros(table.num_rows, dtype=np.int64)
-    columns = (array_of(table[name]) if name in table.column_names else none for name in COLUMNS)
-    return Home(*columns, **head_of(table))
+    (table,) = parts[HEAD].tables()
+    head = head_of(table)
+    return Home(table_of("entries", no_columns(), head, parts), head["now_us"], head["forgotten_us"])
 
 
-HOME = Codec(Home.empty, _encode, _decode)
+HOME = Codec(lambda batch: Home.empty(first_number(batch)), _encode, _decode)

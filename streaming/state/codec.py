@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import orjson
@@ -14,8 +14,29 @@ import pyarrow as pa
 # same name as the version before it has the same part.
 HEAD = "head"
 _METADATA = b"head"
+# A table that is there only to carry a document; see `with_head`.
+NOTHING = pa.table({})
 
-Parts = Mapping[str, Sequence[pa.Table]]
+
+class Part(Protocol):
+    """A part of a state. It is made into tables only if it has to be written."""
+
+    def tables(self) -> Sequence[pa.Table]:
+        """Return what is stored of the part."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A part that consists of given tables."""
+
+    content: Sequence[pa.Table]
+
+    def tables(self) -> Sequence[pa.Table]:
+        """Return the tables."""
+        return self.content
+
+
+Parts = Mapping[str, Part]
 
 
 @dataclass(frozen=True)
@@ -25,15 +46,16 @@ class Codec:
     Parameters
     ----------
     empty : callable
-        Returns the state before anything happened.
+        Returns the state before anything happened, given the batch before which it begins.
     encode : callable
-        Returns the parts of a state: the tables of each part by its name. Names have letters, digits and ``-``. A name
-        other than `HEAD` must never be used again for another content, so names of parts have numbers that only rise.
+        Returns the parts of a state by name. Names have letters, digits and ``-``. A name other than `HEAD` must never
+        be used again for another content, so names of parts have numbers that only rise.
     decode : callable
-        Returns the state of parts; the inverse of `encode`.
+        Returns the state of parts; the inverse of `encode`. Parts that an earlier state in memory shares are the very
+        objects that `encode` returned for it; all others read their tables when these are asked for.
     """
 
-    empty: Callable[[], Any]
+    empty: Callable[[int], Any]
     encode: Callable[[Any], Parts]
     decode: Callable[[Parts], Any]
 

@@ -1,9 +1,10 @@
 """The versions of states: each micro-batch reads those of the batch before, and its tasks write new ones."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from streaming.state.codec import HEAD, Codec
+from streaming.state.codec import HEAD, Codec, Parts
 from streaming.state.errors import LostState
 from streaming.state.manifest import (
     File,
@@ -28,7 +29,7 @@ class Versions:
     """The versions of the states in a store, as the tasks of micro-batches read and write them.
 
     A process keeps the newest version that it wrote or read of each state in memory. So it reads files only if another
-    process wrote the version last.
+    process wrote the version last, and of these only the files that its own version does not share.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Versions:
         transient: Callable[[str], bool] = lambda name: False,
     ) -> None:
         self.store, self._codec_of, self._transient = store, codec_of, transient
-        self._newest: dict[str, tuple[int, Any]] = {}
+        self._newest: dict[str, _Known] = {}
         self._manifests: dict[int, Manifest] = {}
         self._ended: tuple[int, Mapping[str, Files]] = (-1, {})
 
@@ -60,7 +61,7 @@ class Versions:
         """
         state = self._read(name, batch - 1)
         if keep:
-            self._newest[name] = batch - 1, state
+            self._newest[name] = _Known(batch - 1, state, self.files(name, batch - 1))
         return state
 
     def after(self, name: str, batch: int) -> Any:
@@ -111,27 +112,53 @@ class Versions:
         Manifest(batch, epoch, shape, states, positions, blocks).commit(self.store)
 
     def _read(self, name, version):
-        known, state = self._newest.get(name, (None, None))
-        if known == version:
-            return state
+        known = self._newest.get(name)
+        if known and known.version == version:
+            return known.state
         codec, files = self._codec_of(name), self.files(name, version)
         if not files:
-            return codec.empty()
-        return codec.decode({part: tables_in(self.store.get(file.name)) for part, file in files.items()})
+            return codec.empty(version + 1)
+        shared = {
+            part: file for part, file in files.items() if part != HEAD and known and known.files.get(part) == file
+        }
+        parts: Parts = codec.encode(known.state) if shared else {}
+        return codec.decode(
+            {part: parts[part] if part in shared else _Stored(self.store, files[part]) for part in files}
+        )
 
     def _write(self, name, batch, state):
         """Write the parts of a state that the batch before does not have; return the files of all parts."""
         before, files = self.files(name, batch - 1), {}
-        for part, tables in self._codec_of(name).encode(state).items():
+        for part, content in self._codec_of(name).encode(state).items():
             if part != HEAD and part in before:
                 files[part] = before[part]
                 continue
-            content = serialized(tables)
+            written = serialized(content.tables())
             # Each attempt writes files of its own, so that none changes what another one has written or reads.
-            files[part] = File.of(part_name(name, batch, part), content)
-            self.store.put(files[part].name, content)
-        self._newest[name] = batch, state
+            files[part] = File.of(part_name(name, batch, part), written)
+            self.store.put(files[part].name, written)
+        self._newest[name] = _Known(batch, state, files)
         return files
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A version of a state in memory, and the files that hold it."""
+
+    version: int
+    state: Any
+    files: Files
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """A part in a file."""
+
+    store: StateStore
+    file: File
+
+    def tables(self):
+        return tables_in(self.store.get(self.file.name))
 
 
 class Attempt:

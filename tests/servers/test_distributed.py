@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import key_hashes
-from streaming.operators.distributed import PlacedQueries
+from streaming.operators import stream_boxes
+from streaming.operators.distributed import SomeQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
-from streaming.servers.participant import server as participant
 from streaming.spaces import EARTH, parse_space
 from tests.servers.harness import Client, Engine, one
 from tests.servers.moving_oracle import MovingWorld
@@ -105,8 +105,8 @@ def play_seed(seed):
     history = random_history(
         rng, lambda rng: random_distributed_plan(rng, space), random_box if space is EARTH else plane_box
     )
-    # Ranges are matched by their borders, or listed, whether or not there are many.
-    with tempfile.TemporaryDirectory() as root, patch.object(participant, "CROWDED", (seed % 2) * 10**6):
+    # Boxes are compared one by one, or through an index over them, whether or not there are many.
+    with tempfile.TemporaryDirectory() as root, patch.object(stream_boxes, "FEW_PAIRS", (seed % 2) * 10**6):
         return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
 
 
@@ -267,13 +267,13 @@ def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_bei
     client.receive(engine.run(ships(1, focal=0, left=-2, right=3), [register(plan)]))
     client.receive(engine.run([], []))
     seen = []
-    match = PlacedQueries.match
+    match = SomeQueries.match
 
-    def watched(placed, elements, *rest):
+    def watched(queries, elements, *rest):
         seen.append(len(elements))
-        return match(placed, elements, *rest)
+        return match(queries, elements, *rest)
 
-    monkeypatch.setattr(PlacedQueries, "match", watched)
+    monkeypatch.setattr(SomeQueries, "match", watched)
     client.told.clear()
     client.receive(engine.run(ships(2, focal=1), []))
     told = [(row["key"], row["sign"], row["rank"], row["distance"]) for row in client.told]

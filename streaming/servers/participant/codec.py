@@ -8,6 +8,7 @@ from streaming.servers.participant.partial import Candidates, Partial
 from streaming.state.codec import (
     HEAD,
     Codec,
+    Tables,
     array_of,
     arrays_of_table,
     frame_of_table,
@@ -19,11 +20,11 @@ from streaming.state.codec import (
 def _encode_partial(partial):
     found = [table_of_arrays(part) for part in (partial.removed, partial.added)]
     named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
-    return {HEAD: [*found, *named, table_of_frame(partial.parts)]}
+    return {HEAD: Tables([*found, *named, table_of_frame(partial.parts)])}
 
 
 def _decode_partial(parts):
-    removed, added, moved, altered, lacking, groups = parts[HEAD]
+    removed, added, moved, altered, lacking, groups = parts[HEAD].tables()
     found = (arrays_of_table(Candidates, table) for table in (removed, added))
     # Arrow packs booleans into bits, so numpy needs a copy of them.
     mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
@@ -31,8 +32,8 @@ def _decode_partial(parts):
 
 
 MEMBERS_OF_AGGREGATES = Codec(
-    lambda: pl.DataFrame(schema=MEMBERS),
-    lambda members: {HEAD: [table_of_frame(members)]},
-    lambda parts: frame_of_table(parts[HEAD][0]),
+    lambda batch: pl.DataFrame(schema=MEMBERS),
+    lambda members: {HEAD: Tables([table_of_frame(members)])},
+    lambda parts: frame_of_table(parts[HEAD].tables()[0]),
 )
-PARTIAL = Codec(lambda: None, _encode_partial, _decode_partial)
+PARTIAL = Codec(lambda batch: None, _encode_partial, _decode_partial)

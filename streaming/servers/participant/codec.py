@@ -19,16 +19,17 @@ from streaming.state.codec import (
 
 def _encode_partial(partial):
     found = [table_of_arrays(part) for part in (partial.removed, partial.added)]
-    named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
+    named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking", "renewed")]
     return {HEAD: Tables([*found, *named, table_of_frame(partial.parts)])}
 
 
 def _decode_partial(parts):
-    removed, added, moved, altered, lacking, groups = parts[HEAD].tables()
+    removed, added, moved, altered, lacking, renewed, groups = parts[HEAD].tables()
     found = (arrays_of_table(Candidates, table) for table in (removed, added))
     # Arrow packs booleans into bits, so numpy needs a copy of them.
     mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
-    return Partial(*found, mask, array_of(altered["altered"]), frame_of_table(groups), array_of(lacking["lacking"]))
+    keys = array_of(lacking["lacking"]), array_of(renewed["renewed"])
+    return Partial(*found, mask, array_of(altered["altered"]), frame_of_table(groups), *keys)
 
 
 MEMBERS_OF_AGGREGATES = Codec(

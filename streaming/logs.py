@@ -43,7 +43,7 @@ import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
 from streaming.errors import InvalidSpace
-from streaming.eventlog import Bound, BoundedEntry, RedisEventLog, Stamp
+from streaming.eventlog import FIRST, Bound, BoundedEntry, RedisEventLog, Stamp
 from streaming.results import Fragment, events_of, result_schema
 from streaming.spaces import EARTH, Space, parse_space
 
@@ -61,6 +61,8 @@ WEBS_KEY = "lookout:webs"
 GROUPS_CHANNEL = "lookout:groups"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8
+# Redis touches every block that it counts, so it counts so many at once and serves others in between.
+COUNTED_AT_ONCE = 64
 
 # Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
 # for a recorder that is away, and acknowledgements until they are settled. All three are bounded in bytes as well. A
@@ -289,6 +291,16 @@ class Log:
         kept = self.client.hmget(self.names.engine, [f"kept:{partition}" for partition in range(self.partitions)])
         lengths = (self.event_log.length(self.names.ingest(partition)) for partition in range(self.partitions))
         return max(0, *(length - int(known or 0) for length, known in zip(lengths, kept, strict=True)))
+
+    def count_read(self, positions: Mapping[str, str]) -> list[int]:
+        """Return how many blocks each partition of the ingest log has up to a position, by the partition's number."""
+        return [self._count(self.names.ingest(number), positions[str(number)]) for number in range(self.partitions)]
+
+    def _count(self, log, upto):
+        count, after = 0, FIRST
+        while entries := self.event_log.read(log, after, upto, COUNTED_AT_ONCE, only=()):
+            count, after = count + len(entries), entries[-1].position
+        return count
 
     def report_kept(self, blocks: Sequence[int]) -> None:
         """Say how many committed blocks each partition of the ingest log keeps."""

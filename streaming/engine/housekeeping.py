@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Sequence
 
 from redis import RedisError
 
@@ -33,6 +34,13 @@ class Housekeeping:
     def __init__(self, files: StateStore, log: Log, keys: dict[str, str]) -> None:
         self._upkeep, self._log, self._keys = Upkeep(files), log, keys
         self._wanted, self._synced_s, self._thread = threading.Event(), 0.0, None
+        self._removed: Sequence[int] | None = None
+        self._kept: dict[str, int] = {}
+
+    @property
+    def kept(self) -> dict[str, int]:
+        """How many entries each log has at least that committed batches have read, as far as this is known."""
+        return self._kept
 
     def batch_committed(self) -> None:
         """Say that a batch has ended; return at once."""
@@ -56,7 +64,20 @@ class Housekeeping:
             upkeep.sync()
             self._synced_s = time.monotonic()
         upkeep.clean()
-        if upkeep.oldest is not None and upkeep.newest is not None:
-            self._log.event_log.trim({self._keys[name]: end for name, end in upkeep.oldest.positions.items()})
-            read = zip(upkeep.newest.blocks, upkeep.oldest.blocks, strict=True)
-            self._log.report_kept([newest - oldest for newest, oldest in read])
+        newest, oldest = upkeep.newest, upkeep.oldest
+        if newest is None:
+            return
+        removed = oldest.blocks if oldest else self._removed_before(newest)
+        kept = [read - gone for read, gone in zip(newest.blocks, removed, strict=True)]
+        # First what will be true, so that never more entries are said to be kept than there are.
+        self._kept = {self._keys[str(partition)]: count for partition, count in enumerate(kept)}
+        if oldest:
+            self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})
+        self._log.report_kept(kept)
+
+    def _removed_before(self, manifest):
+        """Return how many blocks were removed from each partition before this process removes some."""
+        if self._removed is None:
+            counts = zip(manifest.blocks, self._log.count_read(manifest.positions), strict=True)
+            self._removed = [read - there for read, there in counts]
+        return self._removed

@@ -55,6 +55,7 @@ def resume(settings: EngineSettings, log: Log) -> list[str]:
         discard_later(files, manifest)
         manifest, ends = renumbered(files, manifest, published + 1, epoch, shape), []
         batch = manifest.batch
+    log.report_kept(log.count_read(start))
     # First what is needed after a crash in the middle of this.
     write_replay(root, batch + 1, [start, *ends])
     write_checkpoint(checkpoint, batch, start)

@@ -138,7 +138,8 @@ class LogReader(DataSourceStreamReader):
         everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
         most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
         after = {key: start[name] for name, key in logs.items()}
-        ends = next_ends(event_log_of(self.url), after, most, NEW_ENTRY_WAIT_S)
+        passed = self._housekeeping.kept if self._housekeeping else {}
+        ends = next_ends(event_log_of(self.url), after, most, NEW_ENTRY_WAIT_S, passed)
         return {name: ends[key] for name, key in logs.items()}
 
     def _most(self, name):

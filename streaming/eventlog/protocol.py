@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 # The position before the first entry of every log.
 FIRST = "0-0"
+NONE_PASSED: Mapping[str, int] = {}
 
 Fields = Mapping[str, bytes | memoryview | str | int]
 
@@ -152,7 +153,9 @@ class EventLog(Protocol):
             The oldest first, by log; without the logs that have no new entries.
         """
 
-    def ends(self, after: Mapping[str, str], most: Mapping[str, int]) -> dict[str, str]:
+    def ends(
+        self, after: Mapping[str, str], most: Mapping[str, int], passed: Mapping[str, int] = NONE_PASSED
+    ) -> dict[str, str]:
         """Return how far each log can be read; no entry is transferred.
 
         Parameters
@@ -161,6 +164,8 @@ class EventLog(Protocol):
             The position behind which reading starts, by log.
         most : mapping of str to int
             How many entries may be read, by log; one that has more entries than this is read up to the last of them.
+        passed : mapping of str to int
+            How many entries a log has at least up to `after`, if this is known. Then these need not be counted.
 
         Returns
         -------
@@ -185,7 +190,11 @@ class EventLog(Protocol):
 
 
 def next_ends(
-    event_log: EventLog, after: Mapping[str, str], most: Mapping[str, int], wait_s: float
+    event_log: EventLog,
+    after: Mapping[str, str],
+    most: Mapping[str, int],
+    wait_s: float,
+    passed: Mapping[str, int] = NONE_PASSED,
 ) -> Mapping[str, str]:
     """Return how far each log can be read (see `EventLog.ends`); if no log has a new entry, wait for one.
 
@@ -198,8 +207,10 @@ def next_ends(
         How many entries may be read, by log.
     wait_s : float
         How long to wait for an entry if no log has a new one, in seconds.
+    passed : mapping of str to int
+        See `EventLog.ends`.
     """
-    found = event_log.ends(after, most)
+    found = event_log.ends(after, most, passed)
     if found == after and event_log.poll(after, 1, wait_s):
-        found = event_log.ends(after, most)
+        found = event_log.ends(after, most, passed)
     return found

@@ -8,24 +8,26 @@ bound. The hash ``<log>:stamps`` has the newest epoch and number of each produce
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streaming.eventlog.protocol import FIRST, BoundedEntry, Entry, Fields, Stamp
+from streaming.eventlog.protocol import FIRST, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
 
 # No log has this many entries.
 _ALL = 2**53
 # What Redis needs for an entry and its mark beside the names and values of the fields, in bytes; about.
 _ENTRY_BYTES = 64
 
-# Returns for each log the position of the last entry after a position, or of the n-th if the log has more than n
-# entries. The script runs within Redis, so that no entry is sent: a block may be a megabyte.
+# Returns for each log the position of the last entry after a position, or of the n-th if there may be more than n: if
+# the log has more entries than that besides those that are known to be passed. The script runs within Redis, so that no
+# entry is sent: a block may be a megabyte.
 _ENDS = """
 local positions = {}
 for i, log in ipairs(KEYS) do
-  local after, most = '(' .. ARGV[2 * i - 1], tonumber(ARGV[2 * i])
+  local position, most, passed = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
+  local after = '(' .. position
   local last = redis.call('XREVRANGE', log, '+', after, 'COUNT', 1)
-  if redis.call('XLEN', log) > most then
+  if #last > 0 and redis.call('XLEN', log) - passed > most then
     last = redis.call('XRANGE', log, after, '+', 'COUNT', most)
   end
-  positions[i] = #last > 0 and last[#last][1] or ARGV[2 * i - 1]
+  positions[i] = #last > 0 and last[#last][1] or position
 end
 return positions
 """
@@ -181,9 +183,9 @@ class _RedisStreams:
         wait_ms = max(1, round(1000 * wait_s))
         return self._run(lambda client: client.xread(dict(after), count=limit, block=wait_ms), _entries_by_log)
 
-    def ends(self, after: Mapping[str, str], most: Mapping[str, int]) -> Any:
+    def ends(self, after: Mapping[str, str], most: Mapping[str, int], passed: Mapping[str, int] = NONE_PASSED) -> Any:
         """Return how far each log can be read; no entry is transferred."""
-        arguments = [word for log, position in after.items() for word in (position, most[log])]
+        arguments = [word for log, position in after.items() for word in (position, most[log], passed.get(log, 0))]
         return self._run(
             lambda client: client.eval(_ENDS, len(after), *after, *arguments),
             lambda ends: dict(zip(after, map(bytes.decode, ends), strict=True)),
@@ -191,7 +193,7 @@ class _RedisStreams:
 
     def newest(self, log: str) -> Any:
         """Return the position of a log's newest entry; `FIRST` if the log is empty."""
-        return self._run(lambda client: client.eval(_ENDS, 1, log, FIRST, _ALL), lambda ends: ends[0].decode())
+        return self._run(lambda client: client.eval(_ENDS, 1, log, FIRST, _ALL, 0), lambda ends: ends[0].decode())
 
     def trim(self, behind: Mapping[str, str]) -> Any:
         """Remove the entries of logs up to and including a position, by log."""

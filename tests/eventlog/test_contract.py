@@ -108,6 +108,8 @@ def test_a_log_is_read_up_to_its_newest_entry_or_as_far_as_is_read_at_once(log):
     assert log.ends(after | {"one": at[2]}, most) == {"other": FIRST, "one": at[4]}
     assert log.ends(after, dict.fromkeys(after, 2**53)) == {"other": FIRST, "one": at[4]}
     assert log.ends({"one": at[4]}, {"one": 1}) == {"one": at[4]}
+    assert log.ends({"one": at[0]}, {"one": 3}, {"one": 1}) == {"one": at[3]}
+    assert log.ends({"one": at[1]}, {"one": 3}, {"one": 2}) == {"one": at[4]}
     assert log.newest("one") == at[4]
 
 

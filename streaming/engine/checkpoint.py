@@ -41,7 +41,9 @@ def write_checkpoint(checkpoint: Path, batch: int, positions: Positions) -> None
     shutil.rmtree(checkpoint, ignore_errors=True)
     if batch >= 0:
         _write(checkpoint / "metadata", {"id": str(uuid.uuid4())}, version=())
-        _write(checkpoint / "offsets" / str(batch), _OFFSETS_HEAD, positions)
+        # Spark does not start without the plan of the batch before, though it reads it only if the last one runs again.
+        for planned_batch in range(max(0, batch - 1), batch + 1):
+            _write(checkpoint / "offsets" / str(planned_batch), _OFFSETS_HEAD, positions)
         _write(checkpoint / "commits" / str(batch), _COMMIT)
 
 

@@ -23,7 +23,7 @@ from streaming.state.upkeep import Upkeep
 from streaming.state.versions import Attempt, Versions
 from tests.servers.harness import Client, Engine, one
 
-PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 60
+PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 150
 SHAPE = Shape("earth", PARTITIONS, REGIONS)
 PLANS = (
     {"stream": "ships", "area": {"lo": [-5, -5], "hi": [5, 5]}},

@@ -29,6 +29,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_PARTITIONS": "3",
         "LOOKOUT_REGIONS": "5",
         "LOOKOUT_STATE_DIR": str(tmp_path / "state"),
+        "LOOKOUT_STATE_URI": "s3://bucket/lookout",
         "LOOKOUT_LAYERS_DIR": str(tmp_path / "layers"),
         "LOOKOUT_HISTORY_DIR": str(tmp_path / "history"),
         "LOOKOUT_SPARK_MASTER": "spark://cluster:7077",

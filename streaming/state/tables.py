@@ -4,12 +4,15 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
+# Without options, pyarrow asks the environment for each table.
+_OPTIONS = pa.ipc.IpcWriteOptions()
+
 
 def serialized(tables: Iterable[pa.Table]) -> pa.Buffer:
     """Return tables as one buffer; the inverse of `tables_in`."""
     sink = pa.BufferOutputStream()
     for table in tables:
-        with pa.ipc.new_stream(sink, table.schema) as writer:
+        with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
             writer.write_table(table)
     return sink.getvalue()
 

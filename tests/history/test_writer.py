@@ -15,6 +15,7 @@ from streaming.elements import bounds_of, box_elements
 from streaming.history import StoredTables, stored, writer
 from streaming.history.files import PENDING, parts_of, pending_of
 from streaming.spaces import EARTH, Dimension, Space
+from streaming.state.manifest import MANIFESTS, PARTS, RECEIPTS
 from tests.servers.harness import Engine
 
 DAY_US = 24 * 3600 * 1_000_000
@@ -198,7 +199,7 @@ def test_a_new_state_takes_over_what_waits_of_the_former_one_and_numbers_do_not_
     engine = Engine(tmp_path, regions=4)
     for batch in first:
         engine.run([("ships", 0, elements_of(batch))], [ON])
-    for name in ("registry", "home", "region"):
+    for name in (MANIFESTS, RECEIPTS, PARTS):
         (tmp_path / name).rename(tmp_path / f"former {name}")
     (tmp_path / "epoch").unlink()
     anew = Engine(tmp_path, regions=2)

@@ -109,7 +109,7 @@ def step(
         As in `results.Fragment`.
     """
     state = state.without(control.applied.forgotten)
-    if control.after.left_out:
+    if control.after.leaves_out:
         partials = [partial.only(control.after.distributed_ids) for partial in partials]
     answers = _AnswerAssembly(state, partials, control, tracks, all_regions, Failures())
     ranked, neighbours, reach = answers.neighbours()
@@ -221,7 +221,7 @@ class _AnswerAssembly:
 
     def _neighbour_rows(self, changes, ranked):
         query, key, sign = changes.members.query, changes.members.key, changes.sign
-        quiet = np.isin(query, self.control.after.quiet) & (sign == 0)
+        quiet = self.control.after.quiet(query) & (sign == 0)
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
         away = left[self.all_regions.gone(key[left])]
@@ -297,7 +297,7 @@ class _AnswerAssembly:
         """Return the changes of aggregates as result tuples."""
         if changes.is_empty() and crossings.is_empty():
             return result_schema(self.all_regions.space).empty_table()
-        quiet = pl.col("query").is_in(self.control.after.quiet.tolist()) & (pl.col("sign") == 0)
+        quiet = self.control.after.quiet(changes["query"].to_numpy()) & (changes["sign"].to_numpy() == 0)
         changes = changes.filter(~quiet)
         reason = self._reasons(changes["query"].to_numpy())
         groups = group_rows(changes, changes["sign"].to_numpy(), reason, self.all_regions, self.extremes)

@@ -100,10 +100,10 @@ class Reevaluation:
 
     def measured(self, members: Answers, cold: Cold) -> Answers:
         """Return members whose objects are present, with their distances, which are not kept but measured again."""
-        joins = np.intersect1d(members.query, self.after.measuring)
-        if not len(joins):
+        mine = self.after.measuring(members.query)
+        if not mine.any():
             return members
-        mine = np.isin(members.query, joins)
+        joins = distinct(members.query[mine])
         rows = find(self.objects.key_hash, distinct(members.key[mine]))[0]
         return members.take(~mine).joined(self._matched(cold, rows, joins)[0])
 
@@ -112,7 +112,8 @@ class Reevaluation:
 
         When a query changes or ends, its answer stays as it is for the other queries that share it.
         """
-        kept = np.intersect1d(np.setdiff1d(self._altered, self._fresh), self.after.answers)
+        kept = np.setdiff1d(self._altered, self._fresh)
+        kept = kept[find(self.after.answers, kept)[1]]
         if not len(kept):
             return new
         again = find(self.touched, old.key)[1]
@@ -148,8 +149,8 @@ class Reevaluation:
             The cold columns of `was` and of `objects`.
         """
         reason, queries = np.array(changes.reason), self.after.queries
-        number, ours = find(self.after.answers, self.recipients.answers_of(changes.query))
-        ours &= reason == MOVED
+        number = self.recipients.answers_of(changes.query)
+        ours = (reason == MOVED) & find(self.after.answers, number)[1]
         # The version in the answer satisfies the query, so only the other version is tested.
         for sign, objects in ((ENTERED, was), (LEFT, self.objects)):
             mine = np.flatnonzero(ours & (changes.sign == sign))
@@ -158,7 +159,8 @@ class Reevaluation:
             rows, row = np.unique(place, return_inverse=True)
             if len(rows):
                 pairs = Pairs(row, number[mine], changes.partner[mine], np.full(len(mine), np.nan))
-                reason[mine[queries.lies(elements_of(objects.take(rows), cold), pairs)]] = FILTERED
+                elements = elements_of(objects.take(rows), cold)
+                reason[mine[queries.lies(elements, pairs, self.after.features)]] = FILTERED
         return replace(changes, reason=reason)
 
     @functools.cached_property
@@ -184,9 +186,8 @@ class Reevaluation:
     @functools.cached_property
     def _fresh(self):
         """Answers to evaluate as a whole: of queries with a new plan, and of the joins of `_renewed`."""
-        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
-        changed = np.intersect1d(changed, self.after.answers)
-        return np.union1d(changed, self._renewed)
+        changed = self.after.columns.answers_of(self.applied.changed)
+        return np.union1d(changed[find(self.after.answers, changed)[1]], self._renewed)
 
     @functools.cached_property
     def _renewed(self):
@@ -201,7 +202,7 @@ class Reevaluation:
     @functools.cached_property
     def _altered(self):
         """Answers whose every member may change, or has to be reported."""
-        return np.union1d(self._fresh, self.before.answer_of[np.isin(self.before.ids, self._apart)])
+        return np.union1d(self._fresh, self.before.columns.answers_of(self._apart))
 
     @functools.cached_property
     def _near(self):
@@ -212,8 +213,7 @@ class Reevaluation:
     def _is_near(self):
         if not len(self._edited):
             return np.zeros(len(self.objects), dtype=bool)
-        queries = self.after.compiled(self._edited, self._differing.__getitem__)
-        return queries.reached(self.objects.bounds)
+        return self.after.queries.only(self._edited).reached(self.objects.bounds, self._differing.__getitem__)
 
     def _matched(self, cold, rows, answers):
         """Match the objects at `rows` with the queries of some answers, or of all.
@@ -221,15 +221,13 @@ class Reevaluation:
         Return the members of answers that are kept, and those of answers that are not.
         """
         chosen = self.objects if len(rows) == len(self.objects) else self.objects.take(rows)
-        queries = self.after.queries if answers is None else self.after.compiled(answers)
-        elements = elements_of(chosen, cold)
-        numbers = self.after.answers if answers is None else answers
-        failed = Failures()
-        pairs = queries.match(elements, failed)
-        self.failures.add(failed, numbers)
-        keeps = queries.keeps[pairs.query]
-        members = Answers.of(pairs, chosen.key_hash, numbers)
-        return members.take(keeps), members.take(~keeps)
+        queries = self.after.queries if answers is None else self.after.queries.only(answers)
+        pairs = queries.match(elements_of(chosen, cold), self.after.features, self.failures)
+        members = Answers.of(pairs, chosen.key_hash)
+        if self.after.keep_all:
+            return members, members.take(slice(0))
+        keep = self.after.keep(pairs.query)
+        return members.take(keep), members.take(~keep)
 
 
 def _members(key, chosen):

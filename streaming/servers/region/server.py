@@ -80,8 +80,11 @@ def _of_queries(told, registry):
     """Return by query what is given by answer."""
     if not told:
         return {}
-    answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
-    return {query: told[answer] for query, answer in answers if answer in told}
+    answers = np.unique(np.array(list(told), dtype=np.int64))
+    of, query = registry.columns.queries_of(answers)
+    return dict(
+        sorted((number, told[answer]) for number, answer in zip(query.tolist(), answers[of].tolist(), strict=True))
+    )
 
 
 def _changes(reevaluation, old, new, changed):
@@ -98,15 +101,13 @@ def _changes(reevaluation, old, new, changed):
 def _passing(passing, writer, recipients, failures):
     """Return the tuples of superseded elements, for the queries that emit all."""
     registry = writer.after
-    if not passing.num_rows or registry.queries.keeps.all():
+    if not passing.num_rows or registry.keep_all:
         return result_schema(registry.space).empty_table()
     objects = Objects.arrived(passing, -1)
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
-    failed = Failures()
-    pairs = registry.queries.match(elements, failed)
-    failures.add(failed, registry.answers)
-    pairs = pairs.take(~registry.queries.keeps[pairs.query])
-    told = recipients.told(Answers.of(pairs, np.arange(len(objects)), registry.answers))
+    pairs = registry.queries.match(elements, registry.features, failures)
+    pairs = pairs.take(~registry.keep(pairs.query))
+    told = recipients.told(Answers.of(pairs, np.arange(len(objects))))
     answers = replace(told, key=objects.key_hash[told.key])
     return writer.table(answers, objects.take(told.key), passing.take(pa.array(told.key)))
 
@@ -114,12 +115,12 @@ def _passing(passing, writer, recipients, failures):
 def _snapshots(queries, state, reevaluation, writer):
     """Return the whole answers of `queries`."""
     after = reevaluation.after
-    running = np.isin(after.ids, queries)
-    wanted = after.answer_of[running]
+    asked = after.columns.chosen(np.array(queries, dtype=np.int64))
+    wanted = asked.ordered_answer
     chosen = np.flatnonzero(np.isin(state.pair_answer, wanted)) if len(wanted) else np.empty(0, np.int64)
     if not len(chosen):
         return result_schema(after.space).empty_table()
     key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
-    recipients = Recipients.of(after.ids[running], wanted, after.ids)
+    recipients = Recipients(asked, asked.query)
     members = reevaluation.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
     return writer.snapshot(recipients.told(members), state.objects, state.cold)

@@ -225,9 +225,9 @@ class _JoinEvaluation:
         chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
         key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
         members = Answers(key, query, partner, np.full(len(chosen), np.nan))
-        joins = np.intersect1d(query, after.measuring_ids)
-        if len(joins):
-            mine = np.isin(query, joins)
+        mine = after.measuring(query)
+        if mine.any():
+            joins = distinct(query[mine])
             left, right = (find(self.objects.key_hash, distinct(side[mine]))[0] for side in (key, partner))
             again = self._answers(after.compiled_joins(joins), joins, left, right)
             members = members.take(~mine).joined(again.take(again.sign != STAYED))

@@ -86,6 +86,8 @@ class Conditions:
         """
         keep, seconds = np.ones(len(row), dtype=bool), np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
+        if not asked:
+            return keep
         columns = self._columns(asked, elements)
         for one in asked:
             condition = self._column.values[one.condition]
@@ -96,8 +98,7 @@ class Conditions:
             for error, judged in failed:
                 failures.note(query[one.pair[judged[one.place]]], error)
             seconds[one.pair] = (perf_counter() - began) / len(one.pair)
-        if asked:
-            failures.charge(query, seconds)
+        failures.charge(query, seconds)
         return keep
 
     def _columns(self, asked, elements):

@@ -168,18 +168,15 @@ class QueryLevels:
 
         In the pairs and in `failures`, the number of its answer stands for a query.
         """
-        found = [Pairs.none()]
+        found = Pairs.none()
         for one in self.levels:
             failed = Failures()
             pairs = one.queries.match(elements, features_of, failed)
             if failures is not None:
                 failures.add(failed, one.level.answers)
-            if len(pairs.row):
-                found.append(_numbered(pairs, one.level.answers[pairs.query]))
-        if len(found) <= 2:
-            return found[-1]
-        together = Pairs.together(found)
-        return together.take(np.lexsort((together.query, together.row)))
+            pairs = _numbered(pairs, one.level.answers[pairs.query])
+            found = found.merged(pairs) if len(found.row) and len(pairs.row) else found if len(found.row) else pairs
+        return found
 
     def lies(self, elements: Elements, pairs: Pairs, features_of: FeaturesOf) -> np.ndarray:
         """Tell which pairs satisfy their query, filters aside; false if it does not run. bool of shape (P,).

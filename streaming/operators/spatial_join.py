@@ -83,11 +83,21 @@ class Pairs:
     @classmethod
     def together(cls, parts: Sequence["Pairs"]) -> "Pairs":
         """Return the pairs of all parts, one part after the other; needs at least one part."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES))
+
+    def merged(self, more: "Pairs") -> "Pairs":
+        """Return these pairs and more, preferably fewer, pairs; all are ordered by row, then query."""
+        start, stop = np.searchsorted(self.row, more.row, "left"), np.searchsorted(self.row, more.row, "right")
+        of, place = expand(start, stop - start)
+        place = start + np.bincount(of[self.query[place] < more.query[of]], minlength=len(start))
+        return Pairs(*(np.insert(getattr(self, name), place, getattr(more, name)) for name in NAMES))
 
     def take(self, rows: np.ndarray) -> "Pairs":
         """Return the pairs at positions, or where a mask is true."""
         return Pairs(self.row[rows], self.query[rows], self.partner[rows], self.distance[rows])
+
+
+NAMES = tuple(Pairs.__dataclass_fields__)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
-from streaming.engine.store import read_tables, write_tables
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.features import Features, differing
@@ -440,22 +439,3 @@ def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_
     assert set(client.answers[1]) == {("7", "z")}
     client.receive(engine.run([], [{"op": "drop_layer", "layer": "zones"}]))
     assert not client.answers[1]
-
-
-def test_a_state_that_was_written_before_there_were_joins_and_shared_answers_is_read(engine):
-    client = Client()
-    plan = {"stream": "buses", "compare": {"lo": [0, 0], "hi": [2, 2]}}
-    inside, outside = ([lon, 1.0, -math.inf, lon, 1.0, math.inf] for lon in (1.0, 5.0))
-    control = [{"op": "register", "query": 1, "revision": 1, "plan": plan}]
-    client.receive(engine.run([("buses", 0, one("buses", "7", 1, inside, {}))], control))
-    for path in (engine.root / "region").glob("*/0.arrow"):
-        objects, pairs = read_tables(path)
-        write_tables(path, [objects, pa.table({"pair_key": pairs["pair_key"], "pair_query": [1] * pairs.num_rows})])
-    path = engine.root / "registry" / "0.json"
-    document = orjson.loads(path.read_bytes())
-    document["queries"] = [[query, revision, plan] for query, revision, plan, *_ in document["queries"]]
-    path.write_bytes(orjson.dumps(document))
-    engine.restart()
-    elements = [("buses", 0, one("buses", "7", 2, outside, {}))]
-    client.receive(engine.run(elements, register(2, plan=plan)))
-    assert not client.answers[1] and not client.answers[2] and client.told[-1]["sign"] == LEFT

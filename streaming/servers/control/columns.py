@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from streaming.operators.runs import expand, find
 from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan
 
 # What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (np.uint8(1 << bit) for bit in range(6))
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (1 << bit for bit in range(6))
 
 
 def joins_stream(plan: Plan) -> bool:
@@ -24,7 +25,7 @@ def layer_of(plan: Plan) -> str | None:
     return plan.partners.layer if isinstance(plan, JoinPlan) and not joins_stream(plan) else None
 
 
-def bits_of(plan: Plan) -> np.uint8:
+def bits_of(plan: Plan) -> int:
     """Return what a query is, as bits."""
     tests = {
         STREAM_JOIN: joins_stream(plan),
@@ -34,16 +35,16 @@ def bits_of(plan: Plan) -> np.uint8:
         BY_DISTANCE: isinstance(plan, JoinPlan) and plan.partners.predicate == "dwithin",
         LAYER_JOIN: layer_of(plan) is not None,
     }
-    return np.uint8(sum(int(bit) for bit, is_set in tests.items() if is_set))
+    return sum(bit for bit, is_set in tests.items() if is_set)
 
 
-@dataclass(frozen=True)
-class Row:
-    """A running query: its number, that of its answer, and its plan."""
+class Row(NamedTuple):
+    """A running query: its number, that of its answer, its plan, and what it is (see `bits_of`)."""
 
     query: int
     answer: int
     plan: Plan
+    bits: int
 
 
 def _none():
@@ -99,7 +100,7 @@ class Columns:
             return self
         rows = sorted(rows, key=lambda row: row.query)
         query, answer = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("query", "answer"))
-        bits = np.array([bits_of(row.plan) for row in rows], dtype=np.uint8)
+        bits = np.array([row.bits for row in rows], dtype=np.uint8)
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
         return Columns(
@@ -122,9 +123,9 @@ class Columns:
         order = np.argsort(answer, kind="stable")
         return Columns(query, answer, self.bits[rows], answer[order], query[order])
 
-    def having(self, *bits: np.uint8) -> np.ndarray:
+    def having(self, bits: int) -> np.ndarray:
         """Tell which queries have one of the bits, bool of shape (Q,)."""
-        return (self.bits & np.bitwise_or.reduce(bits)) != 0
+        return (self.bits & np.uint8(bits)) != 0
 
     def answers_of(self, queries: np.ndarray) -> np.ndarray:
         """Return the answers of those of some queries that run, int64, ascending, each once."""
@@ -145,9 +146,9 @@ def distinct_of(rows: Sequence[Row]) -> np.ndarray:
 
 def _counted(rows):
     """Return how many of some queries want each stream in full, and are joined with each layer."""
-    layers = (layer_of(row.plan) for row in rows)
+    layers = (layer_of(row.plan) for row in rows if row.bits & LAYER_JOIN)
     return (
-        Counter(stream_number(row.plan.stream) for row in rows if row.plan.emit == "all"),
+        Counter(stream_number(row.plan.stream) for row in rows if row.bits & EVERY_ELEMENT),
         Counter(layer for layer in layers if layer is not None),
     )
 

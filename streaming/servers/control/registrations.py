@@ -1,8 +1,10 @@
 """What the registry knows of one query. Each plan is parsed once in a process, however often its text is read."""
 
+import functools
 import hashlib
 import logging
 import weakref
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,7 @@ import pyarrow as pa
 from streaming.errors import LookoutError
 from streaming.plans import Plan, parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
+from streaming.servers.control.columns import Row, bits_of
 from streaming.servers.control.levels import Level
 from streaming.spaces import Space
 
@@ -29,37 +32,44 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ParsedPlan:
-    """A plan, its JSON text in the one form that `plan_document` gives it, and the number of its answer."""
+    """A plan, its JSON text as `plan_document` gives it, the number of its answer, and what the query is.
+
+    For the bits see `columns.bits_of`.
+    """
 
     plan: Plan
     text: bytes
     answer: int
+    bits: int
 
 
-# By the text as it was read, and by the text of `ParsedPlan`; a plan stays as long as a registration has it.
-_PARSED: "weakref.WeakValueDictionary[tuple[bytes, Space], ParsedPlan]" = weakref.WeakValueDictionary()
+# Texts as they were written last, by programs that each have their own order and spacing.
+TEXTS_KEPT = 1_000
+# By space and `ParsedPlan.text`; a plan stays as long as something has it.
+_PARSED: dict[Space, "weakref.WeakValueDictionary[bytes, ParsedPlan]"] = defaultdict(weakref.WeakValueDictionary)
 
 
 def parsed(text: bytes, space: Space) -> ParsedPlan:
-    """Return the plan with a JSON text; equal plans of a process are one object.
+    """Return the plan with a JSON text; a text is parsed once in a process, and equal plans are one object.
 
     Raises
     ------
     InvalidPlan
         See `parse_plan`.
     """
-    known = _PARSED.get((text, space))
-    if known is None:
-        plan = parse_plan(orjson.loads(text), space)
-        canonical = orjson.dumps(plan_document(plan, space))
-        known = _PARSED.get((canonical, space)) or ParsedPlan(plan, canonical, _answer_number(canonical))
-        _PARSED[canonical, space] = _PARSED[text, space] = known
-    return known
+    return _PARSED[space].get(text) or _parsed(text, space)
 
 
-@dataclass(frozen=True)
+@functools.lru_cache(maxsize=TEXTS_KEPT)
+def _parsed(text, space):
+    plan = parse_plan(orjson.loads(text), space)
+    canonical = orjson.dumps(plan_document(plan, space))
+    return _PARSED[space].setdefault(canonical, ParsedPlan(plan, canonical, _answer_number(canonical), bits_of(plan)))
+
+
+@dataclass(frozen=True, slots=True)
 class Registration:
     """A registered query.
 
@@ -81,6 +91,11 @@ class Registration:
     def plan(self) -> Plan | None:
         """The plan; None once cancelled."""
         return self.parsed and self.parsed.plan
+
+    def row(self, query: int) -> list[Row]:
+        """Return the row of the query with a number, none once cancelled."""
+        told = self.parsed
+        return [Row(query, told.answer, told.plan, told.bits)] if told else []
 
     @property
     def answer(self) -> int:

@@ -26,7 +26,7 @@ from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.plans import AggregatePlan, NearestPlan, Plan
 from streaming.servers.answers.recipients import Recipients
-from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
+from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, layer_of
 from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import Registration, parsed, words
 from streaming.servers.control.running import RunningQueries
@@ -154,8 +154,7 @@ class Registry:
         return bool(find(self.ids, np.array([query]))[1][0])
 
     def _rows(self, queries):
-        known = ((query, self.registrations[query]) for query in queries)
-        return [Row(query, told.answer, told.plan) for query, told in known]
+        return [row for query in queries for row in self.registrations[query].row(query)]
 
     def runs(self, query: int) -> bool:
         """Tell whether a query runs; it may be left out."""
@@ -350,8 +349,8 @@ class Registry:
         none = Registration(0)
         told = [(query, self.registrations.get(query, none), registrations.get(query, none)) for query in queries]
         told = [(query, was, now) for query, was, now in told if was.parsed is not now.parsed]
-        ended = [Row(query, was.answer, was.plan) for query, was, _ in told if was.plan]
-        return self.running.changed(ended, [Row(query, now.answer, now.plan) for query, _, now in told if now.plan])
+        ended = [row for query, was, _ in told for row in was.row(query)]
+        return self.running.changed(ended, [row for query, _, now in told for row in now.row(query)])
 
     def head(self) -> dict[str, Any]:
         """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""

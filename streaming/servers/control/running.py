@@ -16,7 +16,7 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.plans import Plan
-from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, Columns, Row, bits_of, distinct_of
+from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, Columns, Row, distinct_of
 from streaming.spaces import Space
 
 
@@ -27,19 +27,19 @@ class Group:
     Parameters
     ----------
     space : Space
-    bit : uint8
+    bit : int
         What the queries have in common; see `columns.bits_of`.
     plans : mapping of int to Plan
         By query, ascending.
     """
 
     space: Space
-    bit: np.uint8
+    bit: int
     plans: Mapping[int, Plan] = field(default_factory=dict)
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "Group":
         """Return the group after some queries of any kind have ended, and others have begun."""
-        ended, begun = ([row for row in rows if bits_of(row.plan) & self.bit] for rows in (ended, begun))
+        ended, begun = ([row for row in rows if row.bits & self.bit] for rows in (ended, begun))
         if not ended and not begun:
             return self
         gone = {row.query for row in ended}
@@ -121,10 +121,8 @@ class RunningQueries:
         if not ended and not begun:
             return self
         columns = self.columns.changed(ended, begun)
-        plans = {
-            row.answer: row.plan for row in [*ended, *begun] if not bits_of(row.plan) & (STREAM_JOIN | DISTRIBUTED)
-        }
-        touched = distinct_of([Row(0, answer, plan) for answer, plan in plans.items()])
+        plans = {row.answer: row.plan for row in [*ended, *begun] if not row.bits & (STREAM_JOIN | DISTRIBUTED)}
+        touched = np.array(sorted(plans), dtype=np.int64)
         were, are = (find(known.ordered_answer, touched)[1] for known in (self.columns, columns))
         gone, new = touched[were & ~are], touched[are & ~were]
         answers = np.delete(self.answers, np.searchsorted(self.answers, gone))
@@ -143,13 +141,13 @@ class RunningQueries:
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(chosen.columns.changed((), rows), answers, self.levels.only(answers), *groups)
 
-    def are(self, names: np.ndarray, bit: np.uint8) -> np.ndarray:
+    def are(self, names: np.ndarray, bit: int) -> np.ndarray:
         """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).
 
         Parameters
         ----------
         names : ndarray of int64, shape (K,)
-        bit : uint8
+        bit : int
 
         Returns
         -------
@@ -159,5 +157,5 @@ class RunningQueries:
         place, shared = find(columns.ordered_answer, query)
         query[shared] = columns.ordered_query[place[shared]]
         place, known = find(columns.query, query)
-        known[known] = columns.bits[place[known]] & bit != 0
+        known[known] = columns.bits[place[known]] & np.uint8(bit) != 0
         return known

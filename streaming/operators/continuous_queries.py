@@ -9,7 +9,7 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.spatial_join import FeaturesOf, Pairs, SpatialJoins, range_of
-from streaming.plans import JoinPlan, Plan
+from streaming.plans import JoinPlan, RangePlan
 from streaming.spaces import Space
 
 
@@ -26,10 +26,10 @@ class ContinuousQueries:
     space : Space
     """
 
-    def __init__(self, plans: Sequence[Plan], space: Space) -> None:
+    def __init__(self, plans: Sequence[RangePlan | JoinPlan], space: Space) -> None:
         is_join = np.array([isinstance(plan, JoinPlan) for plan in plans], dtype=bool)
         joined = [plan for plan in plans if isinstance(plan, JoinPlan)]
-        joins, plain = SpatialJoins(joined, space), [plan for plan in plans if not isinstance(plan, JoinPlan)]
+        joins, plain = SpatialJoins(joined, space), [plan for plan in plans if isinstance(plan, RangePlan)]
         of_range = dict(zip(joins.range.number.tolist(), joined, strict=True))
         ranges = [range_of(of_range[number]) for number in range(len(joins.range.values))]
         self._use(is_join, joins, RangeQueries([*plain, *ranges], space))

@@ -264,7 +264,9 @@ class SpatialJoins:
         """Charge the joins with the seconds that ranges took, (R,) each; joins of a range share evenly."""
         asking = [condition for _, _, conditions in self._groups for condition in conditions]
         members = [condition.members(ranges, self._kept) for condition in asking] if len(ranges) else []
-        sharing = sum(np.bincount(range_, minlength=len(ranges)) for range_, _ in members)
+        sharing = np.zeros(len(ranges), dtype=np.int64)
+        for range_, _ in members:
+            sharing += np.bincount(range_, minlength=len(ranges))
         for range_, join in members:
             failures.charge(join, seconds[range_] / sharing[range_])
 

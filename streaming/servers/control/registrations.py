@@ -90,7 +90,7 @@ class Registration:
     @property
     def plan(self) -> Plan | None:
         """The plan; None once cancelled."""
-        return self.parsed and self.parsed.plan
+        return self.parsed.plan if self.parsed else None
 
     def row(self, query: int) -> list[Row]:
         """Return the row of the query with a number, none once cancelled."""

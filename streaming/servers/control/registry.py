@@ -293,7 +293,7 @@ class Registry:
 
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
-        return StreamJoins([self.plan(query) for query in ids.tolist()], self.space)
+        return StreamJoins([self.running.stream_joins.plans[query] for query in ids.tolist()], self.space)
 
     def plan(self, query: int) -> Plan:
         """Return the plan of a query that runs; raise KeyError if it does not."""

@@ -7,6 +7,7 @@ the plan that is new. What a change does not concern, both share.
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.plans import Plan
 from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, Columns, Row, distinct_of
 from streaming.spaces import Space
 
@@ -35,9 +35,9 @@ class Group:
 
     space: Space
     bit: int
-    plans: Mapping[int, Plan] = field(default_factory=dict)
+    plans: Mapping[int, Any] = field(default_factory=dict)
 
-    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "Group":
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
         """Return the group after some queries of any kind have ended, and others have begun."""
         ended, begun = ([row for row in rows if row.bits & self.bit] for rows in (ended, begun))
         if not ended and not begun:

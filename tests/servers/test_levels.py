@@ -184,10 +184,14 @@ def recipients_by_definition(registry, apart):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 2**32), st.sampled_from([1, 2, 32]))
-def test_a_registry_that_grew_by_changes_equals_one_made_at_once(seed, ratio):
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 32]), st.sampled_from([1, 10_000]))
+def test_a_registry_that_grew_by_changes_equals_one_made_at_once(seed, ratio, kept):
     rng = random.Random(seed)
-    with patch.object(query_levels, "RATIO", ratio), patch.object(levels, "RATIO", ratio):
+    with (
+        patch.object(query_levels, "RATIO", ratio),
+        patch.object(levels, "RATIO", ratio),
+        patch.object(control, "CANCELLED_KEPT", kept),
+    ):
         registry = other = Registry(EARTH, catalogue=catalogue)
         for revision in range(1, 25):
             before = registry
@@ -259,6 +263,36 @@ def test_the_queries_that_ended_first_are_forgotten_first(monkeypatch):
         registry, _ = registry.apply([{"op": "cancel", "query": query, "revision": revision + 1}])
     assert list(registry.registrations) == registry.ended.tolist() == [1, 4]
     assert list(stored(registry, Registry(EARTH)).registrations) == [1, 4]
+
+
+def test_a_process_that_missed_the_end_of_a_query_learns_it_even_if_the_query_is_forgotten(monkeypatch):
+    monkeypatch.setattr(control, "CANCELLED_KEPT", 1)
+    plan = {"stream": "ships", "area": {"lo": [0, 0], "hi": [1, 1]}}
+    known, _ = Registry(EARTH).apply([{"op": "register", "query": q, "revision": 1, "plan": plan} for q in (1, 2, 3)])
+    registry, _ = known.apply([{"op": "cancel", "query": query, "revision": 2} for query in (1, 2)])
+    assert 1 not in registry.registrations
+    assert stored(registry, known).ids.tolist() == registry.ids.tolist() == [3]
+
+
+def test_a_join_that_ended_has_no_pairs_although_others_share_its_range_and_its_filter():
+    plans = [
+        {"stream": "ships", "kind": "join", "join": {"layer": "zones", "predicate": predicate, "where": where}}
+        for predicate in ("intersects", "within", "disjoint")
+        for where in ("", "NOT height IS NULL", "height IS NULL")
+    ]
+    plans += [plan | {"emit": "membership"} for plan in plans]
+    entries = [{"op": "register", "query": n, "revision": 1, "plan": plan} for n, plan in enumerate(plans)]
+    entries.insert(0, {"op": "layer", "layer": "zones", "version": 1})
+    whole, _ = Registry(EARTH, catalogue=catalogue).apply(entries)
+    elements, _ = random_elements(random.Random(3))
+    assert whole.queries.match(elements, whole.features).row.any()
+    for query in range(len(plans)):
+        registry, _ = whole.apply([{"op": "cancel", "query": query, "revision": 2}])
+        rest = registry.queries.only(registry.answers)
+        failures, others = Failures(), Failures()
+        pairs = pairs_of(registry.queries.match(elements, registry.features, failures))
+        assert pairs == pairs_of(rest.match(elements, registry.features, others))
+        assert failures.seconds.keys() == others.seconds.keys() == set(registry.answers.tolist())
 
 
 @pytest.fixture

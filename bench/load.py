@@ -8,7 +8,7 @@ the engine.
 import argparse
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,9 @@ CONFIG = GatewayConfig()
 # The standard deviation of a step of the walk: as far as an aircraft goes in five seconds, or a bus in a minute.
 STEP_DEG = 0.01
 FULL_WAIT_S = 0.002
+# Of more objects than these, or in smaller blocks than these, only so many are kept as report within some minutes; the
+# engine is filled with large blocks, which are thrown away.
+KEPT_OBJECTS, KEPT_ROWS, KEPT_S = 2_000_000, 200, 300
 # A street of 60 m is 0.0005 degrees. The towns lie in `COUNTRY`.
 TOWNS, TOWN_DEG, STREET_DEG, ROAD_VERTICES = 400, 0.2, 0.0005, 6
 # The standard deviation of a satellite receiver's error in each direction: 90 % of its positions lie within five metres
@@ -136,8 +139,8 @@ def make_blocks(
     partitions: int,
     area: tuple[float, ...] = WORLD,
     roads: np.ndarray | None = None,
-) -> list[Walkers]:
-    """Return blocks that hold every object once.
+) -> Iterator[Walkers]:
+    """Yield blocks that together hold every object once.
 
     Parameters
     ----------
@@ -146,18 +149,16 @@ def make_blocks(
         The number of objects, and the number of rows that the blocks of all partitions hold together in one turn.
     partitions : int
         Of the ingest log.
-        area : tuple of float
-            In which the objects are.
-        roads : ndarray, optional
-            On which they are instead.
+    area : tuple of float
+        In which the objects are.
+    roads : ndarray, optional
+        On which they are instead.
     """
     rng = np.random.default_rng(SEED)
-    blocks = []
     for start in range(0, objects, rows):
         table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
         entries = block_entries(table, stream, 0, partitions)
-        blocks += [Walkers(partition, fields, area, roads) for partition, fields in entries]
-    return blocks
+        yield from (Walkers(partition, fields, area, roads) for partition, fields in entries)
 
 
 def _elements(stream, numbers, area, rng):
@@ -185,22 +186,28 @@ class Generator:
     Parameters
     ----------
     log : Log
-    blocks : sequence of LoadBlock
+    blocks : iterable of LoadBlock
     motion : {"walk", "jump", "along"}
         Objects take small steps, jump anywhere, or jump anywhere on their own road.
     """
 
-    def __init__(self, log: Log, blocks: Sequence[LoadBlock], motion: str) -> None:
-        self.log, self.blocks, self.motion = log, blocks, motion
+    def __init__(self, log: Log, blocks: Iterable[LoadBlock], motion: str) -> None:
+        self.log, self.blocks, self.motion = log, list(blocks), motion
         self.sent = 0
         self._rng = np.random.default_rng(SEED)
         self._turn = self._turns()
 
-    def fill(self) -> None:
-        """Write every object once and wait until the engine has taken all."""
-        for _ in range(len(self.blocks)):
+    def fill(self, blocks: Iterable[LoadBlock] = ()) -> None:
+        """Write every object once and wait until the engine has taken all.
+
+        Parameters
+        ----------
+        blocks : iterable of LoadBlock
+            Written once, in place of the generator's own, which hold a part of the same objects.
+        """
+        for block in blocks or [next(self._turn) for _ in self.blocks]:
             self._wait_for_room()
-            self.write(1)
+            self._write([block])
         while self.log.backlog():
             time.sleep(FULL_WAIT_S)
 
@@ -220,12 +227,12 @@ class Generator:
 
     def write(self, count: int) -> int:
         """Write the next blocks in one pipeline, and return the number of their elements."""
-        blocks = [next(self._turn) for _ in range(count)]
-        with self.log.client.pipeline(transaction=False) as pipeline:
-            for block in blocks:
-                block.advance(self._rng, self.motion, time.time_ns() // 1000)
-                pipeline.xadd(self.log.names.ingest(block.partition), block.fields)
-            pipeline.execute()
+        return self._write([next(self._turn) for _ in range(count)])
+
+    def _write(self, blocks):
+        for block in blocks:
+            block.advance(self._rng, self.motion, time.time_ns() // 1000)
+        self.log.event_log.append_all((self.log.names.ingest(block.partition), block.fields) for block in blocks)
         written = sum(block.rows for block in blocks)
         self.sent += written
         return written
@@ -249,15 +256,21 @@ def main() -> None:
     parser.add_argument("--motion", choices=("walk", "jump", "along"), default="walk")
     parser.add_argument("--roads", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
     parser.add_argument("--area", type=float, nargs=4, default=WORLD)
     arguments = parser.parse_args()
     log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions)
-    rows = min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
+    rows = arguments.rows or min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
     area = tuple(arguments.area)
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
-    blocks = make_blocks(arguments.stream, arguments.objects, rows, arguments.partitions, area, roads)
-    generator = Generator(log, blocks, arguments.motion)
-    generator.fill()
+
+    def blocks(objects, rows):
+        return make_blocks(arguments.stream, objects, rows, arguments.partitions, area, roads)
+
+    apart = arguments.rate != FULL_SPEED and (arguments.objects > KEPT_OBJECTS or rows < KEPT_ROWS)
+    kept = min(arguments.objects, arguments.rate * KEPT_S) if apart else arguments.objects
+    generator = Generator(log, blocks(kept, rows), arguments.motion)
+    generator.fill(blocks(arguments.objects, CONFIG.block_rows) if apart else ())
     print("filled", flush=True)
     for _ in generator.run(arguments.rate):
         pass

@@ -1,15 +1,15 @@
 """Measure one row: run the load, the client and the meter together for a span of time."""
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from bench.live import wait_for
 from bench.meter import Meter, Work
 from bench.processes import cpu_s, pss_mib
-from bench.scenarios import WIRE_STREAM, Scenario
-from bench.stack import Stack, child, said
+from bench.scenarios import WIRE_STREAM, Case, Scenario
+from bench.stack import Stack, child, said, told
 
 # The load runs for this many seconds before anything is measured.
 SETTLE_S = 4.0
@@ -47,26 +47,46 @@ class Row:
 
 def measure(stack: Stack, scenario: Scenario, seconds: float) -> Row:
     """Put a stack under the load of a scenario and measure for `seconds`."""
-    with child(*_load(stack, scenario)) as generator:
-        said(generator, "filled")
-        time.sleep(SETTLE_S)
+    with loaded(stack, scenario):
         queries = [str(query) for query in stack.made["queries"]]
         options = ("--seconds", str(seconds), "--queries", *queries)
         with child("bench.client", stack.socket_url, stack.made["token"], *options) as client:
             said(client, "measuring")
             before, began_s = cpu_s(stack.home), time.monotonic()
             with Meter(stack.redis_url) as meter:
-                latency = json.loads(client.stdout.readline() or "{}")
+                latency = told(client)
             after, spent_s = cpu_s(stack.home), time.monotonic() - began_s
         memory = pss_mib(stack.home)
-    cores = {program: (after[program] - before.get(program, 0.0)) / spent_s for program in after}
+    cores = cores_of(before, after, spent_s)
     merged = stack.health(WIRE_STREAM).get("merged", 0) if scenario.wire else 0
     return Row(scenario, meter.work, latency, cores, memory, merged)
+
+
+def cores_of(before: Mapping[str, float], after: Mapping[str, float], spent_s: float) -> dict[str, float]:
+    """Return the cores that each program kept busy, given two readings of `processes.cpu_s`.
+
+    Examples
+    --------
+    >>> cores_of({"web": 1.0}, {"web": 2.0, "engine": 4.0}, 2.0)
+    {'web': 0.5, 'engine': 2.0}
+    """
+    return {program: (spent - before.get(program, 0.0)) / spent_s for program, spent in after.items()}
+
+
+@contextmanager
+def loaded(stack: Stack, scenario: Scenario | Case) -> Iterator[None]:
+    """Put a stack under the load of a scenario, once the engine knows all objects."""
+    with child(*_load(stack, scenario)) as generator:
+        said(generator, "filled")
+        time.sleep(SETTLE_S)
+        yield
 
 
 def _load(stack, scenario):
     """Return the module that makes the load, and its arguments."""
     options = ("--rate", str(scenario.rate), "--objects", str(scenario.objects))
+    if isinstance(scenario, Case):
+        return ("bench.load", stack.redis_url, *options, *(("--rows", str(scenario.rows)) if scenario.rows else ()))
     if not scenario.wire:
         return ("bench.load", stack.redis_url, *options, "--motion", scenario.motion)
     wait_for(lambda: stack.health(WIRE_STREAM).get("state") == "running", stack.words, STREAM_S)

@@ -8,19 +8,10 @@ from typing import Self
 import orjson
 import redis
 
-from streaming.logs import FIRST, LogNames
+from streaming.eventlog import RedisEventLog
+from streaming.logs import LogNames
 
 POLL_S = 0.2
-# Redis itself picks out the heads, so that counting transfers no results.
-HEADS = """
-local told = {}
-for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '(' .. ARGV[1], '+')) do
-  local fields = {}
-  for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
-  told[#told + 1] = {entry[1], fields.batch, fields.head}
-end
-return told
-"""
 
 
 @dataclass(frozen=True)
@@ -43,6 +34,7 @@ class Follower(ABC):
 
     def __init__(self, redis_url: str, space: str = "earth") -> None:
         self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
+        self._event_log = RedisEventLog(self._client)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow)
 
@@ -71,21 +63,19 @@ class Meter(Follower):
 
     def __init__(self, redis_url: str, space: str = "earth") -> None:
         super().__init__(redis_url, space)
-        self._heads = self._client.register_script(HEADS)
         self.told: list[tuple[int, int, dict]] = []
 
     def __enter__(self) -> Self:
-        newest = self._client.xrevrange(self._log, count=1)
-        self._position = newest[0][0] if newest else FIRST
+        self._position = self._event_log.newest(self._log)
         return super().__enter__()
 
     def _follow(self):
         last = False
         while not last:
             last = self._stop.wait(POLL_S)
-            for entry, batch, head in self._heads(keys=[self._log], args=[self._position]):
-                self._position = entry
-                self.told.append((int(entry.split(b"-")[0]), int(batch), orjson.loads(head)["counters"]))
+            for entry in self._event_log.read(self._log, self._position, only=("batch", "head")):
+                self._position, counters = entry.position, orjson.loads(entry.fields[b"head"])["counters"]
+                self.told.append((entry.appended_ms, int(entry.fields[b"batch"]), counters))
 
     @property
     def work(self) -> Work:

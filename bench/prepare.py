@@ -10,11 +10,9 @@ import os
 import django
 
 from bench import joins
-from bench.scenarios import FRAMES_STREAM, JOINS, STREAM, WIRE_STREAM, query_boxes, watched
+from bench.scenarios import FRAMES_STREAM, JOINS, QUERIES_EACH, STREAM, WIRE_STREAM, query_boxes, watched
 from streaming.plans import parse_plan, plan_document
 
-# As many queries as a user may have by default.
-QUERIES_EACH = 1_000
 WATCHER = "watcher"
 ATTEMPTS = 10
 WIRE_DECODER = {
@@ -26,11 +24,16 @@ WIRE_DECODER = {
 }
 
 
-def make(queries: int, wire_port: int, joined: str = "") -> dict:
-    """Make users, streams, queries and perhaps a layer to be joined; return the watcher's token and queries."""
-    from django.contrib.auth import get_user_model
+def make(queries: int, wire_port: int, joined: str = "", each: int = QUERIES_EACH) -> dict:
+    """Make users, streams, queries and perhaps a layer to be joined.
 
-    from webapp.models import ApiToken
+    Returns
+    -------
+    dict
+        The watcher's ``token`` and ``queries``; and under ``users``, if they have fewer queries than a user may have,
+        a list of the others' tokens and queries.
+    """
+    from django.contrib.auth import get_user_model
 
     # A load that writes blocks into the log does not use its stream's listener, which may have any free port.
     for name, port in ((STREAM, 0), (FRAMES_STREAM, 0), (WIRE_STREAM, wire_port)):
@@ -38,11 +41,22 @@ def make(queries: int, wire_port: int, joined: str = "") -> dict:
     get_user_model().objects.create_superuser("admin")
     watcher = get_user_model().objects.create_user(WATCHER)
     plans = _joins(JOINS[joined]) if joined else _ranges(queries, WIRE_STREAM if wire_port else STREAM)
-    numbers = _queries(watcher, plans)
-    token = ApiToken(user=watcher, name="bench")
+    others = _queries(watcher, plans, each)
+    users = [_access(user) for user in others] if each < QUERIES_EACH else []
+    return {**_access(watcher), "users": users}
+
+
+def _access(user):
+    """Return a new token of a user, and the numbers of the user's queries."""
+    from webapp.models import ApiToken, Query
+
+    token = ApiToken(user=user, name="bench")
     secret = token.draw()
     token.save()
-    return {"token": secret, "queries": numbers}
+    return {
+        "token": secret,
+        "queries": list(Query.objects.filter(owner=user).order_by("pk").values_list("pk", flat=True)),
+    }
 
 
 def _stream(name, port):
@@ -70,23 +84,21 @@ def _joins(scenario):
     return joins.plans(scenario)
 
 
-def _queries(watcher, plans):
-    """Save the queries, the watched ones for the watcher, the rest for other users; return the watcher's numbers."""
+def _queries(watcher, plans, each):
+    """Save the queries, the watched ones for the watcher, the rest for other users; return those users."""
     from django.contrib.auth import get_user_model
 
     from webapp.models import Query
 
     mine = set(watched(len(plans)))
-    others = [
-        get_user_model().objects.create_user(f"user-{number}") for number in range(-(-len(plans) // QUERIES_EACH))
-    ]
+    others = [get_user_model().objects.create_user(f"user-{number}") for number in range(-(-len(plans) // each))]
     rows = []
     for number, document in enumerate(plans):
         plan = parse_plan(document)
-        owner = watcher if number in mine else others[number // QUERIES_EACH]
+        owner = watcher if number in mine else others[number // each]
         rows.append(Query(owner=owner, name=f"query {number}", plan=plan_document(plan), stream=plan.stream))
     Query.objects.bulk_create(rows, batch_size=500)
-    return list(Query.objects.filter(owner=watcher).order_by("pk").values_list("pk", flat=True))
+    return others
 
 
 def register() -> dict:
@@ -123,6 +135,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--wire-port", type=int, default=0)
     parser.add_argument("--joins", default="")
+    parser.add_argument("--each", type=int, default=QUERIES_EACH)
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
     django.setup()
@@ -130,7 +143,7 @@ def main() -> None:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0)
-        answer = make(arguments.queries, arguments.wire_port, arguments.joins)
+        answer = make(arguments.queries, arguments.wire_port, arguments.joins, arguments.each)
     else:
         answer = {"register": register, "login": login}[arguments.what]()
     print(json.dumps(answer))

@@ -1,28 +1,52 @@
 """The report: tables in Markdown, printed and kept in docs/benchmarks.md between two markers."""
 
-import platform
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
-import psutil
-
+from bench.against import Compared
 from bench.baselines import Baseline
 from bench.frames import Frames
 from bench.joins import Joined, Naive, rate_text
+from bench.machine import MUCH, Conditions
 from bench.measure import Row
 from bench.scenarios import FULL_SPEED, Scenario
+from bench.tile38 import Tile38Row
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-GIB = 1024.0
+# Marks what was measured while the host took processor time away.
+DISTURBED = " (disturbed)"
+FAILED_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures of a scenario that has its own; those with the same `what` share a table."""
+
+    name: str
+    what: str
+    figures: Mapping[str, float | str | None]
 
 
 @dataclass
 class Report:
-    """Everything that a run has measured so far; memory in MiB by program."""
+    """Everything that a run has measured so far.
+
+    Parameters
+    ----------
+    machine : str
+    rows, measured, baselines, frames, joins, naive, tile38, compared : list
+        What was measured.
+    demo_mib : dict
+        The memory of each program of the demonstration, in MiB.
+    conditions : dict
+        Of each scenario, by its name.
+    failed : dict
+        Why scenarios failed, by their names.
+    missing : str
+        What was not installed.
+    """
 
     machine: str
     rows: list[Row] = field(default_factory=list)
@@ -31,20 +55,34 @@ class Report:
     demo_mib: dict[str, float] = field(default_factory=dict)
     joins: list[Joined] = field(default_factory=list)
     naive: list[Naive] = field(default_factory=list)
+    measured: list[Measured] = field(default_factory=list)
+    tile38: list[Tile38Row] = field(default_factory=list)
+    compared: list[Compared] = field(default_factory=list)
+    conditions: dict[str, Conditions] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    missing: str = ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing failed or was missing."""
+        return not self.failed and not self.missing
 
     def row(self, name: str) -> Row | None:
         """Return the row of a scenario; None if it was not measured."""
         return next((row for row in self.rows if row.scenario.name == name), None)
 
-    def joined(self, name: str) -> Joined | None:
-        """Return the row of a scenario of joins; None if it was not measured."""
-        return next((row for row in self.joins if row.scenario.name == name), None)
-
     def markdown(self) -> str:
         """Return everything as Markdown."""
-        parts = [self.machine, _goals(self), _rows(self.rows), _cost(self), _baselines(self), _frames(self.frames)]
-        parts.append(_joins(self))
-        return "\n\n".join(part for part in [*parts, _memory(self), _cores(self.rows)] if part) + "\n"
+        parts = [self.machine, _failures(self), _rows(self), _beside(self), *_measured(self), _cost(self)]
+        parts += [_baselines(self), _frames(self), _joins(self), _comparison(self)]
+        return (
+            "\n\n".join(part for part in [*parts, _memory(self), _cores(self.rows), _conditions(self)] if part) + "\n"
+        )
+
+    def title(self, name: str) -> str:
+        """Return the name of a scenario as the tables have it: marked, if the host took much processor time away."""
+        conditions = self.conditions.get(name)
+        return name + DISTURBED if conditions is not None and conditions.disturbed else name
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -65,24 +103,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(map(str.ljust, row, widths)) + " |" for row in cells)
 
 
-def machine() -> str:
-    """Describe the machine, and how busy other programs keep it; call this before anything is started."""
-    busy = psutil.cpu_percent(interval=2.0) / 100 * psutil.cpu_count()
-    memory_gib = psutil.virtual_memory().total / 2**30
-    versions = f"Python {platform.python_version()}, PySpark {version('pyspark')}, pyarrow {version('pyarrow')}"
-    return (
-        f"{time.strftime('%Y-%m-%d %H:%M UTC', time.gmtime())}: {_processor()}, {psutil.cpu_count()} cores, "
-        f"{memory_gib:.0f} GiB, {platform.system()} {platform.release()}, {versions}. "
-        f"Other programs kept {busy:.1f} cores busy before the start."
-    )
-
-
-def _processor():
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
-
-
 def _speed(rate: int) -> str:
     return "as fast as possible" if rate == FULL_SPEED else f"{rate:,}"
 
@@ -96,13 +116,103 @@ def _number(value: float | None, form: str = ",.0f") -> str:
     return "-" if value is None else format(value, form)
 
 
-def _rows(rows):
-    head = ["asked/s", "queries", "objects", "load", "elements/s", "results/s", "batches/s", "p50 ms", "p99 ms"]
+def _failures(report):
+    told = [[name, " ".join(why.split())[-FAILED_CHARACTERS:].replace("|", "/")] for name, why in report.failed.items()]
+    return "\n\n".join(part for part in (report.missing, table(["failed", "why"], told)) if part)
+
+
+def _measured(report):
+    """Return a table for each kind of scenario that has figures of its own."""
+    tables = []
+    for what in dict.fromkeys(row.what for row in report.measured):
+        rows = [row for row in report.measured if row.what == what]
+        head = ["scenario", *rows[0].figures]
+        tables.append(table(head, [[report.title(r.name), *map(figure_text, r.figures.values())] for r in rows]))
+    return tables
+
+
+def figure_text(value: float | str | None) -> str:
+    """Return a figure as text, with as many digits as say something.
+
+    Examples
+    --------
+    >>> [figure_text(value) for value in (20_000, 12.345, 0.1234, 1234.5, None, "1/30")]
+    ['20,000', '12.3', '0.123', '1,234', '-', '1/30']
+    """
+    if value is None or isinstance(value, str):
+        return value or "-"
+    if isinstance(value, int) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def _beside(report):
+    """Put Tile38 beside the rows of as many queries and objects."""
+    head = ["beside Tile38", "asked/s", "queries", "objects", "taken/s", "p50 ms", "p99 ms", "cores", "memory MiB"]
+    rows = []
+    for peer in report.tile38:
+        ages = (_number(peer.latency[key], ",.1f") for key in ("p50_ms", "p99_ms"))
+        size = [_speed(peer.rate), f"{peer.queries:,}", f"{peer.objects:,}"]
+        used = [f"{peer.cores:.2f}", _number(peer.memory_mib)]
+        rows.append([report.title("tile38"), *size, _number(peer.sets_per_s), *ages, *used])
+        for row in report.rows:
+            asked = row.scenario
+            if (asked.rate, asked.queries, asked.objects, asked.motion) == (
+                peer.rate,
+                peer.queries,
+                peer.objects,
+                "walk",
+            ):
+                ages = (_number(row.latency[key], ",.1f") for key in ("p50_ms", "p99_ms"))
+                used = [f"{sum(row.cores.values()):.2f}", _number(sum(row.memory_mib.values()))]
+                rows.append([report.title(asked.name), *size, _number(row.work.elements_per_s), *ages, *used])
+    return table(head, rows)
+
+
+def _comparison(report):
+    """Put the figures of this checkout beside those of another."""
+    rows = []
+    for compared in report.compared:
+        name = compared.name + (DISTURBED if compared.conditions.disturbed else "")
+        if compared.failed:
+            rows.append([name, " ".join(compared.failed.split())[-FAILED_CHARACTERS:].replace("|", "/"), "-", "-", "-"])
+        rows += [
+            [name, what, figure_text(here), figure_text(there), _number(ratio, ".2f")]
+            for what, here, there, ratio in compared.ratios()
+        ]
+    return table(["scenario", "figure", "here", "there", "here / there"], rows)
+
+
+def _conditions(report):
+    """Say what the machine did besides during each scenario."""
+    rows = [
+        [name, f"{c.seconds:.0f}", f"{100 * c.steal:.1f}", f"{c.load:.1f}"] for name, c in report.conditions.items()
+    ]
+    told = table(["conditions", "seconds", "CPU taken by the host, %", "load"], rows)
+    marked = any(conditions.disturbed for conditions in report.conditions.values())
+    note = f"{DISTURBED.strip()}: the host took away more than {100 * MUCH:.0f} % of the processor time."
+    return f"{told}\n\n{note}" if marked else told
+
+
+def _rows(report):
+    head = [
+        "scenario",
+        "asked/s",
+        "queries",
+        "objects",
+        "load",
+        "elements/s",
+        "results/s",
+        "batches/s",
+        "p50 ms",
+        "p99 ms",
+    ]
     head += ["resyncs", "memory MiB", "CPU cores", "engine cores", "engine us/element"]
     return table(
         head,
         [
             [
+                report.title(row.scenario.name),
                 _speed(row.scenario.rate),
                 f"{row.scenario.queries:,}",
                 f"{row.scenario.objects:,}",
@@ -118,7 +228,7 @@ def _rows(rows):
                 _number(row.cores.get("engine"), ".2f"),
                 _number(row.engine_cpu_us, ".2f"),
             ]
-            for row in rows
+            for row in report.rows
         ],
     )
 
@@ -144,12 +254,6 @@ def _cost(report):
     )
 
 
-def _extra(report, name):
-    """Return the processor time of an element with 10,000 queries, divided by that with 100; 0 if it is not known."""
-    few, many = report.row(name), report.row(name.replace("-100q-", "-10000q-"))
-    return many.engine_cpu_us / few.engine_cpu_us if few and many and few.engine_cpu_us else 0.0
-
-
 def _ratio(value, reference):
     return f"{100 * (value / reference - 1):+.0f} %" if reference else "-"
 
@@ -168,12 +272,12 @@ def _baselines(report):
     )
 
 
-def _frames(frames):
+def _frames(report):
     return table(
         ["moving objects", "fewest in view", "frames/s", "p99 ms", "longest frame ms"],
         [
             [f"{f.objects:,}", f"{f.visible:,}", f"{f.fps:.1f}", f"{f.p99_ms:.0f}", f"{f.longest_ms:.0f}"]
-            for f in frames
+            for f in report.frames
         ],
     )
 
@@ -232,61 +336,6 @@ def _by_program(what, loads, form):
 
 def _at(report, rate):
     return [row for row in report.rows if row.scenario.rate == rate]
-
-
-def _goals(report):
-    """Compare the goals with what was measured."""
-    goals = []
-
-    def add(goal, measured, met):
-        goals.append([goal, measured, "yes" if met else "no"])
-
-    for name in ("gateway-20k-100q-100k", "20k-100q-100k"):
-        if row := report.row(name):
-            p50, p99 = (row.latency[key] or float("inf") for key in ("p50_ms", "p99_ms"))
-            add(f"20,000/s, 100 queries ({_load(row.scenario)}): p50 < 400 ms", f"{p50:,.0f} ms", p50 < 400)
-            add(f"20,000/s, 100 queries ({_load(row.scenario)}): p99 < 1 s", f"{p99:,.0f} ms", p99 < 1000)
-    for size in ("100k", "1M"):
-        if row := report.row(f"max-100q-{size}"):
-            rate, told = (
-                row.work.elements_per_s,
-                f"{row.work.elements_per_s:,.0f}, {row.work.results_per_s:,.0f} results/s",
-            )
-            add(f"100 queries of 1 %, {size} objects: at least 300,000 elements/s", told, rate >= 300_000)
-        if extra := _extra(report, f"100k-100q-{size}"):
-            goal = f"10,000 queries, {size} objects, 100,000/s: at most 25 % more CPU per element"
-            add(goal, f"{100 * (extra - 1):+.0f} %", extra <= 1.25)
-    for frames, least in zip(sorted(report.frames, key=lambda f: f.objects), (30, 20), strict=False):
-        add(f"{frames.objects:,} objects: {least} frames/s", f"{frames.fps:.1f}", frames.fps >= least)
-        add(
-            f"{frames.objects:,} objects: no frame above 200 ms",
-            f"{frames.longest_ms:.0f} ms",
-            frames.longest_ms <= 200,
-        )
-    for name, goal, least in (
-        ("join-areas", "20 polygons of 10,000 vertices, within", 300_000),
-        ("join-roads", "100,000 roads, within 5 m", 100_000),
-    ):
-        for size in ("100k", "1M"):
-            if joined := report.joined(f"{name}-{size}"):
-                rate = joined.work.elements_per_s
-                add(f"{goal}, {size} objects: at least {least:,} elements/s", f"{rate:,.0f}", rate >= least)
-    for differ in ("names", "areas", "filters"):
-        one, many = report.joined("join-roads-100k"), report.joined(f"joins-100-{differ}")
-        if one and many and one.engine_cpu_us:
-            ratio = many.engine_cpu_us / one.engine_cpu_us
-            goal = f"100 joins of a stream and a layer that differ in {differ}: less than twice the CPU of one"
-            add(goal, f"{ratio:.2f} times", ratio < 2)
-    if joined := report.joined("join-1M-roads"):
-        total = sum(joined.memory_mib.values())
-        add("1,000,000 roads joined: within 4 GiB", f"{total / GIB:.2f} GiB", total <= 4 * GIB)
-    if report.demo_mib:
-        total = sum(report.demo_mib.values())
-        add("demonstration: within 4 GiB", f"{total / GIB:.2f} GiB", total <= 4 * GIB)
-    if rows := _at(report, 20_000):
-        total = max(sum(row.memory_mib.values()) for row in rows)
-        add("20,000 elements/s: within 6 GiB", f"{total / GIB:.2f} GiB", total <= 6 * GIB)
-    return table(["asked for", "measured", "met"], goals)
 
 
 def keep(text: str, page: Path = PAGE, begin: str = BEGIN, end: str = END) -> None:

@@ -1,6 +1,7 @@
 """The scenarios that are measured, grouped by the stack that they share, and the queries that all of them use."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +11,8 @@ STREAM, WIRE_STREAM, FRAMES_STREAM = "bench", "wire", "frames"
 MATCHES_PER_ELEMENT = 1.0
 SEED, QUERY_SEED = 1, 2
 FULL_SPEED = 0
+# As many queries as a user may have by default.
+QUERIES_EACH = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,96 @@ class Scenario:
     motion: str = "walk"
     wire: bool = False
 
+    @property
+    def stack(self) -> tuple:
+        """What identifies the stack of a scenario: scenarios with equal values share a stack."""
+        return self.wire, self.queries, max(self.objects, 1_000_000)
+
 
 def _grid():
-    """Yield every rate with every number of queries and objects, and jumps at full speed."""
+    """Yield rates with numbers of queries and objects, and jumps at full speed."""
     sizes = {100_000: "100k", 1_000_000: "1M"}
     rates = {20_000: "20k", 100_000: "100k", FULL_SPEED: "max"}
     for queries in (100, 10_000):
         for objects, size in sizes.items():
             for rate, speed in rates.items():
+                if queries == 10_000 and objects > 100_000 and rate == 20_000:
+                    continue
                 yield Scenario(f"{speed}-{queries}q-{size}", rate, queries, objects)
         yield Scenario(f"max-{queries}q-100k-jump", FULL_SPEED, queries, motion="jump")
 
 
-WIRE = Scenario("gateway-20k-100q-100k", 20_000, wire=True)
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (WIRE, *_grid())}
+WIRE = (
+    Scenario("gateway-1k-100q-100k", 1_000, wire=True),
+    Scenario("gateway-20k-100q-100k", 20_000, wire=True),
+)
+MANY = Scenario("20k-100q-10M", 20_000, objects=10_000_000)
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*WIRE, *_grid(), MANY)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario whose figures are its own.
+
+    Parameters
+    ----------
+    name : str
+    what : {"written", "panning", "registering", "crowd"}
+        The module that measures it.
+    rate, queries, objects : int
+        As in `Scenario`.
+    each : int
+        How many queries each user has.
+    clients : int
+        Websocket connections.
+    rows : int
+        Elements that are written at once; 0 for as many as the gateway would write.
+    """
+
+    name: str
+    what: str
+    rate: int
+    queries: int = 100
+    objects: int = 100_000
+    each: int = QUERIES_EACH
+    clients: int = 1
+    rows: int = 0
+
+    @property
+    def stack(self) -> tuple:
+        """What identifies the stack of a case: cases with equal values share a stack."""
+        return self.queries, self.each, max(self.objects, 1_000_000)
+
+
+CASES: dict[str, Case] = {
+    case.name: case
+    for case in (
+        Case("written-1M", "written", 16_000, objects=1_000_000, rows=4_000),
+        Case("panning-100", "panning", 20_000, 10_000, clients=100),
+        Case("one-more-10k", "registering", 1_000, 10_000),
+        Case("one-more-100k", "registering", 1_000, 100_000),
+        Case("clients-1000-100/s", "crowd", 100, 10_000, each=100, clients=1_000),
+        Case("clients-1000-1k/s", "crowd", 1_000, 10_000, each=100, clients=1_000),
+    )
+}
+# Queries of each kind under the workload of PLACE*: 1/30 and 1/10 of the paper's 9,000.
+PLACE = {"place-1/30": 300, "place-1/10": 900}
+TILE38 = "tile38"
+S = TypeVar("S", "Scenario", "Case")
+
+
+def scaled(scenario: S, scale: float) -> S:
+    """Return a scenario with a part of its objects, queries and clients, to try it out.
+
+    Examples
+    --------
+    >>> scaled(CASES["panning-100"], 0.1).clients, scaled(MANY, 0.01).objects, scaled(MANY, 1.0) == MANY
+    (10, 100000, True)
+    """
+    names = ("objects", "queries", "clients") if isinstance(scenario, Case) else ("objects", "queries")
+    return replace(scenario, **{name: max(1, round(getattr(scenario, name) * scale)) for name in names})
+
+
 # The area of the features of joins, and of what moves among them: ``[lon_lo, lat_lo, lon_hi, lat_hi]``. The regions
 # meet in its middle, so both cores have work.
 COUNTRY = (-5.0, -5.0, 5.0, 5.0)
@@ -103,7 +182,7 @@ JOINS: dict[str, Joins] = {
 }
 # Measured beside the rows of the table.
 FRAMES = {"frames-5000": 5_000, "frames-10000": 10_000}
-OTHERS = ("baselines", *FRAMES, "demo", *JOINS)
+OTHERS = ("baselines", *FRAMES, "demo", *JOINS, *CASES, *PLACE, TILE38)
 QUICK = (
     "gateway-20k-100q-100k",
     "20k-100q-100k",

@@ -7,13 +7,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from bench.live import ROOT, Live, StackFailed
 from bench.ports import free_port
+from bench.scenarios import QUERIES_EACH
 
 # While the database is made, the stack's Redis is not up, and one that happens to run on this machine is not ours.
 NOWHERE = "redis://127.0.0.1:1/0"
+# Long enough to fill an engine with ten million objects.
+SAID_S = 600.0
 
 
 class Stack(Live):
@@ -24,7 +28,7 @@ class Stack(Live):
     wire_port : int
         The port of the gateway's TCP listener.
     made : dict
-        What `bench.prepare` made: `token` and `queries`.
+        What `bench.prepare` made: `token` and `queries`, and the same for each of the other `users`.
     """
 
     def __init__(self, folder: Path, demo: bool = False) -> None:
@@ -33,11 +37,15 @@ class Stack(Live):
         self.made: dict[str, Any] = {}
         self._queries = 0
 
-    def prepare(self, queries: int, wire: bool = False, joins: str = "") -> None:
-        """Make the database, before the start; if `joins` names a scenario, with its layer and its queries."""
+    def prepare(self, queries: int, wire: bool = False, joins: str = "", each: int = QUERIES_EACH) -> None:
+        """Make the database, before the start; if `joins` names a scenario, with its layer and its queries.
+
+        `each` is how many queries a user has.
+        """
         self._queries, port = queries, self.wire_port if wire else 0
         environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE}
-        options = ("--queries", str(queries), "--wire-port", str(port), *(("--joins", joins) if joins else ()))
+        options = ("--queries", str(queries), "--wire-port", str(port), "--each", str(each))
+        options += ("--joins", joins) if joins else ()
         self.made = run(environment, "bench.prepare", "make", *options)
 
     def start(self) -> None:
@@ -69,15 +77,15 @@ def run(environment: Mapping[str, str], module: str, *arguments: str) -> dict[st
 
 
 @contextlib.contextmanager
-def running(queries: int | None, wire: bool = False, joins: str = "") -> Iterator[Stack]:
+def running(queries: int | None, wire: bool = False, joins: str = "", each: int = QUERIES_EACH) -> Iterator[Stack]:
     """Start a stack with `queries` queries, or with the demonstration's streams if that is None; end it afterwards.
 
-    If `joins` names a scenario of joins, the queries are those of that scenario.
+    If `joins` names a scenario of joins, the queries are those of that scenario. Each user has `each` of them.
     """
     with tempfile.TemporaryDirectory(prefix="lookout-bench-", ignore_cleanup_errors=True) as folder:
         stack = Stack(Path(folder), demo=queries is None)
         if queries is not None:
-            stack.prepare(queries, wire, joins)
+            stack.prepare(queries, wire, joins, each)
         try:
             stack.start()
             yield stack
@@ -87,8 +95,9 @@ def running(queries: int | None, wire: bool = False, joins: str = "") -> Iterato
 
 @contextlib.contextmanager
 def child(*arguments: str) -> Iterator[subprocess.Popen]:
-    """Run a module as a process whose output can be read, and end it afterwards."""
-    process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    """Run a module as a process that can be written to and read from, and end it afterwards."""
+    command = [sys.executable, "-m", *arguments]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process
     finally:
@@ -102,8 +111,36 @@ def said(process: subprocess.Popen, word: str) -> None:
     Raises
     ------
     StackFailed
-        When it ends, or prints another line.
+        When it ends, prints another line, or takes too long.
     """
+    if (line := _line(process)) != word:
+        raise StackFailed(f"{_words(process)} was to say {word!r}; got {line!r}")
+
+
+def told(process: subprocess.Popen) -> dict[str, Any]:
+    """Wait until a process prints a JSON object, and return it.
+
+    Raises
+    ------
+    StackFailed
+        When it ends before, or takes too long.
+    """
+    if not (line := _line(process)):
+        raise StackFailed(f"{_words(process)} ended, or took too long, before it told its figures")
+    return json.loads(line)
+
+
+def _line(process):
+    """Return the next line of a process, which is killed if it takes too long."""
     assert process.stdout is not None
-    if (line := process.stdout.readline().strip()) != word:
-        raise StackFailed(f"{process.args} was to say {word!r}; got {line!r}")
+    patience = Timer(SAID_S, process.kill)
+    patience.start()
+    try:
+        return process.stdout.readline().strip()
+    finally:
+        patience.cancel()
+
+
+def _words(process):
+    """Return the module that a process runs; its arguments may be thousands of numbers, and a secret."""
+    return process.args[2]

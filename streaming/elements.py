@@ -4,6 +4,7 @@ An element is one report about one object: its place (a box; a point has lo = hi
 *block* is a table of elements of one stream. The ingest log carries elements in blocks only.
 """
 
+import functools
 import zlib
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +21,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 _ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific)
 
 
+@functools.lru_cache(maxsize=64)
 def element_schema(space: Space) -> pa.Schema:
     """Return the columns of the elements of a space.
 

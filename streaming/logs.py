@@ -1,28 +1,38 @@
-"""The logs between Lookout's processes, on Redis Streams, and the names of all keys in Redis.
+"""The logs between Lookout's processes, the format of their entries, and the names of all keys in Redis.
+
+The kind ``log`` is an `EventLog`; the kind ``bounded`` is one whose bytes are bounded. A bounded log has two more keys,
+``<log>:marks`` and ``<log>:stamps`` (see `streaming.eventlog.redis_streams`). The keys of Celery's queues do not begin
+with ``lookout:``.
 
 =====================================  ========  ====================================================================
 key                                    kind      what
 =====================================  ========  ====================================================================
-``lookout:{space}:ingest:{partition}`` stream    blocks of elements, removed once the engine has committed them
-``lookout:{space}:control``            stream    control entries, removed once the engine has committed them
-``lookout:{space}:results``            stream    fragments of the last seconds
-``lookout:{space}:written``            number    bytes written to results and events since their sizes were measured
-``lookout:{space}:events``             stream    the same fragments, with only the tuples that enter or leave the
+``lookout:{space}:ingest:{partition}`` log       blocks of elements, removed once the engine has committed them
+``lookout:{space}:control``            log       control entries, removed once the engine has committed them
+``lookout:{space}:results``            bounded   fragments of the last seconds
+``lookout:{space}:events``             bounded   the same fragments, with only the tuples that enter or leave the
                                                  answers of saved queries; removed once they are recorded
-``lookout:{space}:acks``               stream    acknowledgements of control entries, with the epoch of the state
-                                                 that has them; bounded in length
+``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
+                                                 that has them; removed once they are settled
 ``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
+``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
+``lookout:{space}:strain``             hash      in how many batches running a query was too expensive, by query and
+                                                 revision
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
+``lookout:webs``                       set       hubs of web processes; dead ones until they are retired
+``lookout:web:{id}``                   text      exists while the hub lives
+``lookout:web:{id}:views``             set       numbers of the hub's views
+``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
+``lookout:groups``                     channel   messages to groups of connections, JSON
 =====================================  ========  ====================================================================
 """
 
 import json
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +43,7 @@ import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
 from streaming.errors import InvalidSpace
+from streaming.eventlog import Bound, BoundedEntry, RedisEventLog, Stamp
 from streaming.results import Fragment, events_of, result_schema
 from streaming.spaces import EARTH, Space, parse_space
 
@@ -44,36 +55,30 @@ HEALTH_KEY = "lookout:health"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
-# Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
-# for a recorder that is away. Both logs are bounded in bytes as well. A bound on the number of entries would not do: an
-# entry has 240 bytes without rows, 2 kB with a few and a megabyte with thousands, so no number leaves room for minutes
-# of small entries and is safe with large ones. Results of 20,000 elements/s in 100 queries are 2.8 MB/s: the log holds
-# the last 17 s. At 20 entries a second, ten minutes of events are 3 to 24 MB if the events are few, and some 70 MB if
-# they are 500/s. 70,000 events/s are 14 MB/s: the log holds the last 5 s, and a recorder at work reads every 2 s.
-RESULTS_KEPT_MS, RESULTS_KEPT_BYTES = 300_000, 64_000_000
-EVENTS_KEPT_MS, EVENTS_KEPT_BYTES = 600_000, 100_000_000
-# At least this many of the newest entries are kept, however large they are; of results, those of some seconds. A reader
-# that lost a large snapshot would otherwise ask for it again, and lose it again.
-RESULTS_KEPT_LEAST, EVENTS_KEPT_LEAST = 64, 1
-# The sizes of the logs are measured each time 1/16 of the smaller bound has been written. A log that has less than 1/16
-# of its bound left is then trimmed to three quarters of the bound.
-WEIGHED_EVERY = 16
-ACKS_KEPT = 10_000
-FIRST = "0-0"
+# The set of the hubs of web processes.
+WEBS_KEY = "lookout:webs"
+# Messages to groups of connections.
+GROUPS_CHANNEL = "lookout:groups"
 
-# Returns for each log the id of the last entry after a position, or of the n-th if the log has more than n entries. The
-# script runs within Redis, so that no entry is sent: a block may be a megabyte.
-_POSITIONS = """
-local positions = {}
-for i, log in ipairs(KEYS) do
-  local after, most = '(' .. ARGV[2 * i - 1], tonumber(ARGV[2 * i])
-  local last = redis.call('XREVRANGE', log, '+', after, 'COUNT', 1)
-  if redis.call('XLEN', log) > most then
-    last = redis.call('XRANGE', log, after, '+', 'COUNT', most)
-  end
-  positions[i] = #last > 0 and last[#last][1] or ARGV[2 * i - 1]
-end
-return positions
+# Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
+# for a recorder that is away, and acknowledgements until they are settled. All three are bounded in bytes as well. A
+# bound on the number of entries would not do: an entry has 240 bytes without rows, 2 kB with a few and a megabyte with
+# thousands, so no number leaves room for minutes of small entries and is safe with large ones. Results of 20,000
+# elements/s in 100 queries are 2.8 MB/s: the log holds the last 22 s. At 20 entries a second, ten minutes of events are
+# 3 to 24 MB if the events are few, and some 70 MB if they are 500/s. 70,000 events/s are 14 MB/s: the log holds the
+# last 7 s, and a recorder at work reads every 2 s. At least some of the newest results are kept, however large they
+# are: a reader that lost a large snapshot would otherwise ask for it again, and lose it again.
+RESULTS_KEPT = Bound(most_bytes=64_000_000, most_ms=300_000, least_entries=64)
+EVENTS_KEPT = Bound(most_bytes=100_000_000, most_ms=600_000)
+ACKS_KEPT = Bound(most_bytes=16_000_000, most_ms=86_400_000)
+
+# Adds to the counts of a hash, unless those of this region and batch were added before.
+_COUNT_ONCE = """
+local region, epoch, batch = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local known_epoch, known_batch = (redis.call('HGET', KEYS[2], region) or ''):match('^(.*) (%d+)$')
+if known_epoch == epoch and tonumber(known_batch) >= batch then return end
+redis.call('HSET', KEYS[2], region, epoch .. ' ' .. ARGV[3])
+for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 """
 
 
@@ -103,11 +108,6 @@ class LogNames:
         return f"lookout:{self.space}:events"
 
     @property
-    def written(self) -> str:
-        """The number of bytes written to the logs of results and events since their sizes were measured."""
-        return f"lookout:{self.space}:written"
-
-    @property
     def acks(self) -> str:
         """The log of acknowledgements."""
         return f"lookout:{self.space}:acks"
@@ -127,6 +127,26 @@ class LogNames:
         """The count of stale elements of each stream."""
         return f"lookout:{self.space}:stale"
 
+    @property
+    def counted(self) -> str:
+        """The newest batch of each region whose stale elements are counted."""
+        return f"lookout:{self.space}:counted"
+
+    @property
+    def strain(self) -> str:
+        """In how many batches running a query was too expensive."""
+        return f"lookout:{self.space}:strain"
+
+
+def alive_key(web: str) -> str:
+    """Return the key that exists while a hub lives."""
+    return f"lookout:web:{web}"
+
+
+def views_key(web: str) -> str:
+    """Return the key of the set of a hub's views."""
+    return f"lookout:web:{web}:views"
+
 
 def published_spaces(client: redis.Redis) -> dict[str, Space]:
     """Return the spaces that are published, and the built-in one, by name."""
@@ -140,7 +160,7 @@ def published_spaces(client: redis.Redis) -> dict[str, Space]:
 
 
 def control_entry(op: str, **entry: Any) -> dict[str, str]:
-    """Return the fields of a control entry, for XADD.
+    """Return the fields of a control entry.
 
     The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
     above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
@@ -234,36 +254,6 @@ def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
     )
 
 
-def next_positions(
-    client: redis.Redis, after: Mapping[str, str], most: Mapping[str, int], wait_s: float
-) -> dict[str, str]:
-    """Return the position up to which each log is to be read next.
-
-    Parameters
-    ----------
-    client : redis.Redis
-    after : dict of str to str
-        The id of the last entry that was read, by log.
-    most : dict of str to int
-        How many entries may be read at once, by log.
-    wait_s : float
-        How long to wait for an entry if no log has a new one, in seconds; rounded to milliseconds, at least 1 ms.
-
-    Returns
-    -------
-    dict of str to str
-        The id of the last entry to read, by log; that of `after` if the log has nothing new.
-    """
-    arguments = [word for log, position in after.items() for word in (position, most[log])]
-    for waited in (False, True):
-        ids = client.eval(_POSITIONS, len(after), *after, *arguments)
-        found = dict(zip(after, (entry.decode() for entry in ids), strict=True))
-        if found != after or waited:
-            break
-        client.xread(after, count=1, block=max(1, round(1000 * wait_s)))
-    return found
-
-
 class Log:
     """Writes to one space's logs.
 
@@ -278,21 +268,20 @@ class Log:
 
     def __init__(self, client: redis.Redis, space: str, partitions: int) -> None:
         self.client, self.names, self.partitions = client, LogNames(space), partitions
+        self.event_log = RedisEventLog(client)
 
     def send(self, op: str, **entry: Any) -> str:
-        """Append a control entry (see `control_entry`) and return its id."""
-        return self.client.xadd(self.names.control, control_entry(op, **entry)).decode()
+        """Append a control entry (see `control_entry`) and return its position."""
+        return self.event_log.append(self.names.control, control_entry(op, **entry))
 
     def ingest(self, elements: pa.Table, stream: str, heard_us: int) -> None:
         """Append elements of one stream, which arrived at `heard_us`, to the ingest log."""
-        with self.client.pipeline(transaction=False) as pipeline:
-            for partition, fields in block_entries(elements, stream, heard_us, self.partitions):
-                pipeline.xadd(self.names.ingest(partition), fields)
-            pipeline.execute()
+        blocks = block_entries(elements, stream, heard_us, self.partitions)
+        self.event_log.append_all((self.names.ingest(partition), fields) for partition, fields in blocks)
 
     def backlog(self) -> int:
         """Return how many blocks the engine has not committed, in the partition that has the most of them."""
-        return max(self.client.xlen(self.names.ingest(partition)) for partition in range(self.partitions))
+        return max(self.event_log.length(self.names.ingest(partition)) for partition in range(self.partitions))
 
     def stale(self) -> dict[int, int]:
         """Return the counts of stale elements since `forget_stale`, by stream number."""
@@ -309,40 +298,29 @@ class Log:
         """Delete all logs of the space."""
         ingest = map(self.names.ingest, range(self.partitions))
         names = self.names
-        self.client.delete(*ingest, names.control, names.results, names.events, names.written, names.acks)
+        self.event_log.delete([*ingest, names.control, names.results, names.events, names.acks])
+        self.client.delete(names.counted)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.
 
-        Add the fragments' stale elements to the counts. If a batch is published again after a kill, they are counted
-        twice.
+        Add the fragments' stale elements to the counts. A fragment takes effect once, whether it is published by one
+        attempt, by several, or after a later batch of its region: its epoch, batch and region identify it.
         """
-        now_ms, size = int(time.time() * 1000), 0
-        with self.client.pipeline(transaction=False) as pipeline:
-            for fragment in fragments:
-                results, events = fragment_fields(fragment), fragment_fields(events_of(fragment))
-                size += _size(results) + _size(events)
-                pipeline.xadd(self.names.results, results, minid=now_ms - RESULTS_KEPT_MS)
-                pipeline.xadd(self.names.events, events, minid=now_ms - EVENTS_KEPT_MS)
-                if fragment.region == 0 and fragment.acks:
-                    ack = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
-                    pipeline.xadd(self.names.acks, ack, maxlen=ACKS_KEPT, approximate=True)
-                for stream, count in fragment.stale.items():
-                    pipeline.hincrby(self.names.stale, stream, count)
-            pipeline.incrby(self.names.written, size)
-            *_, written = pipeline.execute()
-        if written >= min(RESULTS_KEPT_BYTES, EVENTS_KEPT_BYTES) // WEIGHED_EVERY:
-            self.client.set(self.names.written, 0)
-            self._bound(self.names.results, RESULTS_KEPT_BYTES, RESULTS_KEPT_LEAST)
-            self._bound(self.names.events, EVENTS_KEPT_BYTES, EVENTS_KEPT_LEAST)
+        for fragment in fragments:
+            stamp = Stamp(str(fragment.region), fragment.epoch, fragment.batch)
+            self.event_log.append_once(stamp, self._entries(fragment))
+            if fragment.stale:
+                counts = [number for count in fragment.stale.items() for number in count]
+                self.client.eval(_COUNT_ONCE, 2, self.names.stale, self.names.counted, *stamp, *counts)
 
-    def _bound(self, name, most_bytes, least_entries):
-        """Measure the size of a log, and remove its oldest entries if it comes near its bound."""
-        size = self.client.memory_usage(name, samples=0) or 0
-        if size > most_bytes - most_bytes // WEIGHED_EVERY:
-            kept = int(self.client.xlen(name) * 0.75 * most_bytes / size)
-            self.client.xtrim(name, max(kept, least_entries), approximate=False)
-
-
-def _size(fields):
-    return sum(len(value) for value in fields.values() if isinstance(value, bytes | str))
+    def _entries(self, fragment):
+        """Return the entries of a fragment: its results, its events, and the acknowledgements if it has some."""
+        entries = [
+            BoundedEntry(self.names.results, fragment_fields(fragment), RESULTS_KEPT),
+            BoundedEntry(self.names.events, fragment_fields(events_of(fragment)), EVENTS_KEPT),
+        ]
+        if fragment.region == 0 and fragment.acks:
+            fields = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
+            entries.append(BoundedEntry(self.names.acks, fields, ACKS_KEPT))
+        return entries

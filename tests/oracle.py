@@ -5,7 +5,7 @@ import re
 
 import orjson
 
-from streaming.plans import RangePlan
+from streaming.kinds.range.plan import RangePlan
 from streaming.spaces import EARTH, Space
 
 METRES_PER_DEGREE = 6_371_008.8 * math.pi / 180

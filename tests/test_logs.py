@@ -1,18 +1,18 @@
-"""How far logs are read, and how much those of results and events keep."""
+"""What is published, and how much the logs of results and events keep."""
 
-import threading
 from dataclasses import replace
 
 import pytest
 
-from bench.live import PATIENCE_S
 from streaming import logs
-from streaming.logs import FIRST, Log, next_positions, read_fragment
+from streaming.eventlog import Bound
+from streaming.logs import Log, read_fragment
 from streaming.results import ENTERED, MOVED
 from streaming.spaces import EARTH
 from tests.webapp.test_hub import fragment
 
 BOUND = 400_000
+DAY_MS = 86_400_000
 
 
 @pytest.fixture
@@ -27,60 +27,80 @@ def large(batch):
 
 def batches(log, name):
     """Return the batches that a log holds."""
-    return [read_fragment(fields, EARTH).batch for _, fields in log.client.xrange(name)]
+    return [read_fragment(entry.fields, EARTH).batch for entry in log.event_log.read(name)]
 
 
 def test_results_and_events_take_bounded_room_of_which_the_newest_fill_most(log, monkeypatch):
-    monkeypatch.setattr(logs, "RESULTS_KEPT_BYTES", BOUND)
-    monkeypatch.setattr(logs, "EVENTS_KEPT_BYTES", BOUND)
-    monkeypatch.setattr(logs, "RESULTS_KEPT_LEAST", 1)
+    for kept in ("RESULTS_KEPT", "EVENTS_KEPT"):
+        monkeypatch.setattr(logs, kept, Bound(BOUND, DAY_MS))
+    both = log.names.results, log.names.events
     for batch in range(100):
         log.publish([large(batch)])
-        for name in (log.names.results, log.names.events):
-            assert log.client.memory_usage(name, samples=0) <= BOUND
-    for name in (log.names.results, log.names.events):
+        for name in both:
+            assert log.event_log.size(name) <= BOUND
+            assert log.client.memory_usage(name, samples=0) <= 1.2 * BOUND
+    for name in both:
         held = batches(log, name)
         assert held == list(range(held[0], 100))
-        assert log.client.memory_usage(name, samples=0) > BOUND / 2
+        assert log.event_log.size(name) > 0.9 * BOUND
 
 
 def test_the_newest_results_are_kept_however_large_they_are(log, monkeypatch):
-    monkeypatch.setattr(logs, "RESULTS_KEPT_BYTES", 10_000)
-    monkeypatch.setattr(logs, "RESULTS_KEPT_LEAST", 5)
+    monkeypatch.setattr(logs, "RESULTS_KEPT", Bound(10_000, DAY_MS, least_entries=5))
     for batch in range(10):
         log.publish([large(batch)])
     assert batches(log, log.names.results) == list(range(5, 10))
 
 
-def test_the_logs_are_weighed_by_what_was_written_not_at_every_batch(log):
-    log.client.config_resetstat()
-    for batch in range(50):
-        log.publish([fragment(batch, region) for region in range(2)])
-    assert "cmdstat_memory" not in log.client.info("commandstats")
-    log.client.set(log.names.written, logs.RESULTS_KEPT_BYTES)
-    log.publish([replace(fragment(50, 0), regions=1)])
-    assert log.client.info("commandstats")["cmdstat_memory"]["calls"] == 2
+def test_a_batch_that_is_published_again_changes_nothing(log):
+    first = [replace(fragment(7, region), stale={1: 3, 2: 4} if region == 0 else {}) for region in range(2)]
+    log.publish(first[:1])  # the engine is killed
+    log.publish(first)
+    later = replace(fragment(8, 0), stale={1: 1})
+    log.publish([later])
+    log.publish(first)  # an attempt that is late
+    log.publish([later])
+    assert batches(log, log.names.results) == batches(log, log.names.events) == [7, 7, 8]
+    assert log.stale() == {1: 4, 2: 4}
+    log.publish([replace(fragment(7, 0, epoch="another state"), stale={1: 1})])
+    assert log.stale() == {1: 5, 2: 4}
+    assert len(batches(log, log.names.results)) == 4
 
 
-def test_a_log_is_read_up_to_its_newest_entry_or_as_far_as_is_read_at_once(redis_client):
-    ids = [redis_client.xadd("full", {"a": 1}).decode() for _ in range(5)]
-    after, most = {"empty": FIRST, "full": FIRST}, {"empty": 9, "full": 3}
-    found = next_positions(redis_client, after, most, PATIENCE_S)
-    assert found == {"empty": FIRST, "full": ids[2]}
-    assert next_positions(redis_client, found, most, PATIENCE_S) == {"empty": FIRST, "full": ids[4]}
-    assert next_positions(redis_client, after, dict.fromkeys(after, 2**53), PATIENCE_S)["full"] == ids[4]
-    redis_client.xtrim("full", 0)
-    assert next_positions(redis_client, {"full": ids[4]}, {"full": 3}, 0.001) == {"full": ids[4]}
+def test_stale_elements_are_counted_once_although_the_counts_were_reset(log):
+    told = replace(fragment(7, 0), stale={1: 3})
+    log.publish([told])
+    log.forget_stale()
+    log.publish([told])
+    assert log.stale() == {}
 
 
-def test_an_entry_is_waited_for_where_there_is_none(redis_client):
-    found = []
-    after = {"one": FIRST, "other": FIRST}
-    arguments = (redis_client, after, dict.fromkeys(after, 3), PATIENCE_S)
-    waiting = threading.Thread(target=lambda: found.append(next_positions(*arguments)))
-    waiting.start()
-    while not redis_client.info("clients")["blocked_clients"]:
-        pass
-    entry = redis_client.xadd("other", {"a": 1}).decode()
-    waiting.join(PATIENCE_S)
-    assert found == [{"one": FIRST, "other": entry}]
+def test_a_killed_engine_counts_what_it_had_appended_but_not_counted(log, monkeypatch):
+    told = replace(fragment(7, 0), stale={1: 3})
+    with monkeypatch.context() as killed, pytest.raises(ZeroDivisionError):
+        killed.setattr(type(log.client), "eval", _failing_after(1, log.client.eval))
+        log.publish([told])
+    assert (batches(log, log.names.results), log.stale()) == ([7], {})
+    log.publish([told])
+    assert (batches(log, log.names.results), log.stale()) == ([7], {1: 3})
+
+
+def _failing_after(calls, evaluate):
+    """Return a method that passes some calls on, then raises."""
+    left = iter(range(calls))
+
+    def call(_, *arguments):
+        if next(left, None) is None:
+            raise ZeroDivisionError
+        return evaluate(*arguments)
+
+    return call
+
+
+def test_a_space_that_is_cleared_begins_anew(log):
+    log.publish([replace(fragment(7, 0), stale={1: 3}, acks=({"query": 1, "revision": 1, "error": None},))])
+    log.clear()
+    log.forget_stale()
+    assert not log.client.keys("*")
+    log.publish([fragment(7, 0)])
+    assert batches(log, log.names.results) == [7]

@@ -5,7 +5,8 @@ import math
 import pytest
 
 from streaming.errors import InvalidPlan
-from streaming.plans import Circle, Focus, Rectangle, parse_plan, plan_document
+from streaming.kinds.around import Circle, Focus, Rectangle
+from streaming.plans import parse_plan, plan_document
 from streaming.spaces import Dimension, Space
 
 BOX = {"lo": [24, 59], "hi": [26, 61]}

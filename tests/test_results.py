@@ -1,12 +1,27 @@
 """Result tuples of queries that move, of nearest neighbours and of aggregates: as JSON, as events, and in the log."""
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pytest
 
 from streaming.elements import bounds_array
 from streaming.logs import fragment_fields, read_fragment
-from streaming.results import ENTERED, LEFT, MOVED, PLACED, STAYED, Fragment, events_of, json_rows, result_schema
+from streaming.results import (
+    ENTERED,
+    FRAME_METADATA,
+    LEFT,
+    MOVED,
+    PLACED,
+    STAYED,
+    Fragment,
+    events_of,
+    frame,
+    json_rows,
+    read_frame,
+    result_schema,
+)
+from streaming.servers.answers.tuples import Results
 from streaming.spaces import EARTH
 
 PLAIN = {
@@ -78,3 +93,25 @@ def test_a_fragment_comes_out_of_the_log_as_it_went_in(more):
     fields = {name.encode(): value for name, value in fragment_fields(before).items()}
     written = {name: value if isinstance(value, bytes) else str(value).encode() for name, value in fields.items()}
     assert read_fragment(written, EARTH) == before
+
+
+@pytest.mark.parametrize("text", ["[1]", "3", '"a"', "null", "{", '{"a": Infinity}'])
+def test_properties_that_are_no_json_object_are_told_as_empty_with_an_error(text):
+    (good, bad), unread = json_rows(table({"properties": '{"a":1}'}, {"key": "b", "properties": text}))
+    assert (good["properties"], bad["properties"]) == ({"a": 1}, {})
+    assert list(unread) == [1] and "properties must be a JSON object; those of 'b'" in unread[1]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_frame_has_the_bytes_of_an_arrow_stream(count):
+    rows, head = table(*[{}] * 5).slice(1, count), {"type": "answer.change", "query": 1}
+    schema, sink = rows.schema.with_metadata({FRAME_METADATA: orjson.dumps(head)}), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(rows.combine_chunks().replace_schema_metadata(schema.metadata))
+    assert frame(head, rows) == sink.getvalue().to_pybytes()
+    assert read_frame(frame(head, rows)) == (head, rows.replace_schema_metadata(schema.metadata))
+
+
+def test_results_of_several_parts_of_a_step_name_the_aggregates_of_all():
+    parts = [Results(table({}), table(), aggregates=numbers) for numbers in ((1, 2), (2, 3))]
+    assert parts[0].plus(parts[1]).aggregates == (1, 2, 3)

@@ -3,13 +3,23 @@
 import os
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.signals import worker_ready, worker_shutdown
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 app = Celery("lookout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["webapp"])
+
+
+@worker_ready.connect
+def settle_acknowledgements(**_):
+    """Settle what the engines acknowledge, as long as the worker runs."""
+    from webapp.settling import Settler  # imported late: the models are loaded after this module
+
+    settler = Settler()
+    settler.start()
+    worker_shutdown.connect(lambda **_: settler.stop(), weak=False)
 
 
 @worker_ready.connect

@@ -11,25 +11,11 @@ from django.db import transaction
 from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
-from streaming.logs import LogNames
-from webapp.control import entry_of, tell_engine
+from webapp.control import tell_engine
 from webapp.models import DeletedQuery, Query
 from webapp.notify import announce
 from webapp.redis import client
 from webapp.telling import tell
-
-# An engine is sent this many at a time.
-CHUNK = 500
-
-
-def end_deleted(space: str, timeout_s: float) -> int:
-    """Send the engine of a space the deletions that it has not acknowledged; return how many it acknowledges."""
-    deleted = list(DeletedQuery.objects.filter(space=space).order_by("pk")[:CHUNK])
-    if not deleted:
-        return 0
-    answers = tell_engine(client(), LogNames(space), deleted, timeout_s)
-    DeletedQuery.objects.filter(pk__in=answers).delete()
-    return len(answers)
 
 
 @receiver(pre_delete, sender=Query)
@@ -48,6 +34,5 @@ def _deleted(instance, **_):
 
 
 def _tell(deleted, ended):
-    control = LogNames(deleted.space).control
-    tell(f"the end of query {deleted.number}", lambda: client().xadd(control, entry_of(deleted)))
+    tell(f"the end of query {deleted.number}", lambda: tell_engine(client(), deleted.space, [deleted]))
     announce([ended])

@@ -16,11 +16,11 @@ import redis
 from django.conf import settings
 from redis.asyncio.client import PubSub
 
+from streaming.logs import GROUPS_CHANNEL
 from webapp.redis import NOT_NOW, async_client, client
 
 logger = logging.getLogger(__name__)
 
-CHANNEL = "lookout:groups"
 # Replaces messages that a connection may have missed.
 MISSED = {"type": "messages.missed"}
 # A connection with more waiting messages than this gets `MISSED` instead of them.
@@ -32,7 +32,7 @@ SILENCE_S = 10.0
 
 def send(group: str, message: dict[str, Any]) -> None:
     """Send a message to a group. Raises an error of Redis if Redis does not answer."""
-    client().publish(CHANNEL, orjson.dumps([group, message]))
+    client().publish(GROUPS_CHANNEL, orjson.dumps([group, message]))
 
 
 class RedisGroups:
@@ -114,7 +114,7 @@ class _Ear:
         while True:
             try:
                 async with async_client() as listener, listener.pubsub() as pubsub:
-                    await pubsub.subscribe(CHANNEL)
+                    await pubsub.subscribe(GROUPS_CHANNEL)
                     await _next(pubsub, settings.REDIS_TIMEOUT_S)
                     self._tried.set()
                     self._make_up_for(whole)

@@ -18,8 +18,8 @@ from django.conf import settings
 from streaming.elements import bounds_of
 from streaming.errors import LookoutError
 from streaming.history import Found, InvalidQuestion, StoredTables, Table, parse_table, snapshots, upkeep
-from streaming.plans.parts import parse_box
-from streaming.plans.queries import STORED_PREFIX
+from streaming.kinds.join.plan import STORED_PREFIX
+from streaming.kinds.parts import parse_box
 from streaming.spaces import Space as ParsedSpace
 from webapp.models import Layer, Query, Space, Stream
 from webapp.models.spaces import spaces_by_name

@@ -1,23 +1,13 @@
-"""Signs of life and views of the hubs of web processes; the views of dead hubs are cancelled.
-
-=============================  ======  ======================================================
-key                            kind    what
-=============================  ======  ======================================================
-``lookout:webs``               set     hubs of web processes; dead ones until they are retired
-``lookout:web:{id}``           text    exists while the hub lives
-``lookout:web:{id}:views``     set     numbers of the hub's views
-=============================  ======  ======================================================
-"""
+"""Signs of life and views of the hubs of web processes; the views of dead hubs are cancelled."""
 
 import uuid
 
 import redis
 
-from streaming.logs import LogNames, control_entry
+from streaming.eventlog import RedisEventLog
+from streaming.logs import WEBS_KEY, LogNames, alive_key, control_entry, views_key
 from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision
-
-WEBS_KEY = "lookout:webs"
 
 
 def web_id(space: str) -> str:
@@ -30,25 +20,15 @@ def space_of(web: str) -> str:
     return web.rpartition(":")[0] or EARTH.name
 
 
-def alive_key(web: str) -> str:
-    """Return the key that exists while a hub lives."""
-    return f"lookout:web:{web}"
-
-
-def views_key(web: str) -> str:
-    """Return the key of the set of a hub's views."""
-    return f"lookout:web:{web}:views"
-
-
 def retire_views(client: redis.Redis) -> int:
     """Cancel the views of hubs whose process died; return the number of views."""
     dead = [web for web in map(bytes.decode, client.smembers(WEBS_KEY)) if not client.exists(alive_key(web))]
     retired = 0
     for web in dead:
         views, control = client.smembers(views_key(web)), LogNames(space_of(web)).control
+        ends = (control_entry("cancel", query=int(view), revision=clock_revision()) for view in views)
+        RedisEventLog(client).append_all((control, end) for end in ends)
         with client.pipeline() as pipeline:
-            for view in views:
-                pipeline.xadd(control, control_entry("cancel", query=int(view), revision=clock_revision()))
             pipeline.delete(views_key(web)).srem(WEBS_KEY, web)
             pipeline.execute()
         retired += len(views)

@@ -6,22 +6,15 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan, LookoutError
-from streaming.plans import (
-    AggregatePlan,
-    JoinPlan,
-    MovingRangePlan,
-    NearestPlan,
-    Plan,
-    UserFilter,
-    parse_plan,
-    plan_document,
-)
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
+from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
-from webapp.tasks import cancel_query, register_query, take_snapshots
+from webapp.tasks import send_query, take_snapshots
 from webapp.telling import tell_task
 from webapp.waiting import stand
 
@@ -61,30 +54,21 @@ def _checked(document, stream):
         raise Refused("plan", str(error)) from None
     if stream is None:
         raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), plan.stream))
-    if isinstance(plan, JoinPlan):
-        _check_partners(plan.partners, stream.space)
-    _check_focus(plan.range if isinstance(plan, AggregatePlan) else plan, stream.space)
+    for source in kind_of(plan).sources(plan):
+        _check_source(source, stream.space)
     check_filters(plan, space)
     return plan_document(plan, space)
 
 
-def _check_partners(partners, space):
-    """Raise Refused if the layer or stream to join with is not in a space; a layer that exists nowhere is allowed."""
-    if partners.source == "layer" and not Layer.objects.filter(name=partners.name).exists():
+def _check_source(source, space):
+    """Raise Refused if a layer or stream that a query needs is not in a space; a layer may exist nowhere yet."""
+    if source.type == "layer" and not Layer.objects.filter(name=source.name).exists():
         return
     stored = space.streams.filter(stored=True)
-    there = {"layer": space.layers, "stream": space.streams, "stored": stored}[partners.source]
-    if not there.filter(name=partners.name).exists():
-        what = f"join: in {space.name}, {partners.source}"
-        raise Refused(partners.source, _must_be_one_of(what, there, partners.name))
-
-
-def _check_focus(plan, space):
-    """Raise Refused if a query follows an object of a stream that is not in the query's space."""
-    moves = isinstance(plan, MovingRangePlan | NearestPlan) and plan.focus.key
-    if moves and not space.streams.filter(name=plan.focus.stream).exists():
-        what = f"around: in {space.name}, stream"
-        raise Refused("stream", _must_be_one_of(what, space.streams, plan.focus.stream))
+    there = {"layer": space.layers, "stream": space.streams, "stored": stored}[source.type]
+    if not there.filter(name=source.name).exists():
+        what = f"{source.key}: in {space.name}, {source.type}"
+        raise Refused(source.type, _must_be_one_of(what, there, source.name))
 
 
 def _must_be_one_of(what, there, name):
@@ -99,13 +83,9 @@ def _stream(name):
 
 def check_filters(plan: Plan, space: Space) -> None:
     """Raise Refused if a user-defined filter of a plan is not enabled, or does not accept its argument."""
-    filters = [(False, entry) for entry in plan.filters]
-    if isinstance(plan, JoinPlan):
-        filters += [(False, entry) for entry in plan.partners.filters]
-        filters += [(True, entry) for entry in plan.partners.pair_filters]
-    used = [(pairs, entry) for pairs, entry in filters if isinstance(entry, UserFilter)]
+    used = kind_of(plan).user_filters(plan)
     enabled = EnabledFilter.names() if used else []
-    for pairs, entry in used:
+    for entry, pairs in used:
         if entry.udf not in enabled:
             known = ", ".join(enabled) or "(none)"
             raise Refused("plan", f"udf must be installed, and enabled in the admin: one of {known}; got {entry.udf!r}")
@@ -223,8 +203,7 @@ def _revise(query):
 
 def _send(query, was_shared=False):
     """Announce a change to connections, and start a task that tells the engine."""
-    task = register_query if query.should_run else cancel_query
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))
     transaction.on_commit(lambda: announce([query], was_shared))
-    transaction.on_commit(lambda: tell_task(task, query.pk))
+    transaction.on_commit(lambda: tell_task(send_query, query.pk))

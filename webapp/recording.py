@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import redis
 from django.db import transaction
 
+from streaming.eventlog import RedisEventLog
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
@@ -71,13 +72,13 @@ def record_events(client: redis.Redis, space: Space) -> int:
     The cursor moves in the transaction that stores the events, so each event is stored once. Then the log is trimmed up
     to the cursor.
     """
-    log, told, ends = LogNames(space.name).events, 0, False
+    event_log, log, told, ends = RedisEventLog(client), LogNames(space.name).events, 0, False
     while not ends:
         cursor, _ = EventCursor.objects.get_or_create(space=space.name)
-        step = _collect(client, log, cursor, space)
+        step = _collect(event_log, log, cursor, space)
         if not _store(step, cursor):
             break  # another worker has recorded these
-        client.xtrim(log, minid=cursor.last_id, approximate=False)
+        event_log.trim({log: cursor.last_id})
         pause_dear(client, space, step.strain)
         if step.left_out:
             logger.warning("events: the newest %d are stored; %d were left out", len(step.events), step.left_out)
@@ -87,13 +88,13 @@ def record_events(client: redis.Redis, space: Space) -> int:
     return told
 
 
-def _collect(client, log, cursor, space) -> _Step:
+def _collect(event_log, log, cursor, space) -> _Step:
     """Read some entries of the log after the cursor, and move the cursor in memory, behind whole batches only."""
     step, assembly = _Step(cursor.last_id), Assembly(cursor.epoch, cursor.batch)
     position, read = cursor.last_id, 0
-    while entries := client.xrange(log, f"({position}", count=ENTRIES_PER_READ):
-        for entry, fields in entries:
-            position, read = entry.decode(), read + 1
+    while entries := event_log.read(log, position, limit=ENTRIES_PER_READ):
+        for position, fields, _ in entries:
+            read += 1
             batch = assembly.add(read_fragment(fields, space))
             if batch is not None:
                 _take(step, batch, cursor, space)

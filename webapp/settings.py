@@ -142,7 +142,6 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(HOME / "celerybeat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "webapp.tasks.reconcile", "schedule": 30.0, "options": {"expires": 30}},
-    "settle-late": {"task": "webapp.tasks.settle_late", "schedule": 2.0, "options": {"expires": 2}},
     "record-events": {"task": "webapp.tasks.record_events", "schedule": 2.0, "options": {"expires": 2}},
     "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
@@ -257,6 +256,7 @@ TABLE_ANSWER_BYTES = 4 << 20
 TABLE_JOIN_ROWS = 200_000
 TABLE_QUESTIONS_AT_ONCE = 8
 HISTORY_UPKEEP_S = 40.0
-# How long a task waits for the engine to acknowledge a query, and how long a web process may show no sign of life.
-ACK_TIMEOUT_S = 10.0
+# After this time without an acknowledgement of the engine, a query fails; it runs once the engine answers. An engine
+# whose standby engine is gone, too, starts in less. Then: how long a web process may show no sign of life.
+ACK_TIMEOUT_S = 45.0
 WEB_PROCESS_TTL_S = 15

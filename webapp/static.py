@@ -36,6 +36,8 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
     """Adds a hash to each file name, also in imports between modules, so that browsers may cache files forever."""
 
     support_js_module_import_aggregation = True
+    # One pass a link: a chain of imports may be this long.
+    max_post_process_passes = 30
 
     def create_compressor(self, **options):
         """Return the compressor for files."""

@@ -6,6 +6,7 @@ import redis
 from django.conf import settings
 from django.db import transaction
 
+from streaming.logs import LogNames
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.models import Query
@@ -56,7 +57,7 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
     """Add observed batches to the counts in Redis; pause queries that were too expensive for too many batches."""
     if not strain.batches:
         return
-    key, running = f"lookout:strain:{space.name}", {}
+    key, running = LogNames(space.name).strain, {}
     before = {name.decode(): int(count) for name, count in client.hgetall(key).items()}
     for (query, revision), count in strain.dear.items():
         name = f"{query} {revision}"
@@ -73,7 +74,7 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
 
 def _pause(number, revision, cost_ms, whole_ms):
     """Pause a query, unless its revision has changed or it is not a saved query."""
-    from webapp.tasks import cancel_query  # imported late: `webapp.tasks` imports this module by way of `recording`
+    from webapp.tasks import send_query  # imported late: `webapp.tasks` imports this module by way of `recording`
 
     with transaction.atomic():
         query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()
@@ -83,4 +84,4 @@ def _pause(number, revision, cost_ms, whole_ms):
         query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
         query.save()
         transaction.on_commit(lambda: announce([query]))
-        transaction.on_commit(lambda: tell_task(cancel_query, number))
+        transaction.on_commit(lambda: tell_task(send_query, number))

@@ -55,7 +55,7 @@ def follow_layers(name: str = "") -> list[Query]:
 
 def layer_changed(name: str) -> None:
     """Let the joins with a layer wait or start, and send tasks that tell the engine; reconciliations do so, too."""
-    from webapp.tasks import cancel_query, register_query  # imported late: `webapp.tasks` imports the layers
+    from webapp.tasks import send_query  # imported late: `webapp.tasks` imports the layers
 
     for query in follow_layers(name):
-        tell_task(register_query if query.should_run else cancel_query, query.pk)
+        tell_task(send_query, query.pk)

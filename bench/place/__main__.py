@@ -5,10 +5,11 @@ import signal
 import sys
 import time
 
+from bench.machine import machine
 from bench.place.measure import series, shares
 from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import Workload
-from bench.report import PAGE, keep, machine
+from bench.report import PAGE, keep
 
 SECONDS = 30.0
 # The queries of the second part are small: the answers of 9,000 of the paper's size would have 250 million members.

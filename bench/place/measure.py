@@ -207,6 +207,30 @@ def shares(workload: Workload, seconds: float, say: Callable[[str], None]) -> li
     )
 
 
+def share_of(queries: int, scale: float, seconds: float) -> tuple[PlaceRow, Workload]:
+    """Measure one number of queries of each kind on an engine of its own.
+
+    Parameters
+    ----------
+    queries : int
+    scale : float
+        The part of the objects and the queries that there are.
+    seconds : float
+
+    Returns
+    -------
+    PlaceRow, Workload
+
+    Raises
+    ------
+    StackFailed
+        When the engine refuses a query, or takes too long.
+    """
+    workload = Workload(max(1, round(Workload.crowd * scale)))
+    with loaded(workload) as bench:
+        return bench.measure(bench.raise_to(max(1, round(queries * scale))), seconds), workload
+
+
 def fast_enough(rows: Sequence[PlaceRow]) -> int:
     """Return the largest number of queries whose answer updates keep the limit; 0 if there is none."""
     return max((row.queries for row in rows if row.answer_p99_ms <= LIMIT_MS), default=0)

@@ -15,13 +15,14 @@ import pyarrow as pa
 from bench.meter import Follower
 from bench.place.workload import REGIONS, SPACE, kind_of
 from streaming.elements import bounds_of
+from streaming.eventlog import FIRST
 from streaming.logs import read_fragment
 from streaming.operators.partitioners import GridPartitioner
 from streaming.results import ENTERED, HANDOFF, LEFT, PLACED, QUIET_HANDOFF, Fragment
 from streaming.results.netting import settled
 
 KINDS = ("ranges", "neighbours")
-BLOCK_MS, ENTRIES = 200, 64
+WAIT_S, ENTRIES = 0.2, 64
 # The blocks of one write do not come into the log at the same moment.
 SLACK_US = 10_000
 
@@ -156,11 +157,11 @@ class PlaceMeter(Follower):
             return span
 
     def _follow(self):
-        position = b"0"
+        position = FIRST
         while not self._stop.is_set():
-            for _, entries in self._client.xread({self._log: position}, count=ENTRIES, block=BLOCK_MS):
-                for position, fields in entries:
-                    self._take(int(position.split(b"-")[0]), fields)
+            for entry in self._event_log.poll({self._log: position}, ENTRIES, WAIT_S).get(self._log, ()):
+                position = entry.position
+                self._take(entry.appended_ms, entry.fields)
 
     def _take(self, told_ms, fields):
         fragment = read_fragment(fields, SPACE)

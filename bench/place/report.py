@@ -135,6 +135,26 @@ def _work(row):
     ]
 
 
+def share_figures(row: PlaceRow, workload: Workload) -> dict[str, float | str | None]:
+    """Return the figures of one share of a workload by name; ages are in milliseconds."""
+    ages = {
+        f"{name} {what} ms": row.latency(row.span.answers[kind])[key]
+        for kind, name in KINDS.items()
+        for what, key in (("p50", "p50_ms"), ("p99", "p99_ms"))
+    }
+    return {
+        "share": _share(row.queries, workload),
+        "objects": workload.objects,
+        "of each kind": row.queries,
+        "reports/s": row.elements_per_s,
+        "tuples/s": row.per_s(row.span.tuples),
+        **ages,
+        "ms/batch": row.batch_ms,
+        "engine cores": row.cores.get("engine"),
+        "engine MiB": row.memory_mib.get("engine"),
+    }
+
+
 def _share(queries: int, workload: Workload) -> str:
     """Return a number of queries as a fraction of a workload's number.
 

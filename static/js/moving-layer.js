@@ -4,6 +4,7 @@ import { AroundHandles } from "./around-handles.js";
 import { circle, handlesOf, shapeOf } from "./around.js";
 import { lessMotion } from "./dom.js";
 import { turnTowards } from "./geometry.js";
+import { kindOf } from "./kinds.js";
 import { uncrowded } from "./labels.js";
 import { unitsName } from "./units.js";
 
@@ -171,7 +172,7 @@ export class MovingLayer {
   }
 
   #neighbours({ query, at }) {
-    if (query.plan.kind !== "knn") return [];
+    if (!kindOf(query.plan).ranked) return [];
     const { lon, lat } = this.store.objects;
     const place = (slot) => [lon[slot] + turnTowards(lon[slot], at[0]), lat[slot]];
     return (this.store.answers.get(query.query)?.neighbours() ?? [])
@@ -182,7 +183,7 @@ export class MovingLayer {
   /** Return the radius of the search region of nearest neighbours; null before it is known. */
   #searched({ query }) {
     const { reach, lost } = this.store.places.get(query.query) ?? {};
-    return query.plan.kind === "knn" && reach > 0 && !lost ? reach : null;
+    return kindOf(query.plan).ranked && reach > 0 && !lost ? reach : null;
   }
 
   #style({ query, number }) {
@@ -218,7 +219,7 @@ export class MovingLayer {
   }
 
   #lines({ parts, ends, at, query }, style) {
-    if (query.plan.kind !== "knn") return;
+    if (!kindOf(query.plan).ranked) return;
     parts.lines ??= this.L.polyline([], { ...style, className: "around-lines" }).addTo(this.map);
     parts.lines.setStyle({ ...style, weight: 1.6, opacity: 0.8 * style.opacity, fill: false }).setLatLngs(ends.map((end) => [latLng(at), latLng(end.at)]));
   }

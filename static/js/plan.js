@@ -1,6 +1,7 @@
 // Builds a query plan from the form's fields. Pure except for the chosen units.
 
 import { length } from "./format.js";
+import { kindOf } from "./kinds.js";
 import { units } from "./units.js";
 
 /** Return the box of a plan on the map: what it compares with, or the area of a join; null for the whole map, and with a focus. */
@@ -29,10 +30,9 @@ export function nameAbout({ name }, focus) {
 
 const MOST_CHARACTERS = 100;
 
-/** What a plan reports, as the form has it: "inside", "outside", "around", "nearest", "join". */
+/** What a plan reports, as the form has it. */
 export function reportOf(plan) {
-  if (plan.kind === "join" || plan.kind === "knn") return { join: "join", knn: "nearest" }[plan.kind];
-  return plan.around ? "around" : (plan.report ?? "inside");
+  return kindOf(plan).report;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { h, setText } from "./dom.js";
 import { age, count, figureText, groupName, length, title, utcClock } from "./format.js";
 import { KEPT_MS } from "./figures.js";
+import { kindOf } from "./kinds.js";
 import { createSparkline } from "./sparkline.js";
 
 const MOST_GROUPS = 12;
@@ -105,7 +106,7 @@ export function staleNote(store, nowMs) {
 export function createNeighbours(store, number, onPick) {
   const list = h("ol", { class: "neighbours", "aria-label": "Nearest neighbours" });
   const update = (query) => {
-    const neighbours = query.plan?.kind === "knn" ? (store.answers.get(number)?.neighbours() ?? []) : [];
+    const neighbours = kindOf(query.plan).ranked ? (store.answers.get(number)?.neighbours() ?? []) : [];
     const shown = neighbours.slice(0, MOST_NEIGHBOURS);
     list.hidden = shown.length === 0;
     while (list.children.length > shown.length) list.lastChild.remove();

@@ -1,5 +1,6 @@
 // The colours of queries, layers and objects in the store.
 
+import { kindOf } from "./kinds.js";
 import { NO_COLOUR } from "./objects.js";
 
 export const COLOURS = 8;
@@ -9,7 +10,7 @@ export const LAYER_COLOURS = 6;
 export function recolour(store, slot) {
   const shown = store.objects.queries[slot].map((number) => store.queries.get(number)).filter((query) => query?.shown);
   const joins = joinsWith(store, slot);
-  store.objects.paired[slot] = joins.length > 0 || shown.some(({ plan }) => plan?.kind === "join") ? 1 : 0;
+  store.objects.paired[slot] = joins.length > 0 || shown.some(({ plan }) => kindOf(plan).paired) ? 1 : 0;
   store.objects.colour[slot] = (shown.at(-1) ?? joins.at(-1))?.colour ?? NO_COLOUR;
 }
 

@@ -1,5 +1,6 @@
 // Which objects are in which answers of the store.
 
+import { kindOf } from "./kinds.js";
 import { KINDS } from "./objects.js";
 import { isPartner, recolour, recolourStream } from "./store-colours.js";
 
@@ -35,5 +36,5 @@ export function dropAnswer(store, query) {
 export function dropUnlike(store, { query, plan }, after) {
   if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate)) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
-  if (after?.kind !== "knn") store.answers.get(query)?.order.clear();
+  if (!kindOf(after).ranked) store.answers.get(query)?.order.clear();
 }

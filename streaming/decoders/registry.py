@@ -6,8 +6,8 @@ from typing import Any
 
 from streaming.decoders.base import Decoder
 from streaming.decoders.gate import GatedDecoder
+from streaming.entry_points import known_kinds
 from streaming.errors import InvalidOptions
-from streaming.kinds import known_kinds
 from streaming.spaces import EARTH, Space
 
 GROUP = "lookout.decoders"

@@ -25,7 +25,7 @@ from streaming.servers.assembler import server as assembler
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
-from streaming.servers.elements import tracked_schema
+from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.focals import newly_followed
 from streaming.servers.participant import server as participant
 from streaming.servers.participant.partial import Tracks
@@ -310,4 +310,4 @@ def _region_input(number, outbox, head):
 def _opened(inputs, name, space):
     """Return the rows of one table from all inputs."""
     tables = [from_ipc(payload) for payload in (getattr(sent, name) for sent in inputs) if payload]
-    return pa.concat_tables([tracked_schema(space).empty_table(), *tables])
+    return pa.concat_tables(tables) if tables else no_elements(space)

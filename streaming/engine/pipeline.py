@@ -70,9 +70,11 @@ def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
                 inputs[row[0]].append(RegionInput(*row))
         layout = layout_here()
-        log = Log(client_of(url), name, partitions)
+        fragments = []
         for number in sorted(inputs):
-            log.publish(region_task(layout, number, batch_number(), inputs[number]))
+            fragments += region_task(layout, number, batch_number(), inputs[number])
+        # All at once: nobody can use the fragment of one region before those of the others.
+        Log(client_of(url), name, partitions).publish(fragments)
         yield pa.RecordBatch.from_arrays([pa.array([len(inputs)])], ["regions"])
 
     return run

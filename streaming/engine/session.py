@@ -5,13 +5,14 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streaming.engine.local_files import write_without_processes
 from streaming.settings import EngineSettings
 
 # The driver plans a few times a second and computes little. The second compiler and the parallel collector take more
 # processor time from the workers than they save: a micro-batch takes 150 ms of Java with them, 98 ms without.
 _JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-# This manager renames files through Hadoop's local file system. The default one would start a process for each file to
-# set its permissions.
+# This manager writes and renames through the file system of `local_files`. The default one would start a process for
+# each file to set its permissions.
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
@@ -48,9 +49,13 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.sql.streaming.metricsEnabled", "false")
         # Over TCP, a batch waits 40 ms in each stage for a delayed acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", "true")
+        # A batch has a few rows, so code that is generated for each task costs more than it saves.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.shuffle.compress", "false")
         .config("spark.shuffle.spill.compress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    write_without_processes(spark)
     return spark

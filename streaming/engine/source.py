@@ -19,8 +19,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streaming.engine.batch import TABLES, IngestBlock, Layout, home_task
 from streaming.engine.store import Store
+from streaming.eventlog import FIRST, EventLog, RedisEventLog, next_ends
 from streaming.history.writer import HistoryWriter
-from streaming.logs import FIRST, LogNames, next_positions
+from streaming.logs import LogNames
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
@@ -60,6 +61,11 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
 def client_of(url: str) -> redis.Redis:
     """Return this process's connection to Redis."""
     return patient_client(url)
+
+
+def event_log_of(url: str) -> EventLog:
+    """Return the logs, over this process's connection."""
+    return RedisEventLog(client_of(url))
 
 
 def batch_number() -> int:
@@ -118,7 +124,7 @@ class LogReader(DataSourceStreamReader):
         everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
         most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
         after = {key: start[name] for name, key in logs.items()}
-        ends = next_positions(client_of(self.url), after, most, NEW_ENTRY_WAIT_S)
+        ends = next_ends(event_log_of(self.url), after, most, NEW_ENTRY_WAIT_S)
         return {name: ends[key] for name, key in logs.items()}
 
     def _most(self, name):
@@ -143,14 +149,9 @@ class LogReader(DataSourceStreamReader):
         )
 
     def _entries(self, name, span):
-        entries = client_of(self.url).xrange(self._logs()[name], f"({span.start[name]}", span.end[name])
-        return [fields for _, fields in entries]
+        entries = event_log_of(self.url).read(self._logs()[name], span.start[name], span.end[name])
+        return [entry.fields for entry in entries]
 
     def commit(self, end: dict) -> None:
         """Remove the entries that Spark has committed from the logs."""
-        with client_of(self.url).pipeline(transaction=False) as pipeline:
-            for name, key in self._logs().items():
-                if end[name] != FIRST:
-                    milliseconds, sequence = end[name].split("-")
-                    pipeline.xtrim(key, minid=f"{milliseconds}-{int(sequence) + 1}", approximate=False)
-            pipeline.execute()
+        event_log_of(self.url).trim({key: end[name] for name, key in self._logs().items()})

@@ -21,10 +21,10 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.history.snapshots import snapshots
+from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.layers.store import LayerStore
 from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
-from streaming.plans.queries import STORED_PREFIX
 from streaming.servers.assembler.aggregation import Aggregation
 from streaming.servers.assembler.nearest import Ranked
 from streaming.servers.assembler.server import AssemblerState

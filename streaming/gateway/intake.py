@@ -59,8 +59,8 @@ class Intake:
         While the engine is down, ticks are sent rarely, since they only make the log longer. They must not stop: an
         engine trims the entries that it has taken only once more have come.
         """
-        newest = self.log.client.xrevrange(self.log.names.control, count=_ENTRIES_SEARCHED)
-        entries = (orjson.loads(fields[b"entry"]) for _, fields in newest)
+        newest = self.log.event_log.read_back(self.log.names.control, limit=_ENTRIES_SEARCHED)
+        entries = (orjson.loads(entry.fields[b"entry"]) for entry in newest)
         ticks_us = [entry["now_us"] for entry in entries if entry["op"] == "tick"]
         if len(ticks_us) <= _TICKS_UNPROCESSED or now_us >= ticks_us[0] + _SLOW_TICK_US:
             self.log.send("tick", now_us=now_us)

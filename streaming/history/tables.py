@@ -20,12 +20,13 @@ from streaming.errors import InvalidPlan
 from streaming.history.errors import InvalidQuestion
 from streaming.history.reader import EVER, History, Span, asked
 from streaming.history.rows import meets, row_schema, within
+from streaming.kinds.join.kind import JoinKind
+from streaming.kinds.join.plan import JoinPlan
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.features import Features
 from streaming.operators.spatial_join import Comparison
-from streaming.plans import JoinPlan, parse_plan
 from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")
@@ -340,11 +341,9 @@ def _plan(predicate: Any, distance: Any, space: Space) -> JoinPlan:
     given = {"predicate": predicate, "distance": distance}
     join = {"layer": "partners"} | {name: value for name, value in given.items() if value is not None}
     try:
-        plan = parse_plan({"stream": "rows", "kind": "join", "join": join}, space)
+        return JoinKind().parse({"stream": "rows", "kind": "join", "join": join}, space)
     except InvalidPlan as error:
         raise InvalidQuestion(str(error)) from None
-    assert isinstance(plan, JoinPlan)
-    return plan
 
 
 def _as_features(rows, space):

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from streaming.kinds.aggregate.plan import Aggregate
 from streaming.operators.elements import Elements
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import Aggregate
 from streaming.property_columns import property_text
 from streaming.spaces import Space
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from streaming.kinds.parts import Enlargement
 from streaming.operators.geodesics import EARTH_RADIUS_M, POLE_DEG
-from streaming.plans import Enlargement
 from streaming.spaces import Space
 
 # The length of a degree of latitude on the sphere.

@@ -12,12 +12,13 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.filters import parse_filter
+from streaming.kinds.base import Plan
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.numbered import Numbered
 from streaming.operators.runs import distinct
-from streaming.plans import BoxFilter, Filter, KeyFilter, Plan
 from streaming.property_columns import PropertyColumns, property_names
 from streaming.spaces import Space
 from streaming.udf import Judged, evaluate_element

@@ -1,42 +1,54 @@
 """Continuous queries of a space whose areas do not move, ready to be matched."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.range_query import RangeQueries
-from streaming.operators.spatial_join import FeaturesOf, Pairs, SpatialJoins, range_of
-from streaming.plans import JoinPlan, RangePlan
+from streaming.operators.refinements import Refined, Refinement, refinement_of, side_by_side, together
+from streaming.operators.runs import find
+from streaming.operators.spatial_join import FeaturesOf, Pairs
 from streaming.spaces import Space
 
 
 class ContinuousQueries:
     """An immutable set of continuous queries of one space.
 
-    A join compares the elements that a range query over its area finds. So one index matches the areas and filters of
-    range queries and of joins. Sets are made of others without a look at the plans: see `take`, `together` and
-    `masked`. The caller passes the features of layers, so an edit of a layer compiles nothing.
+    A join compares the elements that a range query over its area finds, and so do other kinds of queries that need a
+    `Refinement`. So one index matches the areas and filters of range queries and of all of them. Sets are made of
+    others without a look at the plans: see `take`, `together` and `masked`. The caller passes the features of layers,
+    so an edit of a layer compiles nothing.
 
     Parameters
     ----------
-    plans : sequence of RangePlan or JoinPlan, length Q
+    plans : sequence of Plan, length Q
     space : Space
     """
 
-    def __init__(self, plans: Sequence[RangePlan | JoinPlan], space: Space) -> None:
-        is_join = np.array([isinstance(plan, JoinPlan) for plan in plans], dtype=bool)
-        joined = [plan for plan in plans if isinstance(plan, JoinPlan)]
-        joins, plain = SpatialJoins(joined, space), [plan for plan in plans if isinstance(plan, RangePlan)]
-        of_range = dict(zip(joins.range.number.tolist(), joined, strict=True))
-        ranges = [range_of(of_range[number]) for number in range(len(joins.range.values))]
-        self._use(is_join, joins, RangeQueries([*plain, *ranges], space))
+    def __init__(self, plans: Sequence[Plan], space: Space) -> None:
+        places: dict[str, list[int]] = {"": []}
+        for query, plan in enumerate(plans):
+            places.setdefault(kind_of(plan).refinement, []).append(query)
+        plain = places.pop("")
+        ranges: list[Any] = [plans[query] for query in plain]
+        refinements = {}
+        for place, queries in places.items():
+            refinement, more = refinement_of(place, [plans[query] for query in queries], space)
+            refinements[place] = refinement, np.array(queries, dtype=np.int64)
+            ranges += more
+        self._use(np.array(plain, dtype=np.int64), refinements, RangeQueries(ranges, space))
 
-    def _use(self, is_join, joins, ranges):
-        self._is_join, self._joins, self._ranges = is_join, joins, ranges
-        self._plain, self._joined = np.flatnonzero(~is_join), np.flatnonzero(is_join)
+    def _use(self, plain, refinements, ranges):
+        """Use range queries: first those at the positions `plain`, then the ranges of the refinements."""
+        self._plain, self._ranges = plain, ranges
+        self._refined: Mapping[str, Refined] = side_by_side(refinements, len(plain))
 
     @classmethod
     def _of(cls, *parts):
@@ -45,14 +57,20 @@ class ContinuousQueries:
         return queries
 
     def __len__(self) -> int:
-        return len(self._is_join)
+        return len(self._plain) + sum(len(part.queries) for part in self._refined.values())
 
     def take(self, queries: np.ndarray) -> "ContinuousQueries":
         """Return the set of the queries at positions (int64, ascending)."""
-        is_join = self._is_join[queries]
-        joins, used = self._joins.take(np.searchsorted(self._joined, queries[is_join]))
-        plain = np.searchsorted(self._plain, queries[~is_join])
-        return self._of(is_join, joins, self._ranges.take(np.r_[plain, len(self._plain) + used]))
+        position, known = find(self._plain, queries)
+        plain, rows = np.flatnonzero(known), [position[known]]
+        refinements: dict[str, tuple[Refinement, np.ndarray]] = {}
+        for place, part in self._refined.items():
+            position, known = find(part.queries, queries)
+            if known.any():
+                refinement, used = part.refinement.take(position[known])
+                refinements[place] = refinement, np.flatnonzero(known)
+                rows.append(part.numbers[used])
+        return self._of(plain, refinements, self._ranges.take(np.concatenate(rows)))
 
     @classmethod
     def together(cls, parts: Sequence["ContinuousQueries"], order: np.ndarray) -> "ContinuousQueries":
@@ -63,22 +81,28 @@ class ContinuousQueries:
         parts : sequence of ContinuousQueries
             At least one.
         order : ndarray of int64, shape (Q,)
-            The positions of the queries, counted through all parts, in the order of the set.
+            The positions of the queries, counted through all parts, in the order of the set; each once.
         """
-        is_join = np.concatenate([part._is_join for part in parts])
-        joins, source = SpatialJoins.together([part._joins for part in parts])
-        plain, ranges, offset = [], [], 0
-        for part in parts:
-            count = len(part._joins.range.values)
-            plain.append(offset + np.arange(len(part._plain)))
-            ranges.append(offset + len(part._plain) + np.arange(count))
-            offset += len(part._plain) + count
-        # The number of each query among the plain ones, or among the joins, of all parts.
-        place = np.where(is_join, np.cumsum(is_join), np.cumsum(~is_join)) - 1
-        is_join, place = is_join[order], place[order]
-        joins, used = joins.take(place[is_join])
-        rows = np.r_[np.concatenate(plain)[place[~is_join]], np.concatenate(ranges)[source[used]]]
-        return cls._of(is_join, joins, RangeQueries.together([part._ranges for part in parts]).take(rows))
+        position = np.argsort(order)
+        begins = zip(parts, _begins(parts), _begins([part._ranges for part in parts]), strict=True)
+        placed = [(query + part._plain, part._moved(query, first), first) for part, query, first in begins]
+        plain = position[np.concatenate([queries for queries, _, _ in placed])]
+        rows = [np.concatenate([first + np.arange(len(queries)) for queries, _, first in placed])[np.argsort(plain)]]
+        refinements: dict[str, tuple[Refinement, np.ndarray]] = {}
+        for place in dict.fromkeys(place for _, refined, _ in placed for place in refined):
+            some = [refined[place] for _, refined, _ in placed if place in refined]
+            refinement, queries, numbers = together(some, position)
+            refinements[place] = refinement, queries
+            rows.append(numbers)
+        ranges = RangeQueries.together([part._ranges for part in parts]).take(np.concatenate(rows))
+        return cls._of(np.sort(plain), refinements, ranges)
+
+    def _moved(self, query, number):
+        """Return the refined queries within a still larger set, where queries and ranges begin at some positions."""
+        return {
+            place: Refined(one.refinement, query + one.queries, number + one.first)
+            for place, one in self._refined.items()
+        }
 
     def masked(self, kept: np.ndarray) -> "ContinuousQueries":
         """Return the set such that only queries that are kept (bool, shape (Q,)) match; positions stay as they are.
@@ -86,10 +110,15 @@ class ContinuousQueries:
         What is not kept is not evaluated, so its errors do not occur, and it costs a look-up in the index alone.
         """
         queries = copy.copy(self)
-        queries._joins = self._joins.masked(kept[self._joined]) if len(self._joined) else self._joins
-        ranges = np.zeros(len(self._joins.range.values), dtype=bool)
-        ranges[self._joins.range.number[kept[self._joined]]] = True
-        queries._ranges = self._ranges.masked(np.r_[kept[self._plain], ranges])
+        queries._refined = {
+            place: replace(part, refinement=part.refinement.masked(kept[part.queries]))
+            for place, part in self._refined.items()
+        }
+        ranges = np.zeros(len(self._ranges), dtype=bool)
+        ranges[: len(self._plain)] = kept[self._plain]
+        for part in self._refined.values():
+            ranges[part.range_of(np.flatnonzero(kept[part.queries]))] = True
+        queries._ranges = self._ranges.masked(ranges)
         return queries
 
     def match(self, elements: Elements, features_of: FeaturesOf, failures: Failures | None = None) -> Pairs:
@@ -113,27 +142,23 @@ class ContinuousQueries:
         row, number = self._ranges.match(elements, failed)
         for asked, error in failed.errors.items():
             failures.note(self._asking(asked), error)
-        joined = Failures()
-        self._charge(failures, joined, *failed.costs())
-        if not len(self._joined):
+        charged, seconds = failed.costs()
+        plain = charged < len(self._plain)
+        failures.charge(self._plain[charged[plain]], seconds[plain])
+        if not self._refined:
             return Pairs.without_partners(row, self._plain[number])
-        of_join = number >= len(self._plain)
-        plain = Pairs.without_partners(row[~of_join], self._plain[number[~of_join]])
-        found = self._joins.refined(elements, row[of_join], number[of_join] - len(self._plain), features_of, joined)
-        failures.add(joined, self._joined)
-        pairs = Pairs.together([plain, Pairs(found.row, self._joined[found.query], found.partner, found.distance)])
-        return pairs.take(np.lexsort((pairs.query, pairs.row)))
-
-    def _charge(self, failures, joined, number, seconds):
-        """Charge queries with the costs of ranges; joins that look at the same elements share the cost."""
         plain = number < len(self._plain)
-        failures.charge(self._plain[number[plain]], seconds[plain])
-        self._joins.charge(joined, number[~plain] - len(self._plain), seconds[~plain])
+        found = [Pairs.without_partners(row[plain], self._plain[number[plain]])]
+        for part in self._refined.values():
+            found.append(part.match(elements, (row, number), (charged, seconds), features_of, failures))
+        pairs = Pairs.together(found)
+        return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
     def _asking(self, number):
         """Return the queries that use a range, given its number."""
-        plain = len(self._plain)
-        return self._plain[[number]] if number < plain else self._joined[self._joins.of(number - plain)]
+        if number < len(self._plain):
+            return self._plain[[number]]
+        return next(part for part in reversed(self._refined.values()) if part.first <= number).asking(number)
 
     def lies(self, elements: Elements, pairs: Pairs, features_of: FeaturesOf) -> np.ndarray:
         """Tell which pairs satisfy their query, filters aside.
@@ -150,18 +175,26 @@ class ContinuousQueries:
         -------
         ndarray of bool, shape (P,)
         """
-        is_join = self._is_join[pairs.query]
-        number = np.searchsorted(self._plain, pairs.query)
-        join = np.searchsorted(self._joined, pairs.query[is_join])
-        number[is_join] = len(self._plain) + self._joins.range.number[join]
+        number = find(self._plain, pairs.query)[0]
+        own = [(part, *find(part.queries, pairs.query)) for part in self._refined.values()]
+        for part, place, mine in own:
+            number[mine] = part.range_of(place[mine])
         lies = self._ranges.lies(elements.bounds[pairs.row], number)
-        joined = np.flatnonzero(lies & is_join)
-        if len(joined):
-            chosen = pairs.take(joined)
-            chosen = Pairs(chosen.row, np.searchsorted(self._joined, chosen.query), chosen.partner, chosen.distance)
-            lies[joined] = self._joins.lies(elements, chosen, features_of)
+        for part, place, mine in own:
+            mine = np.flatnonzero(lies & mine)
+            if len(mine):
+                chosen = Pairs(pairs.row[mine], place[mine], pairs.partner[mine], pairs.distance[mine])
+                lies[mine] = part.refinement.lies(elements, chosen, features_of)
         return lies
 
     def reached(self, bounds: np.ndarray, features_of: FeaturesOf) -> np.ndarray:
         """Tell which elements, given their boxes (N, 2n), may have a partner in one of the joins: bool of (N,)."""
-        return self._joins.reached(bounds, features_of)
+        reached = np.zeros(len(bounds), dtype=bool)
+        for part in self._refined.values():
+            reached |= part.refinement.reached(bounds, features_of)
+        return reached
+
+
+def _begins(sets):
+    """Return the position at which each set begins if they stand one after the other."""
+    return np.cumsum([0, *map(len, sets)])[:-1].tolist()

@@ -7,9 +7,16 @@ PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, fo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.around import Focus, Rectangle
+from streaming.kinds.base import Evaluation
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
+from streaming.kinds.registry import kind_of
 from streaming.operators.boxes import in_plane, intersects
 from streaming.operators.crossings import crossed
 from streaming.operators.elements import Elements
@@ -19,7 +26,6 @@ from streaming.operators.places import distances
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import AggregatePlan, Focus, MovingRangePlan, NearestPlan, RangePlan, Rectangle
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
@@ -52,11 +58,11 @@ class DistributedQueries:
 
     def __init__(self, plans: Sequence[DistributedPlan], space: Space) -> None:
         self.plans, self.space = plans, space
-        self.nearest = _positions(plans, NearestPlan)
-        self.aggregates = _positions(plans, AggregatePlan)
-        self.ranges = _positions(plans, MovingRangePlan)
-        self._looked = looked = [plan.range if isinstance(plan, AggregatePlan) else plan for plan in plans]
-        self._fixed = _positions(looked, RangePlan)
+        self.nearest = _evaluated_as(Evaluation.NEAREST, plans)
+        self.aggregates = _evaluated_as(Evaluation.AGGREGATE, plans)
+        self.ranges = _evaluated_as(Evaluation.MOVING_RANGE, plans)
+        looked: list[Any] = [kind_of(plan).members(plan) for plan in plans]
+        self._fixed = np.flatnonzero([kind_of(plan).focus(plan) is None for plan in plans])
         self.focused = np.setdiff1d(np.arange(len(plans)), self._fixed)
         self._fixed_plans = {query: looked[query] for query in self._fixed.tolist()}
         self._range_queries = RangeQueries(list(self._fixed_plans.values()), space)
@@ -72,10 +78,11 @@ class DistributedQueries:
 
     def focus(self, position: int) -> Focus:
         """Return the focus of a query, given its position; raise KeyError if it has none."""
-        plan = self._looked[position]
-        if isinstance(plan, RangePlan):
+        plan = self.plans[position]
+        focus = kind_of(plan).focus(plan)
+        if focus is None:
             raise KeyError(position)
-        return plan.focus
+        return focus
 
     def placed(self, keys: np.ndarray, bounds: np.ndarray, reach: np.ndarray) -> "PlacedQueries":
         """Place the queries at their focal objects; see `FocalRanges.placed`, but `reach` is of shape (Q,).
@@ -245,14 +252,16 @@ class PlacedQueries:
 
 
 def _is_bordered(plan, space):
-    if not isinstance(plan, MovingRangePlan) or plan.emit != "membership" or plan.where or plan.filters:
+    ranges = kind_of(plan).evaluation(plan) is Evaluation.MOVING_RANGE
+    if not ranges or plan.emit != "membership" or plan.where or plan.filters:
         return False
     upright = isinstance(plan.shape, Rectangle) and np.isfinite(plan.shape.half_widths[2:]).any()
     return not upright and np.isinf(plan.area).all()
 
 
-def _positions(plans, kind):
-    return np.array([query for query, plan in enumerate(plans) if isinstance(plan, kind)], dtype=np.int64)
+def _evaluated_as(evaluation, plans):
+    chosen = (query for query, plan in enumerate(plans) if kind_of(plan).evaluation(plan) is evaluation)
+    return np.fromiter(chosen, dtype=np.int64)
 
 
 def _within(ordered, values):

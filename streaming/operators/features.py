@@ -12,11 +12,11 @@ import shapely
 
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
 from streaming.operators.boxes import in_plane, intersects
 from streaming.operators.elements import repeated
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import find
-from streaming.plans import BoxFilter, Filter, KeyFilter
 from streaming.spaces import Space
 from streaming.udf import Judged, evaluate_element
 from streaming.udf.base import COLUMNS, shapes_of

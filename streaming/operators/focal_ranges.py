@@ -14,6 +14,9 @@ import numpy as np
 import shapely
 
 from streaming.elements import key_hashes, stream_number
+from streaming.kinds.around import Carried, Circle, Focus, Rectangle
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.operators.boxes import in_plane, intersects, turns, with_turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
@@ -23,7 +26,6 @@ from streaming.operators.places import distances, middles, within, within_boxes
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
-from streaming.plans import Carried, Circle, MovingRangePlan, NearestPlan, Rectangle
 from streaming.spaces import Space
 
 CIRCLE, RECTANGLE, CARRIED = range(3)
@@ -55,7 +57,7 @@ class FocalRanges:
         count, n = len(plans), space.n
         self.space = space
         self.area = np.array([plan.area for plan in plans]).reshape(count, 2 * n)
-        self.focal = focal_keys(plans)
+        self.focal = focal_keys([plan.focus for plan in plans])
         self.radius = np.array([_radius(plan) for plan in plans], dtype=np.float64)
         self.half_widths = np.full((count, n), np.inf)
         self.kind = np.full(count, CIRCLE)
@@ -64,7 +66,7 @@ class FocalRanges:
         for query, plan in enumerate(plans):
             if plan.focus.at:
                 self.at[query] = np.r_[plan.focus.at, 0.0][:2]
-            if isinstance(plan, MovingRangePlan):
+            if plan.shape is not None:
                 self._shape(query, plan.shape)
         self.streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
         self.conditions = Conditions(plans, space)
@@ -293,20 +295,20 @@ def _crosses(bounds, space):
     )
 
 
-def focal_keys(plans: Sequence[MovingRangePlan | NearestPlan]) -> np.ndarray:
-    """Return the `key_hash` of each plan's focal object, 0 for a fixed place: int64 of shape (Q,)."""
-    keys = np.zeros(len(plans), dtype=np.int64)
+def focal_keys(foci: Sequence[Focus]) -> np.ndarray:
+    """Return the `key_hash` of each focal object, 0 for a fixed place: int64 of shape (Q,)."""
+    keys = np.zeros(len(foci), dtype=np.int64)
     of_stream: dict[str, list[int]] = {}
-    for query, plan in enumerate(plans):
-        if not plan.focus.at:
-            of_stream.setdefault(plan.focus.stream, []).append(query)
+    for query, focus in enumerate(foci):
+        if focus.key:
+            of_stream.setdefault(focus.stream, []).append(query)
     for stream, queries in of_stream.items():
-        keys[queries] = key_hashes(stream, [plans[query].focus.key for query in queries])
+        keys[queries] = key_hashes(stream, [foci[query].key for query in queries])
     return keys
 
 
 def _radius(plan):
-    return plan.shape.radius if isinstance(plan, MovingRangePlan) and isinstance(plan.shape, Circle) else np.nan
+    return plan.shape.radius if isinstance(plan.shape, Circle) else np.nan
 
 
 def _relative(boxes, place, space):

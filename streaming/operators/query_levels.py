@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from streaming.kinds.base import Plan
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import FeaturesOf, Pairs
-from streaming.plans import Plan
 from streaming.spaces import Space
 
 # A level has at least this many times as many queries as the next.
@@ -142,7 +142,7 @@ class QueryLevels:
         ----------
         ended : ndarray of int64
             Answers, ascending.
-        begun : mapping of int to RangePlan or JoinPlan
+        begun : mapping of int to Plan
             By answer; none of them runs.
         """
         levels = [one.without(ended) for one in self.levels] if len(ended) else list(self.levels)

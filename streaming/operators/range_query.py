@@ -14,6 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import bounded_axes, enlarged, in_plane, intersects, with_turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
@@ -21,7 +22,6 @@ from streaming.operators.failures import Failures
 from streaming.operators.numbered import Numbered
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
-from streaming.plans import RangePlan
 from streaming.spaces import Space
 
 
@@ -92,6 +92,9 @@ class RangeQueries:
         queries = cls.__new__(cls)
         queries._use(columns, conditions)
         return queries
+
+    def __len__(self) -> int:
+        return len(self._transform)
 
     def take(self, queries: np.ndarray) -> "RangeQueries":
         """Return the set of the queries at positions, in that order."""

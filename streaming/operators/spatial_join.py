@@ -16,6 +16,9 @@ from time import perf_counter
 import numpy as np
 import shapely
 
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.parts import Filter, UserFilter
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import in_plane, intersects, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -24,7 +27,6 @@ from streaming.operators.metres import distance_m, perhaps_closer, turned, withi
 from streaming.operators.numbered import Numbered
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, find, last_of_runs
-from streaming.plans import Filter, JoinPlan, RangePlan, UserFilter
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import box_shapes, shapes_of
@@ -143,7 +145,7 @@ class _Condition:
 
 
 class SpatialJoins:
-    """An immutable set of joins.
+    """An immutable set of joins, a `Refinement`.
 
     Joins share work: a range, if stream, area, filters of elements and `emit` are the same; the comparison, if they
     compare in the same way (layer, predicate, distance and transformations); and the evaluation of equal filters of
@@ -164,11 +166,16 @@ class SpatialJoins:
         ways = [_way(plan) for plan in plans]
         self._use(
             space,
-            Numbered.of([_key(range_of(plan)) for plan in plans]),
+            Numbered.of([_key(self.range_of(plan)) for plan in plans]),
             Numbered.of(ways),
             Numbered.of([_conditions(plan.partners) for plan in plans]),
             dict(zip(ways, plans, strict=True)),
         )
+
+    @staticmethod
+    def range_of(plan: JoinPlan) -> RangePlan:
+        """Return the range query over a join's area, which finds the elements that the join compares."""
+        return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
     def _use(self, space, ranges, way, condition, plan_of):
         self.space, self.range, self._way, self._condition, self._plan_of = (space, ranges, way, condition, plan_of)
@@ -324,11 +331,6 @@ class SpatialJoins:
         each = seconds / max(1, sum(count[range_].sum() for range_, _ in work))
         for range_, join in work:
             failures.charge(join, each * count[range_])
-
-
-def range_of(plan: JoinPlan) -> RangePlan:
-    """Return the range query over a join's area, which finds the elements that the join compares."""
-    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
 
 
 def _key(plan):

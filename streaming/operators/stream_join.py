@@ -14,6 +14,9 @@ import numpy as np
 import shapely
 
 from streaming.elements import stream_number
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.parts import Enlargement
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import in_plane, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -24,7 +27,6 @@ from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import expand, find
 from streaming.operators.spatial_join import Comparison
-from streaming.plans import Enlargement, JoinPlan, RangePlan
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import shapes_of

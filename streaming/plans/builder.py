@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streaming.errors import InvalidPlan
-from streaming.plans.around import FOCUS_KEYS, SHAPES
+from streaming.kinds.around import FOCUS_KEYS, SHAPES
+from streaming.kinds.base import Plan
 from streaming.plans.documents import parse_plan, plan_document
-from streaming.plans.moving import Plan
 from streaming.spaces import EARTH, Space
 
 Corner = Sequence[float | None]

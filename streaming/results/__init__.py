@@ -40,6 +40,8 @@ VIEW_NUMBERS = 2**40
 ANSWER_NUMBERS = 2**62
 
 FRAME_METADATA = b"lookout"
+# https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 def result_schema(space: Space) -> pa.Schema:
@@ -172,11 +174,9 @@ def frame(message: dict[str, Any], rows: pa.Table) -> bytes:
         With `result_schema`, of that query alone.
     """
     schema = rows.schema.with_metadata({FRAME_METADATA: orjson.dumps(message)})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema) as writer:
-        for batch in rows.combine_chunks().to_batches():
-            writer.write_batch(batch.replace_schema_metadata(schema.metadata))
-    return sink.getvalue().to_pybytes()
+    # The same bytes as those of a stream writer, which takes twice as long for a few rows.
+    parts = [schema.serialize(), *(batch.serialize() for batch in rows.combine_chunks().to_batches())]
+    return b"".join(part.to_pybytes() for part in parts) + END_OF_STREAM
 
 
 def read_frame(payload: bytes) -> tuple[dict[str, Any], pa.Table]:
@@ -232,16 +232,24 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
 
 
 def _objects(rows, name, key, unread):
-    """Return a column of JSON objects; a text that cannot be read becomes an empty one, with an entry in `unread`."""
+    """Return a column of JSON objects; a text that is none becomes an empty one, with an entry in `unread`."""
     objects = []
     for row, text in enumerate(rows[name].to_pylist()):
-        try:
-            objects.append(orjson.loads(text or "{}"))
-        except orjson.JSONDecodeError as error:
-            objects.append({})
+        found, error = _object(text or "{}")
+        objects.append(found)
+        if error:
             of = rows[key][row].as_py()
             unread[row] = f"properties must be a JSON object; those of {of!r:.80} are told as empty: {error}"
     return objects
+
+
+def _object(text):
+    """Return the JSON object of a text, and None; or an empty one, and what is wrong."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return {}, str(error)
+    return (found, None) if isinstance(found, dict) else ({}, f"got {text:.80}")
 
 
 def _further(rows, unread):

@@ -1,11 +1,15 @@
-"""The schema of elements that servers send to each other."""
+"""The tables of elements that servers send to each other."""
 
+from functools import lru_cache
+
+import numpy as np
 import pyarrow as pa
 
 from streaming.elements import element_schema
 from streaming.spaces import Space
 
 
+@lru_cache(maxsize=64)
 def tracked_schema(space: Space) -> pa.Schema:
     """Return the columns of elements that are sent to a region: `element_schema`, `stream` and `heard_us`.
 
@@ -16,3 +20,14 @@ def tracked_schema(space: Space) -> pa.Schema:
     for name in ("stream", "heard_us"):
         schema = schema.append(pa.field(name, pa.int64(), nullable=False))
     return schema
+
+
+@lru_cache(maxsize=64)
+def no_elements(space: Space) -> pa.Table:
+    """Return a table with `tracked_schema` and without rows. Most tables of a batch are this one."""
+    return tracked_schema(space).empty_table()
+
+
+def taken(elements: pa.Table, rows: np.ndarray) -> pa.Table:
+    """Return the elements at some positions; fast where there are none, unlike pyarrow's own."""
+    return elements.take(rows) if len(rows) else elements.slice(0, 0)

@@ -15,6 +15,7 @@ from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import find, last_of_runs
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
+from streaming.servers.elements import taken
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.
@@ -116,7 +117,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
         (arrivals, region),
-        (arrivals.take(moved), before[moved]),
+        (taken(arrivals, moved), before[moved]),
         (passing, passing_region),
         _for_regions(arrivals, _without(met, region)),
         _for_regions(arrivals, _without(left, before)),
@@ -164,7 +165,7 @@ def _passing(elements, order, superseded, streams_in_full):
         return elements.slice(0, 0)
     rows = np.sort(order[superseded])
     wanted = np.isin(elements["stream"].to_numpy()[rows], list(streams_in_full))
-    return elements.take(rows[wanted])
+    return taken(elements, rows[wanted])
 
 
 def _met(elements, reach, partitioner):
@@ -194,7 +195,7 @@ def _without(met, region):
 def _for_regions(elements, met):
     """Return each element once for every region that it met, and these regions."""
     rows, region = np.nonzero(met)
-    return elements.take(rows), region
+    return taken(elements, rows), region
 
 
 def _put(home, arrivals, region, copies, position, known):

@@ -3,8 +3,8 @@
 from functools import cache
 from importlib.metadata import EntryPoint
 
+from streaming.entry_points import known_kinds
 from streaming.errors import LookoutError
-from streaming.kinds import known_kinds
 from streaming.udf.base import UserDefinedFilter
 
 GROUP = "lookout.filters"

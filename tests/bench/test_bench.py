@@ -1,30 +1,52 @@
 """The parts of the benchmark that can be wrong without anyone noticing: its load, its baselines, its report."""
 
+import contextlib
+import os
+import socket
+import subprocess
+import sys
 import time
 
 import numpy as np
 import pytest
+import redis
 import shapely
 
-from bench import baselines, joins, load, meter, report, scenarios, wire
+from bench import (
+    against,
+    baselines,
+    crowd,
+    joins,
+    load,
+    meter,
+    panning,
+    report,
+    runner,
+    scenarios,
+    tile38,
+    wire,
+    written,
+)
 from bench.client import figures
+from bench.live import StackFailed
+from bench.machine import Conditions
 from bench.prepare import WIRE_DECODER
 from streaming.decoders import make_decoder
 from streaming.elements import bounds_of, from_ipc, partition_of
 from streaming.logs import Log
 from streaming.operators.metres import distance_m
 from streaming.plans import parse_plan
-from streaming.results import Fragment, result_schema
+from streaming.results import Fragment, frame, result_schema
 from streaming.spaces import EARTH
 
 OBJECTS = 500
 
 
-def written(client, partitions=2):
+def elements_written(client, partitions=2):
     """Return the elements in the ingest log, with the partition and the time of hearing of each entry."""
     log = Log(client, "earth", partitions)
     for partition in range(partitions):
-        for _, fields in client.xrange(log.names.ingest(partition)):
+        for _, fields, _ in log.event_log.read(log.names.ingest(partition)):
             yield partition, int(fields[b"heard_us"]), from_ipc(fields[b"block"])
 
 
@@ -35,7 +57,7 @@ def test_the_load_is_what_the_gateway_would_write_and_moves_in_each_round(redis_
     generator.write(10)
     generator.write(10)
     places, times = {}, {}
-    for partition, heard_us, table in written(redis_client):
+    for partition, heard_us, table in elements_written(redis_client):
         assert (partition_of(table["key_hash"].to_numpy(), 2) == partition).all()
         assert set(table["time_us"].to_pylist()) == set(table["version"].to_pylist()) == {heard_us}
         boxes = bounds_of(table["bounds"])
@@ -60,7 +82,7 @@ def test_what_moves_along_roads_reports_beside_a_road_of_its_own(redis_client):
     generator.write(10)
     generator.write(10)
     places = {}
-    for _, _, table in written(redis_client):
+    for _, _, table in elements_written(redis_client):
         for key, place in zip(table["key"].to_pylist(), bounds_of(table["bounds"])[:, :2], strict=True):
             places.setdefault(key, []).append(place)
     first, second = (np.array([steps[turn] for steps in places.values()]) for turn in (0, 1))
@@ -155,30 +177,177 @@ def test_the_report_replaces_only_what_stands_between_its_markers(tmp_path):
     assert report.BEGIN in report.PAGE.read_text()
 
 
-def test_a_report_says_which_goals_are_met():
-    def row(name, rate, p99_ms, engine_cores):
-        work = meter.Work(rate, rate, 3.0)
-        latency = {"rows": 9, "p50_ms": 100.0, "p99_ms": p99_ms, "longest_ms": p99_ms, "resyncs": 0}
-        scenario = scenarios.SCENARIOS[name]
-        return report.Row(scenario, work, latency, {"engine": engine_cores}, {"engine": 5_000.0})
+def row_of(name, rate=20_000, p99_ms=200.0):
+    latency = {"rows": 9, "p50_ms": 100.0, "p99_ms": p99_ms, "longest_ms": p99_ms, "resyncs": 0}
+    work = meter.Work(rate, rate, 3.0)
+    return report.Row(scenarios.SCENARIOS[name], work, latency, {"engine": 0.5}, {"engine": 5_000.0})
 
+
+def cells(made):
+    """Return the cells of all rows of a report, by the first."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in made.markdown().splitlines() if "|" in line]
+    return {line[0]: line[1:] for line in reversed(lines)}
+
+
+def test_a_report_states_figures_marks_what_was_disturbed_and_says_what_failed():
     made = report.Report("a machine")
-    made.rows = [
-        row("20k-100q-100k", 20_000, 1_200.0, 0.5),
-        row("max-100q-100k", 400_000, 3_000.0, 1.0),
-        row("100k-100q-1M", 100_000, 500.0, 1.0),
-        row("100k-10000q-1M", 100_000, 500.0, 1.3),
-    ]
-    made.demo_mib = {"engine": 5_000.0}
-    met = {
-        line.split("|")[1].strip(): line.split("|")[3].strip() for line in made.markdown().splitlines() if "|" in line
-    }
-    assert met["20,000/s, 100 queries (blocks, small steps): p50 < 400 ms"] == "yes"
-    assert met["20,000/s, 100 queries (blocks, small steps): p99 < 1 s"] == "no"
-    assert met["100 queries of 1 %, 100k objects: at least 300,000 elements/s"] == "yes"
-    assert met["10,000 queries, 1M objects, 100,000/s: at most 25 % more CPU per element"] == "no"
-    assert met["demonstration: within 4 GiB"] == "no"
-    assert met["20,000 elements/s: within 6 GiB"] == "yes"
+    made.rows = [row_of("gateway-20k-100q-100k"), row_of("20k-100q-100k")]
+    made.measured = [report.Measured("panning-100", "panning", {"pages": 100, "pan p99 ms": 312.0})]
+    made.conditions = {"gateway-20k-100q-100k": Conditions(0.051, 3.0, 20.0), "20k-100q-100k": Conditions(0.05)}
+    made.failed = {"20k-100q-10M": "StackFailed: the engine | ended"}
+    told = cells(made)
+    assert told["gateway-20k-100q-100k (disturbed)"][:3] == ["20,000", "100", "100,000"]
+    assert told["20k-100q-100k"][7:9] == ["100", "200"]
+    assert told["panning-100"] == ["100", "312"]
+    assert told["20k-100q-10M"] == ["StackFailed: the engine / ended"]
+    assert "goal" not in made.markdown() and not made.whole
+
+
+def test_tile38_stands_beside_the_rows_of_the_same_size():
+    made = report.Report("a machine")
+    made.rows = [row_of("20k-100q-100k"), row_of("20k-10000q-100k")]
+    made.tile38 = [tile38.Tile38Row(20_000, 100, 100_000, 19_990.0, figures(np.array([5_400])), 0.9, 60.0)]
+    beside = made.markdown().split("| beside Tile38")[1].split("\n\n")[0]
+    assert [line.split("|")[1].strip() for line in beside.splitlines()[2:]] == ["tile38", "20k-100q-100k"]
+
+
+def test_a_scenario_that_fails_ends_neither_the_run_nor_the_others(monkeypatch):
+    started, ended = [], []
+
+    @contextlib.contextmanager
+    def start(scenario):
+        started.append(scenario.name)
+        yield "stack"
+        ended.append(scenario.name)
+
+    def take(_, scenario):
+        if scenario.rate == 100_000:
+            raise ValueError("too fast")
+        taken.append(scenario.name)
+
+    monkeypatch.setattr(runner, "machine", lambda: "a machine")
+    taken, names = [], ["20k-100q-100k", "100k-100q-100k", "max-100q-100k"]
+    running = runner.Runner(names, 1.0, 1.0, lambda _: None)
+    running._on_stacks([scenarios.SCENARIOS[name] for name in names], start, take)
+    assert taken == ["20k-100q-100k", "max-100q-100k"]
+    assert running.report.failed == {"100k-100q-100k": "ValueError: too fast"}
+    assert started == ended == ["20k-100q-100k", "max-100q-100k"]
+    assert list(running.report.conditions) == names
+
+
+def test_small_blocks_are_filled_with_large_ones_that_hold_the_same_objects(redis_client):
+    def places(rows):
+        blocks = load.make_blocks("bench", OBJECTS, rows, 2)
+        tables = [from_ipc(bytes(block.payload)) for block in blocks]
+        boxes = [dict(zip(t["key"].to_pylist(), map(tuple, bounds_of(t["bounds"])), strict=True)) for t in tables]
+        return {key: box for boxes_of_block in boxes for key, box in boxes_of_block.items()}
+
+    assert places(7) == places(200) and len(places(7)) == OBJECTS
+
+
+def test_a_pan_is_answered_by_what_lies_in_its_area_and_one_answer_may_serve_several():
+    page = panning.Page(np.array([0.0, 0.0]))
+    for now_s in (1.0, 2.0, 3.0):
+        page.pan(now_s)
+    edge = panning.EXTENT[0] + page.step * np.array([0.5, 1.5, 2.5])
+    page.entered(np.array([[edge[0], 1.0]]), 1.25)
+    assert page.pans_us == [250_000.0] and len(page.waiting) == 2
+    page.entered(np.array([[edge[1], 1.0], [edge[2], 2.0]]), 3.5)
+    assert page.pans_us == [250_000.0, 1_500_000.0, 500_000.0] and not page.waiting
+
+
+def test_a_page_stays_in_the_world():
+    page = panning.Page(np.array([100.0, 0.0]))
+    for _ in range(100):
+        page.pan(0.0)
+        area = page.area()
+        assert area["lo"][0] >= -180 and area["hi"][0] <= 180
+
+
+def test_the_latest_client_is_told_for_each_batch():
+    def frame_of(batch):
+        columns = result_schema(EARTH).empty_table()
+        return frame({"type": "answer.change", "query": 1, "batch": batch}, columns)
+
+    heard = [(1_000, 0, frame_of(1)), (5_000, 1, frame_of(1)), (9_000, 0, frame_of(2)), (9_500, 2, frame_of(2))]
+    told = crowd.summary(heard, 2.0)
+    assert told["frames_per_s"] == 2.0 and (told["late"]["rows"], told["late"]["longest_ms"]) == (2, 4.0)
+
+
+def test_bytes_that_a_process_writes_are_counted(tmp_path):
+    code = "import os, sys; f = open(sys.argv[1], 'wb'); f.write(bytes(1 << 20)); f.flush(); os.fsync(f.fileno())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code + "; print(); input()", tmp_path / "file", "streaming.engine"],
+        env=os.environ | {"LOOKOUT_HOME": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    process.stdout.readline()
+    counted = written.written_bytes(tmp_path)
+    process.communicate(b"\n")
+    if os.stat(tmp_path).st_dev == os.stat("/dev/shm").st_dev:
+        pytest.skip("the kernel does not count a memory file system")
+    assert 1 << 20 <= counted[process.pid] < 2 << 20
+
+
+def test_another_checkout_is_referred_to_and_keeps_its_own_code(tmp_path):
+    checkout, folder = tmp_path / "checkout", tmp_path / "folder"
+    for name in ("streaming", "bench"):
+        (checkout / name).mkdir(parents=True)
+        (checkout / name / "stack.py").write_text(name)
+    folder.mkdir()
+    against._refer(folder / "ours", checkout, True)
+    against._refer(folder / "theirs", checkout, False)
+    assert (folder / "ours" / "streaming" / "stack.py").read_text() == "streaming"
+    assert "class Stack" in (folder / "ours" / "bench" / "stack.py").read_text()
+    assert (folder / "theirs" / "bench" / "stack.py").read_text() == "bench"
+    assert "figures_of" in (folder / "theirs" / "bench" / "one.py").read_text()
+
+
+def test_ratios_are_of_what_both_sides_have():
+    compared = against.Compared(
+        "x", [{"p50 ms": 100.0, "new": 1}, {"p50 ms": 200.0, "new": 1}], [{"p50 ms": 300.0}] * 2
+    )
+    assert compared.ratios() == [("p50 ms", 150.0, 300.0, 0.5)]
+
+
+def test_a_checkout_without_an_environment_is_refused(tmp_path):
+    with pytest.raises(StackFailed, match="make install"), against.other(tmp_path):
+        pass
+
+
+def test_fences_of_tile38_take_the_walk_and_tell_how_old_it_is():
+    try:
+        tile38.program()
+    except tile38.Missing as missing:
+        pytest.skip(str(missing))
+    with tile38.serving() as (port, _), redis.Redis(port=port, protocol=2) as client, client.pubsub() as messages:
+        tile38.set_fences(port, 4)
+        messages.subscribe(*(tile38.channel(number) for number in range(4)))
+        while messages.get_message(timeout=1.0)["data"] != 4:
+            pass
+        west, south, east, north = scenarios.query_boxes(4)[1]
+        middle = np.array([[(west + east) / 2, (south + north) / 2]])
+        expected = {
+            tile38.channel(n).encode()
+            for n, box in enumerate(scenarios.query_boxes(4))
+            if (middle >= box[:2]).all() and (middle <= box[2:]).all()
+        }
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(tile38.sets(np.array([7]), middle, 1_795_249_561_000_000))
+            assert connection.recv(64) == b"+OK\r\n"
+        heard = {}
+        while heard.keys() < expected:
+            message = messages.get_message(timeout=5.0)
+            heard[message["channel"]] = tile38.time_of(message["data"])
+        assert heard.keys() == expected and set(heard.values()) == {1_795_249_561_000_000}
+
+
+def test_a_missing_tile38_tells_how_to_build_it(monkeypatch, tmp_path):
+    monkeypatch.setenv(tile38.VARIABLE, str(tmp_path / "nothing"))
+    with pytest.raises(tile38.Missing, match="git clone"):
+        tile38.program()
 
 
 def test_every_quick_scenario_exists():

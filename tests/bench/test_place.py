@@ -13,9 +13,11 @@ from bench.place.report import BEGIN, END, PlaceReport
 from bench.place.workload import AREAS, KS, PERIOD_S, REGIONS, SPACE, STEP, Workload, kind_of
 from bench.report import PAGE
 from streaming.elements import bounds_array, bounds_of, from_ipc
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.logs import Log, LogNames
 from streaming.operators.partitioners import GridPartitioner
-from streaming.plans import MovingRangePlan, NearestPlan, parse_plan
+from streaming.plans import parse_plan
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, PLACED, QUIET_HANDOFF, Fragment, result_schema
 
 PAPER, TINY = Workload(), Workload(crowd=30, each=2)
@@ -73,7 +75,7 @@ def test_every_object_reports_once_in_each_round_and_goes_on(redis_client):
         generator.write(len(blocks))
     places, times = {}, {}
     for partition in range(2):
-        for _, fields in redis_client.xrange(log.names.ingest(partition)):
+        for _, fields, _ in log.event_log.read(log.names.ingest(partition)):
             table = from_ipc(fields[b"block"])
             boxes = bounds_of(table["bounds"])
             assert (boxes[:, :2] == boxes[:, 2:]).all()
@@ -163,10 +165,10 @@ def test_the_meter_takes_a_batch_once_all_of_its_fragments_are_there(redis_serve
         log.publish([fragment(1, 0, row), fragment(2, 0, row)])
         log.publish([fragment(2, 1, counters={"elements": 5})])
         wait_for(lambda: meter.reckoning.span.batches, "a batch")
-        (*_, (newest, _)) = redis_client.xrange(LogNames(SPACE.name).results)
+        (newest,) = log.event_log.read_back(LogNames(SPACE.name).results, limit=1)
         span = meter.end()
     assert (span.batches, span.tuples, span.counters) == (1, 1, {"elements": 5})
-    assert span.ended_ms == int(newest.split(b"-")[0])
+    assert span.ended_ms == newest.appended_ms
     assert span.bytes > 0
 
 

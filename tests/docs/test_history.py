@@ -10,8 +10,9 @@ import shapely
 from streaming.elements import point_elements
 from streaming.history import snapshots, writer
 from streaming.history.rows import part_schema
+from streaming.kinds.join.plan import JoinPlan
 from streaming.layers import LayerStore, feature_table
-from streaming.plans import JoinPlan, parse_plan
+from streaming.plans import parse_plan
 from streaming.spaces import EARTH
 from tests.history.test_tables import keep
 

@@ -9,9 +9,16 @@ import pytest
 import shapely
 from jsonschema import Draft202012Validator
 
-from streaming.plans import EMITS, ENLARGEMENTS, KINDS, PREDICATES, REPORTS, QueryPlanBuilder, parse_plan, plan_document
-from streaming.plans.around import AGGREGATE_KEYS, FOCUS_KEYS, FUNCTIONS, SHAPES, THRESHOLD_KEYS
-from streaming.plans.documents import JOIN_KEYS, MOVING_KEYS, NEAREST_KEYS, PARTNERS_KEYS, RANGE_KEYS
+from streaming.kinds.aggregate.plan import AGGREGATE_KEYS, FUNCTIONS, THRESHOLD_KEYS
+from streaming.kinds.around import FOCUS_KEYS, SHAPES
+from streaming.kinds.fields import EMITS
+from streaming.kinds.join.plan import JOIN_KEYS, PARTNERS_KEYS, PREDICATES
+from streaming.kinds.knn.plan import NEAREST_KEYS
+from streaming.kinds.moving_range.plan import MOVING_KEYS
+from streaming.kinds.parts import ENLARGEMENTS
+from streaming.kinds.range.plan import RANGE_KEYS, REPORTS
+from streaming.kinds.registry import KINDS
+from streaming.plans import QueryPlanBuilder, parse_plan, plan_document
 from streaming.plans.schema import plan_schema
 from streaming.spaces import EARTH, Dimension, Space
 from streaming.udf import BUILT_IN
@@ -24,7 +31,9 @@ RECIPES = re.findall(r"```json\n(.*?)```\n\n```python\n(.*?)```", TEXT.split("##
 SPACES = {"shares": Space("prices", (Dimension("price", "EUR", 0, 1_000_000),))}
 KEYS = (*RANGE_KEYS, *JOIN_KEYS, *PARTNERS_KEYS, *MOVING_KEYS, *NEAREST_KEYS)
 PARTS = (*FOCUS_KEYS, *SHAPES, *AGGREGATE_KEYS, *THRESHOLD_KEYS, *FUNCTIONS)
-WORDS = dict.fromkeys([*KEYS, *PARTS, *KINDS, *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN])
+WORDS = dict.fromkeys(
+    [*KEYS, *PARTS, *(kind.written for kind in KINDS), *REPORTS, *EMITS, *ENLARGEMENTS, *PREDICATES, *BUILT_IN]
+)
 METHODS = [name for name in vars(QueryPlanBuilder) if not name.startswith("_")]
 
 

@@ -25,7 +25,7 @@ def test_a_space_goes_on_from_its_own_state(log, tmp_path):
     log.send("tick", now_us=1)
     assert not claim(tmp_path, ONE, log)
     assert Store(tmp_path, ONE).epoch() == epoch
-    assert log.client.xlen(log.names.control) == 1
+    assert log.event_log.length(log.names.control) == 1
 
 
 def test_a_space_that_is_defined_anew_begins_anew_with_empty_logs(log, tmp_path):
@@ -35,7 +35,7 @@ def test_a_space_that_is_defined_anew_begins_anew_with_empty_logs(log, tmp_path)
     store.save_registry(0, store.registry(0))
     (tmp_path / "checkpoint").mkdir()
     log.send("tick", now_us=1)
-    log.client.xadd(log.names.ingest(1), {"block": b"of one dimension"})
+    log.event_log.append(log.names.ingest(1), {"block": b"of one dimension"})
     assert claim(tmp_path, TWO, log)
     assert {path.name for path in tmp_path.iterdir()} == {"space.json"}
     assert Store(tmp_path, TWO).epoch() != epoch

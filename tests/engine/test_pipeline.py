@@ -8,7 +8,8 @@ import pytest
 
 from bench.live import PATIENCE_S
 from streaming.elements import bounds_of, point_elements
-from streaming.logs import FIRST, Log, read_fragment
+from streaming.eventlog import FIRST
+from streaming.logs import Log, read_fragment
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH
 from tests.oracle import satisfies
@@ -38,9 +39,10 @@ class Reader:
         deadline = time.monotonic() + PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, "the engine did not answer in time"
-            for _, entries in self.log.client.xread({self.log.names.results: self.last}, block=200) or []:
-                for self.last, fields in entries:
-                    self._take(read_fragment(fields, EARTH))
+            results = self.log.names.results
+            for entry in self.log.event_log.poll({results: self.last}, 64, 0.2).get(results, ()):
+                self.last = entry.position
+                self._take(read_fragment(entry.fields, EARTH))
 
     def _take(self, fragment):
         if fragment.batch <= self.done:
@@ -93,4 +95,4 @@ def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_set
     reader.read_until(lambda: [reader.client.answers[number] for number in range(len(PLANS))] == expected)
     query.stop()
     assert reader.done >= 8
-    assert log.client.xlen(log.names.ingest(0)) < 90, "the log is trimmed behind the engine's commit"
+    assert log.event_log.length(log.names.ingest(0)) < 90, "the log is trimmed behind the engine's commit"

@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from bench.live import PATIENCE_S
 from streaming.elements import element_schema, from_ipc, point_elements
+from streaming.eventlog import RedisEventLog
 from streaming.gateway.clock import SECOND_US, Clock
 from streaming.logs import LogNames
 from streaming.spaces import EARTH
+from tests.entries import control_entries
 
 DECODER = {"kind": "geojson", "key": "id", "time": "time"}
 
@@ -78,7 +80,7 @@ def ingested(client, stream, partitions=2, space=EARTH):
     blocks = [
         from_ipc(fields[b"block"])
         for partition in range(partitions)
-        for _, fields in client.xrange(LogNames(space.name).ingest(partition))
+        for _, fields, _ in RedisEventLog(client).read(LogNames(space.name).ingest(partition))
         if fields[b"stream"].decode() == stream
     ]
     return pa.concat_tables([element_schema(space).empty_table(), *blocks])
@@ -86,5 +88,4 @@ def ingested(client, stream, partitions=2, space=EARTH):
 
 def control(client, op, space="earth"):
     """Return the control entries of one kind."""
-    entries = [orjson.loads(fields[b"entry"]) for _, fields in client.xrange(LogNames(space).control)]
-    return [entry for entry in entries if entry["op"] == op]
+    return [entry for entry in control_entries(client, space) if entry["op"] == op]

@@ -12,6 +12,7 @@ import redis
 
 from bench.ports import free_port
 from streaming.elements import bounds_of, from_ipc
+from streaming.eventlog import RedisEventLog
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import BlockWriter
@@ -38,13 +39,12 @@ def health(client, name):
 
 def drained(client):
     """Empty the ingest log, as the engine does behind its commit; return the blocks that were in it."""
-    names = [LogNames("earth").ingest(partition) for partition in range(2)]
-    with client.pipeline(transaction=True) as pipeline:
-        for name in names:
-            pipeline.xrange(name)
-        pipeline.delete(*names)
-        *logs, _ = pipeline.execute()
-    return [from_ipc(fields[b"block"]) for entries in logs for _, fields in entries]
+    log, blocks = RedisEventLog(client), []
+    for name in (LogNames("earth").ingest(partition) for partition in range(2)):
+        if entries := log.read(name):
+            log.trim({name: entries[-1].position})
+            blocks += [from_ipc(entry.fields[b"block"]) for entry in entries]
+    return blocks
 
 
 @asynccontextmanager
@@ -293,14 +293,14 @@ async def test_a_space_whose_engine_is_away_holds_up_no_other(redis_server, redi
         definition("s", {"kind": "tcp_listener", "port": 0}),
     )
     for number in range(FAST.live_backlog + 1):
-        redis_client.xadd(LogNames("prices").ingest(0), {"number": number})
+        RedisEventLog(redis_client).append(LogNames("prices").ingest(0), {"number": number})
     async with gateway_at(redis_server) as gateway:
         await send(await port_of(gateway, "shares"), b"AAPL,1,99.5")
         await until(lambda: health(redis_client, "shares").get("elements") == 1)
         await send(await port_of(gateway, "s"), feature("k", 1).rstrip())
         await until(lambda: ingested(redis_client, "s").num_rows == 1)
-        assert redis_client.xlen(LogNames("prices").ingest(0)) == FAST.live_backlog + 1
-        assert redis_client.xlen(LogNames("prices").ingest(1)) == 0
+        assert RedisEventLog(redis_client).length(LogNames("prices").ingest(0)) == FAST.live_backlog + 1
+        assert RedisEventLog(redis_client).length(LogNames("prices").ingest(1)) == 0
 
 
 async def test_a_space_that_goes_is_ticked_no_more(redis_server, redis_client):

@@ -33,8 +33,8 @@ async def test_a_client_that_is_silent_is_disconnected_and_one_that_sends_stays(
 
 async def test_what_all_clients_have_sent_is_bounded_together_and_nothing_of_it_is_lost(monkeypatch):
     monkeypatch.setattr(tcp_listener, "WAITING_BYTES", 300_000)
-    inbox = tcp_listener.Inbox(tcp_listener.TcpListenerOptions(0))
-    monkeypatch.setattr(tcp_listener, "Inbox", lambda options: inbox)
+    inbox = tcp_listener.ReceivedBytes(tcp_listener.TcpListenerOptions(0))
+    monkeypatch.setattr(tcp_listener, "ReceivedBytes", lambda options: inbox)
     async with opened({"kind": "tcp_listener", "port": 0}) as (transport, chunks):
         writers = [(await asyncio.open_connection("127.0.0.1", transport.port))[1] for _ in range(30)]
         for writer in writers:

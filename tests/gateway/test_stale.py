@@ -3,6 +3,7 @@
 import asyncio
 
 from streaming.elements import from_ipc, stream_number
+from streaming.eventlog import RedisEventLog
 from streaming.logs import STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
 from tests.gateway.scenes import definition, elements, feature, until
 from tests.gateway.test_gateway import define, gateway_at, health, port_of
@@ -14,7 +15,7 @@ def taken(client):
     blocks = []
     for partition in range(2):
         name = LogNames("earth").ingest(partition)
-        for _, fields in client.xrange(name):
+        for _, fields, _ in RedisEventLog(client).read(name):
             blocks.append((fields[b"stream"].decode(), int(fields[b"heard_us"]), from_ipc(fields[b"block"])))
         client.delete(name)
     return blocks

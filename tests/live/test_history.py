@@ -82,7 +82,9 @@ async def test_every_element_of_a_recording_is_stored_once_through_a_kill_of_the
     before = count()
     assert 0 < before < expected.num_rows, "the engine is killed in the middle of the recording"
     await until(lambda: live.pids().get("engine") not in (None, pids["engine"]), lambda: "another engine")
-    await until(lambda: live.health(STREAM)["state"] == "finished" and live.log.backlog() == 0, lambda: f"{count()}")
+    await until(
+        lambda: live.health(STREAM).get("state") == "finished" and live.log.backlog() == 0, lambda: f"{count()}"
+    )
     found = tables.query_by_box(stored(STREAM)).rows
     assert said(found) == said(expected)
     assert (live.health(STREAM)["elements"], live.health(STREAM)["merged"]) == (100_000 - 1, 0)

@@ -72,7 +72,7 @@ async def test_twenty_queries_that_move_equal_brute_force_at_the_end(live, share
             return moving_differences(monitor, plans, world)
 
         def drained():
-            return live.health(feed.stream)["state"] == "finished" and live.log.backlog() == 0
+            return live.health(feed.stream).get("state") == "finished" and live.log.backlog() == 0
 
         await monitor.until(drained, lambda: f"{live.health(feed.stream)}")
         await monitor.until(lambda: not wrong(), lambda: f"{wrong()}")

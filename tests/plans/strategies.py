@@ -4,9 +4,10 @@ import math
 
 from hypothesis import strategies as st
 
-from streaming.plans import EMITS, PREDICATES, REPORTS
-from streaming.plans.around import FUNCTIONS
-from streaming.plans.queries import SOURCES
+from streaming.kinds.aggregate.plan import FUNCTIONS
+from streaming.kinds.fields import EMITS
+from streaming.kinds.join.plan import PREDICATES, SOURCES
+from streaming.kinds.range.plan import REPORTS
 from tests.strategies import corners, steps
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 
 from streaming.errors import InvalidPlan
-from streaming.plans import SOURCES, Circle, Focus, QueryPlanBuilder, Rectangle, parse_plan
+from streaming.kinds.around import Circle, Focus, Rectangle
+from streaming.kinds.join.plan import SOURCES
+from streaming.plans import QueryPlanBuilder, parse_plan
 from streaming.spaces import Dimension, Space
 from tests.plans.strategies import documents
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from streaming.errors import InvalidPlan
-from streaming.plans import MAX_FILTERS, MAX_TRANSFORMS, parse_plan
+from streaming.kinds.parts import MAX_FILTERS, MAX_TRANSFORMS
+from streaming.plans import parse_plan
 from streaming.plans.schema import plan_schema
 from tests.plans.strategies import documents
 

@@ -7,8 +7,11 @@ import orjson
 import shapely
 
 from streaming.elements import key_hashes
+from streaming.kinds.aggregate.plan import AggregatePlan
+from streaming.kinds.around import Circle, Rectangle
+from streaming.kinds.knn.plan import NearestPlan
+from streaming.kinds.range.plan import RangePlan
 from streaming.operators.geodesics import local_metres
-from streaming.plans import AggregatePlan, Circle, NearestPlan, RangePlan, Rectangle
 from streaming.results import DROPPED, EXPIRED
 from tests.geodesy import apart_m, points_m
 from tests.oracle import boxes_meet, satisfies, where_holds

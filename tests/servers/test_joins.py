@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
+from streaming.kinds.join.plan import PREDICATES
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.features import Features, differing
 from streaming.operators.spatial_join import Comparison
-from streaming.plans import PREDICATES, parse_plan, plan_document
+from streaming.plans import parse_plan, plan_document
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
 from streaming.results.netting import net
 from streaming.spaces import EARTH

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from shapely import affinity
 
 from streaming.elements import bounds_of, box_elements, wrapped
-from streaming.plans import PREDICATES, parse_plan, plan_document
+from streaming.kinds.join.plan import PREDICATES
+from streaming.plans import parse_plan, plan_document
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
 from streaming.results.netting import net
 from streaming.spaces import EARTH

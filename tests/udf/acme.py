@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from streaming import kinds
+from streaming import entry_points
 from streaming.udf import GROUP, filter_of
 
 # What is said of each wrong filter, asked about three rows.
@@ -30,7 +30,7 @@ def acme(monkeypatch):
     places = {name: f"tests.udf.wrong:{name.title().replace('_', '')}" for name in names}
     places["key_equals"] = "tests.udf.wrong:Raises"
     offered = {name: EntryPoint(name, place, GROUP) for name, place in places.items()}
-    monkeypatch.setattr(kinds, "_offered", lambda group: offered if group == GROUP else {})
+    monkeypatch.setattr(entry_points, "_offered", lambda group: offered if group == GROUP else {})
     filter_of.cache_clear()
     yield
     filter_of.cache_clear()

@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 
 import pytest
 from channels.testing import WebsocketCommunicator
@@ -13,18 +13,26 @@ from django.test import Client
 
 from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
-from streaming.logs import FIRST, Log
+from streaming.eventlog import FIRST
+from streaming.logs import Log
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
 from tests.servers.harness import Engine
+from webapp import tasks
 from webapp.celery import app as celery_app
-from webapp.models import ApiToken, Space, Stream
+from webapp.hub import Hub
+from webapp.models import ApiToken, Query, Space, Stream
+from webapp.models.spaces import spaces_by_name
+from webapp.redis import waiting_client
+from webapp.settling import Settler, settle_acknowledged
 from webapp.telling import TELLER
 
 BOX = {"lo": [10, 50], "hi": [20, 60]}
 INSIDE, OUTSIDE = (15.0, 55.0), (30.0, 55.0)
 PLAN = {"stream": "ships", "compare": BOX}
 ORIGIN, HOST = (b"origin", b"http://localhost:8000"), (b"host", b"localhost:8000")
+# The engine of a test reads this many entries of a log at a time.
+MOST_ENTRIES = 10_000
 PASSWORD = "a long pass phrase"
 
 
@@ -40,7 +48,6 @@ def django_db_modify_db_settings(tmp_path_factory):
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""
     settings.REDIS_URL = redis_server
-    settings.ACK_TIMEOUT_S = PATIENCE_S
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)
     yield settings
@@ -52,10 +59,15 @@ def project(settings, redis_server, redis_client):
 @pytest.fixture(autouse=True)
 def earth(project, request):
     """Make the built-in space again: what the migrations made is gone once a test has committed."""
-    if request.node.get_closest_marker("django_db") or "transactional_db" in request.fixturenames:
+    if uses_database(request):
         request.getfixturevalue("transactional_db")
         definition = {name: value for name, value in space_document(EARTH).items() if name != "name"}
         Space.objects.get_or_create(name=EARTH.name, defaults={"title": "Earth", "definition": definition})
+
+
+def uses_database(request):
+    """Return whether a test has a database."""
+    return bool(request.node.get_closest_marker("django_db") or "transactional_db" in request.fixturenames)
 
 
 def until_told():
@@ -96,15 +108,15 @@ class Rig:
 
     def _run(self):
         while not self._ended.is_set():
-            arrived = self.log.client.xread(self._read, block=50)
+            arrived = self.log.event_log.poll(self._read, MOST_ENTRIES, 0.05)
             if arrived:
-                self._turn(dict(arrived))
+                self._turn(arrived)
 
     def _turn(self, arrived):
         for name, entries in arrived.items():
-            self._read[name.decode()] = entries[-1][0]
-        control = [json.loads(fields[b"entry"]) for _, fields in arrived.pop(self._names[0].encode(), ())]
-        blocks = [fields for entries in arrived.values() for _, fields in entries]
+            self._read[name] = entries[-1].position
+        control = [json.loads(entry.fields[b"entry"]) for entry in arrived.pop(self._names[0], ())]
+        blocks = [entry.fields for entries in arrived.values() for entry in entries]
         elements = [(b[b"stream"].decode(), int(b[b"heard_us"]), from_ipc(b[b"block"])) for b in blocks]
         self.log.publish(self.engine.run(elements, control))
         self.batches += 1
@@ -120,10 +132,34 @@ class Rig:
 
 
 @pytest.fixture
-def engine(redis_client, tmp_path):
-    """Run an engine."""
-    with Rig(redis_client, tmp_path / "engine") as rig:
+def engine(redis_client, tmp_path, request):
+    """Run an engine; with a database, settle what it acknowledges, as a worker does."""
+    with Rig(redis_client, tmp_path / "engine") as rig, ExitStack() as stack:
+        if uses_database(request):
+            settler = Settler(wait_s=0.05)
+            settler.start()
+            stack.callback(settler.stop)
         yield rig
+
+
+def settled(*queries):
+    """Settle what the engines acknowledge until they have acknowledged queries as the database has them; return those.
+
+    They are in the order of their numbers.
+    """
+    found, deadline_s = Query.objects.filter(pk__in=[query.pk for query in queries]).order_by("pk"), time.monotonic()
+    while unsettled := [query.pk for query in found.all() if query.acknowledged < query.revision]:
+        settle_acknowledged(waiting_client(), spaces_by_name(), 0.05)
+        assert time.monotonic() < deadline_s + PATIENCE_S, unsettled
+    return list(found.all())
+
+
+def reconciled():
+    """Reconcile, and settle what the engines acknowledge, until nothing is left to send; return what was sent first."""
+    sent, deadline_s = tasks.reconcile(), time.monotonic() + PATIENCE_S
+    while settle_acknowledged(waiting_client(), spaces_by_name(), 0.2) or tasks.reconcile():
+        assert time.monotonic() < deadline_s
+    return sent
 
 
 @pytest.fixture
@@ -235,3 +271,20 @@ async def connected(user, query=""):
 def connect():
     """Return `connected`."""
     return connected
+
+
+@pytest.fixture
+async def hubs(project):
+    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
+    made = [Hub(EARTH), Hub(EARTH)]
+    yield made
+    for hub in made:
+        for subscriber in list(hub.subscribers):
+            await hub.detach(subscriber)
+
+
+@pytest.fixture
+def log(redis_client, engine):
+    """Return the logs of a space whose engine is played by the test."""
+    engine.__exit__()
+    return engine.log

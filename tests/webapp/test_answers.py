@@ -7,12 +7,13 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from bench.live import PATIENCE_S
-from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN
+from tests.entries import control_entries
+from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled
 from webapp.consumers.monitor import Monitor
 from webapp.control import tell_engine
 from webapp.models import Query
 from webapp.queries import checked_plan
-from webapp.redis import log
+from webapp.redis import waiting_client
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -143,8 +144,8 @@ async def test_views_end_with_their_connection(engine, streams, user, connect):
         await socket.tell("view.subscribe", streams=["ships"], area=BOX)
         view = (await socket.hear("view.status"))["views"]["ships"]
         await socket.hear("answer.snapshot", query=view)
-    entries = [fields[b"entry"].decode() for _, fields in engine.log.client.xrange(engine.log.names.control)]
-    assert sum(f'"op": "cancel", "query": {view}' in entry for entry in entries) == 1
+    ended = [entry["query"] for entry in control_entries(engine.log.client) if entry["op"] == "cancel"]
+    assert ended.count(view) == 1
     assert not list(engine.log.client.scan_iter("lookout:web:*"))
 
 
@@ -199,7 +200,7 @@ async def test_a_silence_in_which_the_log_was_emptied_costs_a_client_nothing(
         await socket.hear("answer.snapshot", query=number)
         engine.move({"one": INSIDE})
         await socket.hear("answer.change", query=number)
-        redis_client.xtrim(engine.log.names.results, maxlen=0, approximate=False)
+        engine.log.event_log.trim({engine.log.names.results: engine.log.event_log.newest(engine.log.names.results)})
         for key in ("two", "three"):
             engine.move({key: INSIDE})
             answer = await next_answer(socket)
@@ -227,8 +228,8 @@ def thousand(owner):
     plan = checked_plan(PLAN)
     made = [Query(owner=owner, name=str(i), plan=plan, stream="ships", status=Query.RUNNING) for i in range(1000)]
     made = Query.objects.bulk_create(made)
-    control = log("earth")
-    assert len(tell_engine(control.client, control.names, made, 30.0)) == 1000
+    tell_engine(waiting_client(), "earth", made)
+    settled(*made)
     return {query.pk for query in made}
 
 

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.urls import reverse
 
 from bench.live import PATIENCE_S
-from streaming import kinds
+from streaming import entry_points
 from streaming.plans.schema import plan_schema
 from streaming.spaces import EARTH
 from streaming.udf import BUILT_IN
@@ -92,7 +92,7 @@ def test_the_admin_lists_what_is_installed_and_switches_it(acme, client, staff):
 def test_a_switch_stays_when_its_package_goes(acme, client, staff, monkeypatch):
     client.force_login(staff)
     EnabledFilter(name="good", enabled=True).save()
-    monkeypatch.setattr(kinds, "_offered", lambda group: {})
+    monkeypatch.setattr(entry_points, "_offered", lambda group: {})
     assert EnabledFilter.names() == list(BUILT_IN)
     assert "not installed" in client.get(reverse("admin:webapp_enabledfilter_changelist")).content.decode()
 

@@ -13,6 +13,7 @@ from streaming.history import StoredTables, snapshots, stored, upkeep
 from streaming.history.files import parts_of
 from streaming.layers import LayerStore, feature_table
 from streaming.spaces import EARTH
+from tests.entries import control_entries
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE
 from webapp import history, tasks
 from webapp.models import Layer, Stream
@@ -156,7 +157,7 @@ async def test_an_answer_of_too_many_bytes_is_cut(engine, storing, user, connect
 
 def test_the_engine_and_the_gateway_are_told_what_is_stored(storing, redis_client):
     assert json.loads(redis_client.hget("lookout:streams", "buses"))["stored"] is True
-    entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange("lookout:earth:control")]
+    entries = control_entries(redis_client)
     assert [e["stored"] for e in entries if e["op"] == "stream" and e["stream"] == "buses"] == [False, True]
 
 

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -47,12 +46,6 @@ def made(user, plan=PLAN, **fields):
 def publish(log, batch, first=(), second=(), epoch="e"):
     """Publish the fragments of a batch in the order of the log."""
     log.publish([fragment(batch, 0, first, epoch=epoch), fragment(batch, 1, second, epoch=epoch)])
-
-
-def pass_time(monkeypatch, seconds):
-    """Let the engine's clock run ahead of the entries that are in the logs."""
-    now_s = time.time() + seconds
-    monkeypatch.setattr(logs, "time", SimpleNamespace(time=lambda: now_s))
 
 
 def warnings(caplog):
@@ -190,7 +183,7 @@ def test_the_log_of_events_nets_to_what_the_result_log_nets_to(said):
 def test_a_batch_without_events_is_an_entry_without_rows(log, redis_client):
     query = [(1, "a", STAYED, MOVED), (VIEW_NUMBERS, "a", ENTERED, MOVED)]
     log.publish([fragment(0, region, query, query, [1]) for region in range(REGIONS)])
-    entries = [fields for _, fields in redis_client.xrange(EVENTS)]
+    entries = [entry.fields for entry in log.event_log.read(EVENTS)]
     assert [(e[b"changes"], e[b"snapshots"]) for e in entries] == [(b"", b"")] * REGIONS
     assert all(sum(map(len, e.values())) < 150 for e in entries)
 
@@ -201,7 +194,7 @@ def test_what_is_recorded_is_trimmed_and_what_is_not_is_kept(log, redis_client, 
         publish(log, batch, [(query, "a", ENTERED, MOVED)])
     log.publish([fragment(50, 0, [(query, "b", ENTERED, MOVED)])])
     assert recording.record_events(redis_client, EARTH) == 50
-    assert redis_client.xlen(EVENTS) == 2
+    assert log.event_log.length(EVENTS) == 1
     log.publish([fragment(50, 1)])
     assert recording.record_events(redis_client, EARTH) == 1
 
@@ -211,7 +204,7 @@ def test_events_whose_transaction_fails_are_not_trimmed(log, redis_client, user,
     with monkeypatch.context() as broken, pytest.raises(ZeroDivisionError):
         broken.setattr(recording, "_trim", lambda queries: 1 / 0)
         recording.record_events(redis_client, EARTH)
-    assert (Event.objects.count(), redis_client.xlen(EVENTS)) == (0, REGIONS)
+    assert (Event.objects.count(), log.event_log.length(EVENTS)) == (0, REGIONS)
     assert recording.record_events(redis_client, EARTH) == 1
 
 
@@ -221,9 +214,10 @@ def test_a_worker_that_was_away_for_minutes_records_all(log, redis_client, user,
     assert recording.record_events(redis_client, EARTH) == 0
     for batch in range(1, 240):
         publish(log, batch, [(query, f"k{n}", ENTERED, MOVED) for query in queries for n in range(4)])
-    pass_time(monkeypatch, 400)
+    monkeypatch.setattr(logs, "RESULTS_KEPT", replace(logs.RESULTS_KEPT, most_ms=0))  # as if minutes had passed
+    time.sleep(0.002)
     publish(log, 240)
-    assert redis_client.xlen(log.names.results) < 240, "readers of results have lost these"
+    assert log.event_log.length(log.names.results) < 240, "readers of results have lost these"
     assert recording.record_events(redis_client, EARTH) == 239 * 20
     assert Event.objects.count() == 239 * 20
     assert warnings(caplog) == []
@@ -233,7 +227,7 @@ def test_a_recorder_loses_nothing_by_a_silence_of_the_engine(log, redis_client, 
     query = made(user).pk
     publish(log, 0, [(query, "a", ENTERED, MOVED)])
     assert recording.record_events(redis_client, EARTH) == 1
-    redis_client.xtrim(EVENTS, maxlen=0, approximate=False)
+    log.event_log.trim({EVENTS: log.event_log.newest(EVENTS)})
     publish(log, 0, [(query, "a", ENTERED, MOVED)])  # as an engine does that starts again
     publish(log, 1, [(query, "a", LEFT, MOVED)])
     assert recording.record_events(redis_client, EARTH) == 1
@@ -246,7 +240,8 @@ def test_a_recorder_says_which_batches_were_gone(log, redis_client, user, caplog
     recording.record_events(redis_client, EARTH)
     for batch in range(1, 10):
         publish(log, batch, [(query, f"k{batch}", ENTERED, MOVED)])
-    redis_client.xtrim(EVENTS, maxlen=7, approximate=False)
+    *_, oldest = log.event_log.read_back(EVENTS, limit=8)
+    log.event_log.trim({EVENTS: oldest.position})
     assert recording.record_events(redis_client, EARTH) == 3
     assert warnings(caplog) == ["events: batches 1 to 6 were gone unread and are not recorded"]
 
@@ -262,7 +257,7 @@ def test_a_recorder_says_that_the_engine_began_anew(log, redis_client, user, cap
 
 
 def test_events_that_nobody_records_take_bounded_room(log, redis_client, user, monkeypatch, caplog):
-    monkeypatch.setattr(logs, "EVENTS_KEPT_BYTES", 100_000)
+    monkeypatch.setattr(logs, "EVENTS_KEPT", replace(logs.EVENTS_KEPT, most_bytes=90_000))
     query = made(user).pk
     publish(log, 0)
     recording.record_events(redis_client, EARTH)

@@ -107,7 +107,7 @@ def counted(hub, listener, query):
 def subscribed(hub, listener, *queries):
     for query in queries:
         subscription = Subscription(listener, query, "json", sent_before=hub.roles.count_from(query))
-        hub.subscriptions[query].append(subscription)
+        hub.subscriptions.add(subscription)
 
 
 async def test_tuples_are_counted_by_region_from_the_subscription_on_and_by_the_last_second(project):

@@ -3,17 +3,17 @@
 import asyncio
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from bench.live import PATIENCE_S
 from streaming import logs
 from streaming.results import ENTERED, LEFT, MOVED, STAYED
-from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
-from webapp.hub import Hub, ResumePoint
+from webapp.hub import ResumePoint
 
 QUERIES = {1: PLAN, 2: {"stream": "ships", "compare": {"lo": [14, 54], "hi": [40, 56]}}}
 
@@ -68,16 +68,6 @@ async def visit(client, hub):
 
 
 @pytest.fixture
-async def hubs(project):
-    """Return two hubs of the space, as two web processes have them; whoever is left is detached at the end."""
-    made = [Hub(EARTH), Hub(EARTH)]
-    yield made
-    for hub in made:
-        for subscriber in list(hub.subscribers):
-            await hub.detach(subscriber)
-
-
-@pytest.fixture
 def asked(engine):
     """Run the queries in the engine."""
     for query, plan in QUERIES.items():
@@ -101,7 +91,7 @@ async def batches(engine, count):
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_client_that_roams_between_hubs_is_told_what_one_that_stays_is_told(asked, hubs, seed, monkeypatch):
-    monkeypatch.setattr(logs, "RESULTS_KEPT_MS", 600_000)  # however slow the machine
+    monkeypatch.setattr(logs, "RESULTS_KEPT", replace(logs.RESULTS_KEPT, most_ms=600_000))  # however slow the machine
     chance, steady, roaming = random.Random(seed), Client(), Client()
     await visit(steady, hubs[0])
     await visit(roaming, hubs[chance.randrange(2)])
@@ -162,13 +152,6 @@ def published(log, *numbers, epoch="e", key="a", sign=STAYED):
     for number in numbers:
         rows = [(1, key, sign, MOVED)]
         log.publish([fragment(number, 0, rows, epoch=epoch), fragment(number, 1, epoch=epoch)])
-
-
-@pytest.fixture
-def log(redis_client, engine):
-    """Return the logs of a space whose engine is played by the test."""
-    engine.__exit__()
-    return engine.log
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from streaming.logs import LogNames
 from streaming.spaces import EARTH, parse_space, space_document
-from tests.webapp.conftest import INSIDE, PLAN, Rig
+from tests.entries import control_entries
+from tests.webapp.conftest import INSIDE, PLAN, Rig, settled
 from webapp import layers, queries, tasks
 from webapp.definitions import republish
 from webapp.liveness import WEBS_KEY, retire_views, views_key, web_id
@@ -76,10 +77,10 @@ def test_spaces_are_published_as_they_come_and_go(prices, redis_client):
 
 def test_a_stream_and_its_time_to_live_go_to_the_engine_of_its_space(prices, redis_client):
     assert json.loads(redis_client.hget("lookout:streams", "shares"))["space"] == "prices"
-    entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    entries = control_entries(redis_client, "prices")
     assert [entry["op"] for entry in entries] == ["stream"]
     Stream.objects.get().delete()
-    entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    entries = control_entries(redis_client, "prices")
     assert entries[-1] == {"op": "drop_stream", "stream": "shares"}
     assert not redis_client.exists(LogNames("earth").control)
 
@@ -88,7 +89,7 @@ def test_a_query_that_is_deleted_ends_in_the_engine_of_its_space(prices, user, r
     query = Query.objects.create(owner=user, name="q", plan=ABOVE, stream="shares", space=prices)
     number = query.pk
     query.delete()
-    entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    entries = control_entries(redis_client, "prices")
     assert {"op": "cancel", "query": number}.items() <= entries[-1].items()
 
 
@@ -168,8 +169,7 @@ async def test_a_query_of_another_space_is_settled_by_its_own_engine(prices, eng
     registered = await database_sync_to_async(register)()
     await database_sync_to_async(tasks.reconcile)()
     epochs = {"prices": exchange, "earth": engine}
-    for query in registered:
-        await query.arefresh_from_db()
+    for query in await database_sync_to_async(settled)(*registered):
         assert (query.status, query.epoch) == ("running", epochs[query.space_id].engine.layout.store.epoch())
 
 
@@ -185,12 +185,11 @@ def test_views_of_another_geographic_space_are_cancelled_in_it_when_their_proces
     redis_client.sadd(WEBS_KEY, web)
     redis_client.sadd(views_key(web), 2**40)
     assert retire_views(redis_client) == 1
-    ((_, fields),) = redis_client.xrange(LogNames("moon").control)
-    assert json.loads(fields[b"entry"])["query"] == 2**40
+    (entry,) = control_entries(redis_client, "moon")
+    assert entry["query"] == 2**40
 
 
-def test_a_query_does_not_leave_its_space(prices, streams, user, project):
-    project.ACK_TIMEOUT_S = 0.01
+def test_a_query_does_not_leave_its_space(prices, streams, user):
     query = Query.objects.create(owner=user, name="q", plan=PLAN, stream="ships")
     with pytest.raises(Refused, match="stream must lie in the space of the query, earth; got 'shares' of prices"):
         queries.edit(user, query.pk, plan=ABOVE)
@@ -218,7 +217,7 @@ def test_the_engine_of_a_layers_space_hears_of_it(prices, redis_client):
     layer = Layer.objects.create(name="bands", space=prices, version=1)
     assert layers.tell_engine() == 1
     layer.delete()
-    told = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames("prices").control)]
+    told = control_entries(redis_client, "prices")
     assert told[-2:] == [
         {"op": "layer", "layer": "bands", "version": 1},
         {"op": "drop_layer", "layer": "bands"},
@@ -339,5 +338,5 @@ async def test_a_viewport_shows_the_streams_of_all_geographic_spaces(
             await socket.tell("view.subscribe", id=2, streams=["herds"], area=PLAN["compare"])
             assert (await socket.hear("view.status", id=2))["views"] == {"herds": views["herds"]}
     for space, number in (("earth", views["ships"]), ("land", views["herds"])):
-        entries = [json.loads(fields[b"entry"]) for _, fields in redis_client.xrange(LogNames(space).control)]
+        entries = control_entries(redis_client, space)
         assert [entry["query"] for entry in entries if entry["op"] == "cancel"] == [number]

@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from tests.webapp.conftest import PLAN
-from webapp import tasks
+from webapp import settling
 from webapp.consumers.monitor import Monitor
 from webapp.consumers.outbox import MAX_STATUSES
 from webapp.control import Acknowledgement
@@ -24,9 +24,9 @@ def make_many(owner, **fields):
 
 def settle(numbers):
     """Have the engine acknowledge queries, in chunks as a reconciliation does."""
-    for start in range(0, len(numbers), tasks.CHUNK):
-        chunk = numbers[start : start + tasks.CHUNK]
-        tasks.settle({number: Acknowledgement(number, 1, "", "e") for number in chunk})
+    for start in range(0, len(numbers), settling.CHUNK):
+        chunk = numbers[start : start + settling.CHUNK]
+        settling.settle({number: Acknowledgement(number, 1, "", "e") for number in chunk})
 
 
 async def heard_before(socket, number):

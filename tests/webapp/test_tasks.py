@@ -1,25 +1,24 @@
 """Queries on their way to the engine, views of the dead, definitions of streams."""
 
 import json
-from collections import Counter
 
-import orjson
 import pytest
 from celery.contrib.testing.worker import start_worker
 
 from bench.live import PATIENCE_S
-from streaming.logs import LogNames
+from streaming.eventlog import FIRST, RedisEventLog
+from streaming.logs import WEBS_KEY, LogNames, alive_key, views_key
 from streaming.spaces import EARTH
-from tests.webapp.conftest import INSIDE, PLAN, Rig
+from tests.entries import control_entries
+from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
 from webapp import queries, recording, tasks
 from webapp.celery import app as celery_app
-from webapp.control import Acknowledgement, tell_engine
+from webapp.control import tell_engine
 from webapp.definitions import republish
-from webapp.groups import CHANNEL
-from webapp.liveness import WEBS_KEY, alive_key, retire_views, views_key
+from webapp.liveness import retire_views
 from webapp.models import Query
-from webapp.notify import SHARED_GROUP, user_group
+from webapp.settling import settle_acknowledged
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAMES = LogNames("earth")
@@ -27,69 +26,57 @@ NAMES = LogNames("earth")
 
 def entries(client, op):
     """Return the control entries of an operation."""
-    return [entry for _, fields in client.xrange(NAMES.control) if (entry := json.loads(fields[b"entry"]))["op"] == op]
+    return [entry for entry in control_entries(client) if entry["op"] == op]
 
 
 def test_an_acknowledged_query_runs(engine, streams, user):
-    query = queries.register(user, "one", PLAN)
-    query.refresh_from_db()
+    (query,) = settled(queries.register(user, "one", PLAN))
     assert (query.status, query.acknowledged, query.error) == ("running", 1, "")
 
 
-def test_without_an_engine_a_query_fails_with_the_reason_and_runs_once_there_is_one(
-    project, streams, user, redis_client, tmp_path
-):
-    project.ACK_TIMEOUT_S = 0.01
-    celery_app.conf.task_eager_propagates = False  # an eager retry is raised after it was carried out
-    query = queries.register(user, "one", PLAN)
-    query.refresh_from_db()
-    assert query.status == "failed"
-    assert "no answer in 4 attempts" in query.error
-    project.ACK_TIMEOUT_S = PATIENCE_S
-    with Rig(redis_client, tmp_path / "late"):
-        assert tasks.reconcile() == 1
-    query.refresh_from_db()
-    assert (query.status, query.error) == ("running", "")
+def test_a_task_appends_and_waits_for_nobody(streams, user, redis_client):
+    query = queries.register(user, "one", PLAN)  # there is no engine
+    assert [entry["query"] for entry in entries(redis_client, "register")] == [query.pk]
+    assert Query.objects.get(pk=query.pk).status == "pending"
 
 
-def test_what_the_engine_refuses_fails_with_its_words(engine, streams, user):
-    query = queries.register(user, "one", PLAN)
-    Query.objects.filter(pk=query.pk).update(plan={"stream": "ships"}, revision=2, status="pending")
-    tasks.register_query(query.pk)
-    query.refresh_from_db()
-    assert query.status == "failed"
-    assert "needs an area or a compare box" in query.error
-    assert tasks.reconcile() == 0
+def test_a_task_that_comes_again_or_late_sends_nothing_that_is_acknowledged(engine, streams, user, redis_client):
+    (query,) = settled(queries.register(user, "one", PLAN))
+    tasks.send_query(query.pk)
+    tasks.send_query(10**6)
+    assert len(entries(redis_client, "register")) == 1
 
 
 def test_what_the_engine_has_acknowledged_is_not_told_again(engine, streams, user, redis_client):
-    query = queries.register(user, "one", PLAN)
-    before = Query.objects.get(pk=query.pk)
+    (before,) = settled(queries.register(user, "one", PLAN))
     assert before.epoch == engine.engine.layout.store.epoch()
     assert tasks.reconcile() == 0
     assert len(entries(redis_client, "register")) == 1
-    assert Query.objects.get(pk=query.pk).updated == before.updated
+    assert Query.objects.get(pk=before.pk).updated == before.updated
 
 
-def test_a_query_that_is_told_again_is_neither_registered_nor_written_again(engine, streams, user):
-    engine.move({"near": INSIDE})
-    query = queries.register(user, "one", PLAN)
-    before = Query.objects.get(pk=query.pk)
-    assert recording.record_events(engine.log.client, EARTH) == 1
-    answers = tell_engine(engine.log.client, NAMES, [query], 5)
-    assert tasks.settle(answers) == 0
-    assert Query.objects.get(pk=query.pk).updated == before.updated
-    assert recording.record_events(engine.log.client, EARTH) == 0
+def test_a_query_that_is_told_again_is_neither_registered_nor_written_again(streams, user, redis_client, tmp_path):
+    with Rig(redis_client, tmp_path / "engine") as rig:
+        rig.move({"near": INSIDE})
+        (before,) = settled(queries.register(user, "one", PLAN))
+        assert recording.record_events(redis_client, EARTH) == 1
+        tell_engine(redis_client, "earth", [before])
+        while rig.log.event_log.poll({NAMES.acks: FIRST}, 1, PATIENCE_S) == {}:
+            pass
+        assert settle_acknowledged(redis_client, ["earth"], 1) == 0
+        assert Query.objects.get(pk=before.pk).updated == before.updated
+        assert recording.record_events(redis_client, EARTH) == 0
 
 
 def test_all_that_ran_runs_in_a_new_state_of_the_engine(streams, user, redis_client, tmp_path):
     with Rig(redis_client, tmp_path / "first"):
-        running = [queries.register(user, name, PLAN).pk for name in "ab"]
-        paused = queries.edit(user, queries.register(user, "c", PLAN).pk, paused=True)
+        running = [query.pk for query in settled(*(queries.register(user, name, PLAN) for name in "ab"))]
+        (third,) = settled(queries.register(user, "c", PLAN))
+        (paused,) = settled(queries.edit(user, third.pk, paused=True))
         assert tasks.reconcile() == 0
     redis_client.delete(NAMES.control)
     with Rig(redis_client, tmp_path / "second") as rig:
-        assert tasks.reconcile() == 2
+        assert reconciled() == 2
         registry = rig.engine.layout.store.registry(rig.engine.batch)
         assert registry.ids.tolist() == running
         assert tasks.reconcile() == 0
@@ -99,104 +86,27 @@ def test_all_that_ran_runs_in_a_new_state_of_the_engine(streams, user, redis_cli
     }
 
 
-class Scripted:
-    """Stands for `tell_engine`: answers the calls that it is told to, and remembers all."""
-
-    def __init__(self, *answers):
-        self.answers, self.told = list(answers), []
-
-    def __call__(self, client, names, told, timeout_s):
-        self.told.append([query.pk for query in told])
-        return {query.pk: answer(query) for query in told} if self.answers.pop(0) else {}
-
-
-def answer(query, error="", epoch="e"):
-    """Return an acknowledgement of a query's present revision."""
-    return Acknowledgement(query.pk, query.revision, error, epoch)
-
-
-def test_a_reconciliation_that_meets_silence_is_carried_on_by_the_next(user, redis_client, monkeypatch):
-    a, b, c, d, e = (made(user).pk for _ in range(5))
-    engine = Scripted(True, False, True, True)
-    redis_client.hset(NAMES.engine, "epoch", "e")
+def test_an_engine_that_is_away_is_sent_each_query_a_few_times_at_most(user, redis_client, monkeypatch):
+    for _ in range(5):
+        made(user)
     monkeypatch.setattr(tasks, "CHUNK", 2)
-    monkeypatch.setattr(tasks, "tell_engine", engine)
-    assert tasks.reconcile() == 2
-    assert tasks.reconcile() == 3
-    assert engine.told == [[a, b], [c, d], [c, d], [e]]
-
-
-def test_a_reconciliation_begins_nothing_more_once_the_next_is_due(user, redis_client, monkeypatch):
-    a, b, c = (made(user).pk for _ in range(3))
-    engine = Scripted(True, True)
+    monkeypatch.setattr(tasks, "CONTROL_ENTRIES_WAITING", 12)
     redis_client.hset(NAMES.engine, "epoch", "e")
-    monkeypatch.setattr(tasks, "CHUNK", 2)
-    monkeypatch.setattr(tasks, "RECONCILE_S", -1)
-    monkeypatch.setattr(tasks, "tell_engine", engine)
-    assert [tasks.reconcile(), tasks.reconcile(), tasks.reconcile()] == [2, 1, 0]
-    assert engine.told == [[a, b], [c]]
+    sent = [tasks.reconcile() for _ in range(20)]
+    assert sent[:4] == [5, 5, 5, 0]
+    assert sum(sent) == 15 == len(entries(redis_client, "register"))
+    log = RedisEventLog(redis_client)
+    log.trim({NAMES.control: log.newest(NAMES.control)})  # the engine is back, and has read them
+    assert tasks.reconcile() == 5
 
 
-def test_an_answer_that_comes_after_its_query_failed_makes_it_run(project, streams, user, redis_client, tmp_path):
-    project.ACK_TIMEOUT_S = 0.01
-    celery_app.conf.task_eager_propagates = False  # an eager retry is raised after it was carried out
-    query = queries.register(user, "one", PLAN)
-    assert tasks.settle_late() == 0
-    assert Query.objects.get(pk=query.pk).status == "failed"
-    with Rig(redis_client, tmp_path / "late"):
-        redis_client.xread({NAMES.acks: "0"}, block=10_000)
-        assert tasks.settle_late() == 1
-        assert tasks.settle_late() == 0
-    query.refresh_from_db()
-    assert (query.status, query.error) == ("running", "")
-
-
-def test_a_task_that_gives_up_leaves_alone_what_was_acknowledged_meanwhile(user, monkeypatch):
-    query = made(user)
-
-    def unheard(*_):
-        tasks.settle({query.pk: answer(query)})
-        return {}
-
-    monkeypatch.setattr(tasks, "tell_engine", unheard)
-    tasks.register_query.apply((query.pk,), retries=tasks.RETRIES)
-    assert Query.objects.get(pk=query.pk).status == "running"
-
-
-def test_many_answers_are_written_at_once_and_each_group_is_told_in_one_message(
-    user, other, redis_client, django_assert_max_num_queries
-):
-    told = [made(owner, shared=shared) for owner in (user, other) for shared in (False, True) for _ in range(25)]
-    answers = {query.pk: answer(query) for query in told} | {told[0].pk: answer(told[0], "no such area")}
-    with redis_client.pubsub() as listener:
-        listener.subscribe(CHANNEL)
-        listener.get_message(timeout=PATIENCE_S)
-        with django_assert_max_num_queries(5):  # begin, select, an update for each outcome, commit
-            assert tasks.settle(answers) == 100
-        told = [orjson.loads(listener.get_message(timeout=PATIENCE_S)["data"])[0] for _ in range(3)]
-        assert listener.get_message(timeout=0.05) is None
-    assert sorted(told) == sorted((user_group(user.pk), user_group(other.pk), SHARED_GROUP))
-    standing = Query.objects.values_list("status", "error", "acknowledged", "epoch")
-    assert Counter(standing) == {("running", "", 1, "e"): 99, ("failed", "no such area", 1, "e"): 1}
-
-
-def test_an_answer_to_an_older_revision_changes_nothing(engine, streams, user):
-    query = queries.register(user, "one", PLAN)
-    old = Query.objects.get(pk=query.pk)
-    queries.edit(user, query.pk, paused=True)
-    assert tasks.settle({old.pk: answer(old)}) == 0
-    assert Query.objects.get(pk=query.pk).status == "paused"
-
-
-def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(project, streams, user, redis_client, tmp_path):
-    project.ACK_TIMEOUT_S = 0.01
-    celery_app.conf.task_eager_propagates = False  # an eager retry is raised after it was carried out
+def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(streams, user, redis_client, tmp_path):
     query = queries.register(user, "one", PLAN)
     queries.cancel(user, query.pk)
     assert Query.objects.get(pk=query.pk).acknowledged == 0
-    project.ACK_TIMEOUT_S = PATIENCE_S
+    redis_client.flushall()  # nobody has read what was sent
     with Rig(redis_client, tmp_path / "late"):
-        tasks.reconcile()
+        assert reconciled() == 1
         assert Query.objects.get(pk=query.pk).acknowledged == 2
         assert tasks.reconcile() == 0
     assert Query.objects.get(pk=query.pk).status == "cancelled"
@@ -205,10 +115,7 @@ def test_paused_and_cancelled_queries_are_told_until_the_engine_knows(project, s
 def test_a_worker_takes_a_query_to_the_engine(project, engine, streams, user, redis_server):
     celery_app.conf.task_always_eager = False
     with start_worker(celery_app, pool="solo", perform_ping_check=False, shutdown_timeout=PATIENCE_S):
-        query = queries.register(user, "one", PLAN)
-        for _ in engine.log.client.xread({NAMES.acks: "0"}, block=10_000):
-            pass
-    query.refresh_from_db()
+        (query,) = settled(queries.register(user, "one", PLAN))
     assert query.status == "running"
 
 

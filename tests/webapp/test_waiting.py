@@ -5,7 +5,7 @@ import json
 import pytest
 import shapely
 
-from tests.webapp.conftest import INSIDE, PLAN
+from tests.webapp.conftest import INSIDE, PLAN, settled
 from tests.webapp.test_layers import changed, folder, site, upload  # noqa: F401
 from webapp import queries, tasks
 from webapp.models import Layer, Query
@@ -15,7 +15,7 @@ JOIN = {"stream": "ships", "kind": "join", "join": {"layer": "squares"}}
 
 
 def state(query):
-    query = Query.objects.get(pk=query.pk)
+    (query,) = settled(query)
     return query.status, query.warning, query.revision
 
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.plans import MAX_WHERE_CHARACTERS, PREDICATES
+from streaming.kinds.join.plan import PREDICATES
+from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.refusals import Refused

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,17 @@ class Batch:
         """Queries whose registration, edit or end takes effect with this batch."""
         return frozenset(ack["query"] for fragment in self.fragments for ack in fragment.acks)
 
+    @cached_property
+    def changed(self) -> frozenset[int]:
+        """Queries whose answers may have changed in this batch: those with tuples, and those with a lost part."""
+        tables = [fragment.changes["query"].to_numpy() for fragment in self.fragments]
+        numbers = set(np.unique(np.concatenate(tables)).tolist())
+        for fragment in self.fragments:
+            # A query that shares an answer has tuples under the number of that answer.
+            numbers.update(*(queries for answer, queries in fragment.shared.items() if answer in numbers))
+            numbers.update(query for one in fragment.failures if one.get("lost") for query, _ in one["queries"])
+        return frozenset(numbers)
+
     @property
     def elements(self) -> int:
         """Number of elements that the engine read in this batch: the sum of what the fragments count."""
@@ -80,10 +92,11 @@ def _only(rows, queries):
     return rows.filter(pc.is_in(rows["query"], value_set=queries))
 
 
-def rows_of(rows: pa.Table, query: int) -> pa.Table:
-    """Return the rows of one query from a table sorted by query, without copying them."""
-    low, high = np.searchsorted(rows["query"].to_numpy(), [query, query + 1])
-    return rows.slice(low, high - low)
+def slices_of(rows: pa.Table) -> dict[int, slice]:
+    """Return where the rows of each query are in a table sorted by query."""
+    queries, first = np.unique(rows["query"].to_numpy(), return_index=True)
+    bounds = [*first.tolist(), rows.num_rows]
+    return {query: slice(*bounds[place : place + 2]) for place, query in enumerate(queries.tolist())}
 
 
 @dataclass

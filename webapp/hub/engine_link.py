@@ -6,6 +6,7 @@ from typing import Any
 
 from redis.asyncio.client import Pipeline
 
+from streaming.eventlog import AsyncRedisEventLog, queue_append
 from streaming.logs import LogNames, control_entry
 from streaming.spaces import Space
 from webapp.liveness import web_id
@@ -31,6 +32,8 @@ class EngineLink:
         Keys of the space's logs.
     redis : redis.asyncio.Redis
         The connection, while the link is open.
+    event_log : AsyncRedisEventLog
+        The logs, over the same connection.
     """
 
     def __init__(self, space: Space) -> None:
@@ -42,6 +45,7 @@ class EngineLink:
         """Connect to Redis in the running event loop, under a new id: the views of the former id are retired."""
         self.id = web_id(self.space.name)
         self.redis = async_client()
+        self.event_log = AsyncRedisEventLog(self.redis)
         self._waiting: dict[Hashable, tuple[Command, ...]] = {}
         self._filled = asyncio.Event()
 
@@ -68,7 +72,7 @@ class EngineLink:
 
     def entry(self, op: str, **entry: Any) -> Command:
         """Return the command that appends an entry to the control log (see `control_entry`)."""
-        return lambda pipeline: pipeline.xadd(self.names.control, control_entry(op, **entry))
+        return lambda pipeline: queue_append(pipeline, self.names.control, control_entry(op, **entry))
 
     def ask_snapshot(self, query: int) -> None:
         """Ask the engine for the whole answer of a query."""

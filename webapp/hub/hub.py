@@ -13,12 +13,16 @@ from django.conf import settings
 from streaming.logs import read_fragment
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
+from webapp.hub.catch_up import CatchUp
 from webapp.hub.complaints import Complaints
+from webapp.hub.directory import Directory
 from webapp.hub.engine_link import EngineLink
+from webapp.hub.recent import RecentBatches
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
-from webapp.hub.shipping import ResumePoint, assembly_of, missed
-from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text, resumed
+from webapp.hub.shipping import ResumePoint, assembly_of
+from webapp.hub.snapshot_requests import SnapshotRequests
+from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
 
@@ -27,10 +31,9 @@ logger = logging.getLogger(__name__)
 # Batches with more rows than this are encoded in a thread, so that they do not block the connections.
 ROWS_IN_LOOP = 5_000
 READ_COUNT = 64
-READ_BLOCK_MS = 1_000
+READ_WAIT_S = 1.0
 RETRY_S = 0.5
 HOUSEKEEPING_S = 0.5
-LONGEST_PATIENCE_S = 30.0
 
 
 class Hub:
@@ -53,7 +56,7 @@ class Hub:
         self.space = space
         self.link = EngineLink(space)
         self.told: ResumePoint | None = None
-        self.subscriptions: dict[int, list[Subscription]] = defaultdict(list)
+        self.subscriptions = Directory()
         self.roles = Roles(self.link, self.subscriptions)
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
@@ -61,6 +64,9 @@ class Hub:
         self._changing = asyncio.Lock()  # held while the hub starts or stops
         # Held while a batch is distributed: a client that catches up finishes between two batches.
         self._turn = asyncio.Lock()
+        self.recent = RecentBatches(self.link)
+        self.catch_up = CatchUp(self.recent, self._turn, self._tell)
+        self.requests = SnapshotRequests(self.link, self._waits)
 
     async def attach(self, subscriber: Subscriber) -> None:
         """Add a connection; the first one starts the hub. Return once the hub has tried to read the result log."""
@@ -73,7 +79,7 @@ class Hub:
     async def detach(self, subscriber: Subscriber) -> None:
         """Remove a connection and its subscriptions; the last one stops the hub."""
         self.subscribers.discard(subscriber)
-        for query in list(self.subscriptions):
+        for query in self.subscriptions.queries_of(subscriber):
             self.unsubscribe(subscriber, query)
         async with self._changing:
             if not self.subscribers and self._tasks:
@@ -98,69 +104,37 @@ class Hub:
         made = {query: Subscription(subscriber, query, form) for query in queries}
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
-            self.subscriptions[query].append(subscription)
+            self.subscriptions.add(subscription)
             subscription.sent_before = self.roles.count_from(query)
-        if held is None or not await self._resume(made.values(), held):
+        if held is None or not await self.catch_up.resume(list(made.values()), held):
             self.ask(made.values())
         return made
-
-    async def _resume(self, subscriptions, held):
-        """Continue answers from the batch that the client holds; return whether that worked.
-
-        Most of the missed batches are sent while the hub distributes new ones, the rest between two batches.
-        """
-        going_on = [s for s in subscriptions if not s.closed]
-        told, batches = self.told, await self._missed(held)
-        if batches is None:
-            return False
-        for subscription in going_on:
-            subscription.live = subscription.catching_up = True
-            subscription.subscriber.deliver(subscription, resumed(subscription.query, held))
-        await self._make_up(batches, going_on)
-        async with self._turn:
-            held = _later(held, told)
-            rest = await self._missed(held)
-            await self._make_up(rest or (), going_on)
-            for subscription in going_on:
-                if rest is None:
-                    subscription.lose()
-                elif subscription.live:
-                    subscription.catching_up, subscription.held = False, _later(held, self.told).batch
-        return rest is not None
-
-    async def _make_up(self, batches, subscriptions):
-        """Send subscriptions the changes of batches that they missed."""
-        for batch in batches:
-            await self._tell(batch, {s: [s.change] for s in subscriptions if s.live})
-            await asyncio.sleep(0)  # let other tasks run: encoding takes milliseconds
-
-    async def _missed(self, held):
-        """Return the batches after the one that a client holds, up to `told`; None if they are not all available."""
-        try:
-            return await missed(self.link.redis, self.link.names.results, self.space, held, self.told)
-        except NOT_NOW:
-            return None
 
     def unsubscribe(self, subscriber: Subscriber, query: int) -> None:
         """End a subscription, if there is one."""
         self.roles.leave(subscriber, query)
-        kept = []
-        for subscription in self.subscriptions.get(query, ()):
-            subscription.closed = subscription.closed or subscription.subscriber is subscriber
-            kept += [] if subscription.closed else [subscription]
-        if kept:
-            self.subscriptions[query] = kept
-        else:
-            self.subscriptions.pop(query, None)
+        self.subscriptions.end(subscriber, query)
 
-    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False) -> None:
-        """Ask the engine for snapshots for subscriptions; `resync` says that they follow a loss."""
+    def ask(self, subscriptions: Iterable[Subscription], resync: bool = False, again: bool = False) -> None:
+        """Ask the engine for snapshots for subscriptions.
+
+        Parameters
+        ----------
+        subscriptions : iterable of Subscription
+        resync : bool
+            The snapshots follow a loss.
+        again : bool
+            Earlier requests may have been ignored or answered unread, so they are repeated.
+        """
         wanted = [s for s in subscriptions if not s.closed]
         for subscription in wanted:
-            subscription.waiting, subscription.asked = True, time.monotonic()
+            subscription.waiting = True
             subscription.resync = subscription.resync or resync
-        for query in sorted({s.query for s in wanted}):
-            self.link.ask_snapshot(query)
+        self.requests.ask(sorted({s.query for s in wanted}), again)
+
+    def _waits(self, query):
+        """Return whether a subscription waits for a snapshot of a query."""
+        return any(s.waiting for s in self.subscriptions.get(query, ()))
 
     def broadcast(self, slot: str, text: str) -> None:
         """Send a text to every connection; it replaces an unsent one of the same slot."""
@@ -187,6 +161,7 @@ class Hub:
 
     async def _stop(self):
         tasks, self._tasks = self._tasks, []
+        self.catch_up.close()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -199,29 +174,26 @@ class Hub:
         """Find the last whole batch of the result log; ask again for snapshots, which may have passed unread."""
         try:
             await self.views.heartbeat()
-            begun = await assembly_of(self.link.redis, self.link.names.results, self.space)
+            begun = await assembly_of(self.link.event_log, self.link.names.results, self.space)
             self._assembly, self._position, self.told = begun
+            self.recent.begin(self.told)
         finally:
             self._tried.set()
-        waiting = [s for group in self.subscriptions.values() for s in group if s.waiting]
-        for subscription in waiting:
-            subscription.patience_s = Subscription.patience_s
-        self.ask(waiting)
+        self.ask([s for s in self.subscriptions.everyone() if s.waiting], again=True)
 
     async def _read(self):
         """Read new entries of the result log, and distribute the batches that they complete."""
         if self._position is None:
             await self._begin()
         log = self.link.names.results
-        reply = await self.link.redis.xread({log: self._position}, READ_COUNT, READ_BLOCK_MS)
+        found = await self.link.event_log.poll({log: self._position}, READ_COUNT, READ_WAIT_S)
         self._away = False
-        if not reply:
+        if log not in found:
             return
-        ((_, entries),) = reply
-        self._position = entries[-1][0]
+        self._position = found[log][-1].position
         try:
-            for _, fields in entries:
-                await self._take(read_fragment(fields, self.space))
+            for entry in found[log]:
+                await self._take(read_fragment(entry.fields, self.space))
         except Exception:
             self._assembly.lose()
             raise
@@ -234,25 +206,43 @@ class Hub:
             await self.distribute(batch)
 
     async def distribute(self, batch: Batch) -> None:
-        """Give the frames of a batch to the subscribers; encode each frame once."""
+        """Give the frames of a batch to the subscribers of the answers that it changes; encode each frame once."""
         async with self._turn:
-            everyone = [s for subscriptions in self.subscriptions.values() for s in subscriptions]
             if batch.new_epoch or batch.gap:
-                self._recover(batch, everyone)
-            await self._tell(batch, {s: due(s, batch.number, batch.snapshot_queries) for s in everyone})
+                self._recover(batch)
+            snapshots = batch.snapshot_queries
+            self.requests.settle(snapshots)
+            touched = [query for query in batch.changed | snapshots if query in self.subscriptions]
+            everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
+            kept = self.recent.add(batch)
+            await self._tell(kept, {s: some for s in everyone if (some := due(s, batch.number, snapshots))}, batch)
             self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, batch, wanted):
-        """Encode the frames of a batch, and deliver to each subscription those that it wants."""
+    async def _tell(self, kept, wanted, batch=None):
+        """Deliver to each subscription the frames of a batch that it wants, and encode those that are not kept.
+
+        Parameters
+        ----------
+        kept : KeptBatch
+        wanted : dict of Subscription to list of FrameOf
+        batch : Batch, optional
+            The batch with its snapshots, if snapshots are wanted.
+        """
         frames = {frame for some in wanted.values() for frame in some}
-        if not frames:
-            return
-        arguments = (batch, frames, time.time_ns() // 1000, self.space)
-        encoded = await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
+        missing = frames - kept.frames.keys()
+        encoded = await self._encode(batch or kept.batch, missing) if missing else Encoded()
+        self.recent.keep_frames(kept, missing, encoded)
+        encoded.frames.update({frame: kept.frames[frame] for frame in frames - missing if kept.frames[frame]})
         for subscription, some in wanted.items():
             self._deliver(subscription, encoded, some)
+        for query in {frame.query for frame in encoded.lost}:
+            self.requests.put_off(query)
         self.complaints.note(encoded.errors)
+
+    async def _encode(self, batch, frames):
+        arguments = (batch, frames, time.time_ns() // 1000, self.space)
+        return await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
 
     def _deliver(self, subscription, encoded: Encoded, frames):
         for wanted in frames:
@@ -263,13 +253,11 @@ class Hub:
                 continue
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
-                subscription.patience_s = Subscription.patience_s
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
 
     def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""
-        waiting = [s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting]
-        self.ask(waiting)
+        self.ask([s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting], again=True)
 
     async def _report(self):
         await self.reports.publish()
@@ -282,27 +270,25 @@ class Hub:
                 return
             self._marked = self.told
             behind = defaultdict(list)
-            everyone = (s for group in self.subscriptions.values() for s in group)
-            for subscription in (s for s in everyone if not s.live or s.catching_up):
-                behind[subscription.subscriber].append(subscription.query)
+            for subscription in self.subscriptions.everyone():
+                if not subscription.live or subscription.catching_up:
+                    behind[subscription.subscriber].append(subscription.query)
+            nobody = held_text(self.space.name, self.told, [])
             for subscriber in self.subscribers:
-                subscriber.mark(self.space.name, held_text(self.space.name, self.told, behind[subscriber]))
+                some = behind.get(subscriber)
+                text = held_text(self.space.name, self.told, some) if some else nobody
+                subscriber.mark(self.space.name, text)
 
-    def _recover(self, batch, everyone):
+    def _recover(self, batch):
         """Ask for snapshots of all answers, after batches were lost or the engine started with a new state."""
-        for subscription in everyone:
+        for subscription in self.subscriptions.everyone():
             subscription.lose()
         if batch.new_epoch:
             self.views.register_again()
-        self.ask(everyone, resync=True)
+        self.ask(self.subscriptions.everyone(), resync=True, again=True)
 
     async def _remind(self):
-        """Ask again for snapshots that are overdue; wait twice as long for the next time."""
-        now = time.monotonic()
-        late = [s for group in self.subscriptions.values() for s in group if s.waiting and now - s.asked > s.patience_s]
-        for subscription in late:
-            subscription.patience_s = min(2 * subscription.patience_s, LONGEST_PATIENCE_S)
-        self.ask(late)
+        self.requests.remind()
 
     async def _every(self, seconds, step):
         """Repeat a step until cancelled. Log failures and try again; log a Redis that does not answer only once."""
@@ -319,10 +305,6 @@ class Hub:
                 logger.exception("a step of the hub failed")
                 pause_s = max(seconds, RETRY_S)
             await asyncio.sleep(pause_s)
-
-
-def _later(one: ResumePoint, other: ResumePoint) -> ResumePoint:
-    return max(one, other, key=lambda held: held.batch)
 
 
 _HUBS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Space, Hub]] = WeakKeyDictionary()

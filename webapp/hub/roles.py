@@ -5,7 +5,6 @@ References
 PLACE* (2007), section 3.3: the Query-Track-Participate model.
 """
 
-from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,13 @@ import orjson
 import pyarrow.compute as pc
 from django.conf import settings
 
-from streaming.plans import Plan, parse_plan
+from streaming.kinds.base import Plan
+from streaming.plans import parse_plan
 from webapp.hub.assembly import Batch
+from webapp.hub.directory import Directory
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.servers import FocusPlace, Servers, places_in
-from webapp.hub.subscriptions import Subscriber, Subscription
+from webapp.hub.subscriptions import Subscriber
 
 ROLES = "query.roles"
 
@@ -28,11 +29,11 @@ class Roles:
     Parameters
     ----------
     link : EngineLink
-    subscriptions : dict of int to list of Subscription
-        The hub's subscriptions by query.
+    subscriptions : Directory
+        The hub's subscriptions.
     """
 
-    def __init__(self, link: EngineLink, subscriptions: Mapping[int, Collection[Subscription]]) -> None:
+    def __init__(self, link: EngineLink, subscriptions: Directory) -> None:
         self.link, self.subscriptions = link, subscriptions
         self.servers = Servers(link.space, settings.PARTITIONS, settings.REGIONS)
         self._totals: dict[int, np.ndarray] = {}
@@ -107,7 +108,7 @@ class Roles:
     def roles(self, subscriber: Subscriber, query: int) -> dict[str, Any]:
         """Return the message ``query.roles`` for a subscriber, without the batch."""
         plan, place, totals = self._plans[query], self._places.get(query), self._totals[query]
-        (mine,) = [s for s in self.subscriptions[query] if s.subscriber is subscriber]
+        mine = self.subscriptions.find(subscriber, query)
         last = totals - self._before.get(query, totals)
         participating = self.servers.participating(plan, place)
         since = totals - mine.sent_before

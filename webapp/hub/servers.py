@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.elements import bounds_of, key_hashes, partition_of
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.focal_ranges import FocalRanges
 from streaming.operators.partitioners import GridPartitioner
-from streaming.plans import AggregatePlan, JoinPlan, Plan, RangePlan
 from streaming.results import DROPPED, EXPIRED, PLACED
 from streaming.spaces import Space
 
@@ -62,7 +63,7 @@ class Servers:
 
     def home_of(self, plan: Plan) -> int | None:
         """Return the home server, the ingest partition of the focal object's key; None without a focal object."""
-        focus = getattr(_ranged(plan), "focus", None)
+        focus = kind_of(plan).focus(plan)
         if focus is None or not focus.key:
             return None
         return int(partition_of(key_hashes(focus.stream, [focus.key]), self.partitions)[0])
@@ -78,17 +79,15 @@ class Servers:
 
         The transformations of a range query, which enlarge elements, are not considered.
         """
-        plan = _ranged(plan)
-        met = self._met(plan.area)
-        if isinstance(plan, JoinPlan):
-            return met
-        if isinstance(plan, RangePlan):
-            return met & self._met(plan.compare) if plan.report == "inside" else met
-        if place is None and not plan.focus.at:
+        kind, met = kind_of(plan), self._met(plan.area)
+        focus = kind.focus(plan)
+        if focus is None:
+            return met & self._met(kind.box(plan))
+        if place is None and not focus.at:
             return np.zeros(self.regions, dtype=bool)
-        ranges = FocalRanges([replace(plan, where="", filters=())], self.space)
+        ranges = FocalRanges([replace(kind.members(plan), where="", filters=())], self.space)
         keys, bounds = ranges.focal, place.bounds[None] if place else self.space.whole()[None]
-        known = int(bool(plan.focus.key))
+        known = int(bool(focus.key))
         reach = np.array([place.reach if place else np.nan])
         box = ranges.placed(keys[:known], bounds[:known], reach).boxes[0]
         return np.zeros(self.regions, dtype=bool) if np.isnan(box[0]) else met & self._met(box)
@@ -100,8 +99,3 @@ class Servers:
 
     def _met(self, box):
         return self._grid.regions_of(np.asarray(box, dtype=np.float64)[None])[0]
-
-
-def _ranged(plan):
-    """Return the range of an aggregate; any other plan as it is."""
-    return plan.range if isinstance(plan, AggregatePlan) else plan

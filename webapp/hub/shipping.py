@@ -8,12 +8,11 @@ lost, and their order is not changed.
 
 from dataclasses import dataclass
 
-import redis.asyncio
-
-from streaming.logs import FIRST, read_fragment
+from streaming.eventlog import FIRST, AsyncRedisEventLog
+from streaming.logs import read_fragment
 from streaming.results import Fragment
 from streaming.spaces import Space
-from webapp.hub.assembly import Assembly, Batch
+from webapp.hub.assembly import Assembly
 
 ENTRIES_PER_READ = 32
 
@@ -35,59 +34,32 @@ class ResumePoint:
 
 
 async def fragments_back_to(
-    client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint | None
+    event_log: AsyncRedisEventLog, log: str, space: Space, held: ResumePoint | None
 ) -> tuple[str, list[Fragment]]:
-    """Return the id of a result log's newest entry, and the fragments after batch `held`, the oldest first.
+    """Return the position of a result log's newest entry, and the fragments after batch `held`, the oldest first.
 
     Some fragments of `held` and of earlier batches may precede them. Without `held`, it is the batch two before the
     newest one.
     """
     fragments: list[Fragment] = []
-    newest, last = FIRST, "+"
-    while entries := await client.xrevrange(log, max=last, count=ENTRIES_PER_READ):
-        newest = newest if fragments else entries[0][0]
-        fragments += [read_fragment(fields, space) for _, fields in entries]
+    newest, before = FIRST, None
+    while entries := await event_log.read_back(log, before, ENTRIES_PER_READ):
+        newest = newest if fragments else entries[0].position
+        fragments += [read_fragment(entry.fields, space) for entry in entries]
         held = held or ResumePoint(fragments[0].epoch, fragments[0].batch - 2)
         if fragments[-1].epoch != held.epoch or fragments[-1].batch <= held.batch:
             break
-        last = b"(" + entries[-1][0]
+        before = entries[-1].position
     return newest, fragments[::-1]
 
 
-async def assembly_of(client: redis.asyncio.Redis, log: str, space: Space) -> tuple[Assembly, str, ResumePoint | None]:
-    """Return an assembly up to date with a result log, the id of its newest entry, and its last whole batch or None."""
-    newest, fragments = await fragments_back_to(client, log, space, None)
+async def assembly_of(
+    event_log: AsyncRedisEventLog, log: str, space: Space
+) -> tuple[Assembly, str, ResumePoint | None]:
+    """Return an assembly that has read a result log, the position of its newest entry, and its last whole batch."""
+    newest, fragments = await fragments_back_to(event_log, log, space, None)
     assembly, whole = Assembly(), None
     for fragment in fragments:
         batch = assembly.add(fragment)
         whole = whole if batch is None else ResumePoint(batch.epoch, batch.number)
     return assembly, newest, whole
-
-
-async def missed(
-    client: redis.asyncio.Redis, log: str, space: Space, held: ResumePoint, told: ResumePoint | None
-) -> list[Batch] | None:
-    """Return the batches after the one that a client holds, up to `told`; None if the log does not have them all.
-
-    Parameters
-    ----------
-    client : redis.asyncio.Redis
-    log : str
-        Key of the result log.
-    space : Space
-    held : ResumePoint
-        The batch at whose end the client holds the answers.
-    told : ResumePoint or None
-        The last batch that the hub has distributed. All subscribers still get the later ones.
-    """
-    if told is None or told.epoch != held.epoch:
-        return None
-    _, fragments = await fragments_back_to(client, log, space, held)
-    known = [fragment.batch for fragment in fragments if fragment.epoch == held.epoch]
-    if max(known, default=-1) < held.batch:
-        return None  # the client claims a batch that the log never had
-    assembly = Assembly(held.epoch, held.batch)
-    batches = [batch for fragment in fragments if (batch := assembly.add(fragment)) is not None]
-    if any(batch.gap or batch.new_epoch for batch in batches) or assembly.done < told.batch:
-        return None
-    return [batch for batch in batches if batch.number <= told.batch]

@@ -1,10 +1,10 @@
 """Subscriptions to answers, and the frames of a batch that each of them gets."""
 
 import logging
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streaming.results import frame, json_rows
 from streaming.spaces import Space
-from webapp.hub.assembly import Batch, rows_of
+from webapp.hub.assembly import Batch, slices_of
 from webapp.hub.shipping import ResumePoint
 
 logger = logging.getLogger(__name__)
@@ -46,16 +46,12 @@ class Subscription:
     catching_up : bool
         The client still gets the batches that it missed; new batches follow afterwards.
     held : int
-        The last batch that the client got by catching up, in the present epoch; -1 without one. Only changes of later
-        batches are sent.
+        The batch with which the client came back, in the present epoch; -1 without one. Only changes of later batches
+        are sent.
     waiting : bool
         A snapshot has been asked for and has not come yet.
     resync : bool
         That snapshot follows a loss.
-    asked : float
-        When the snapshot was last asked for, by `time.monotonic` in seconds.
-    patience_s : float
-        Seconds after which it is asked for again.
     sent_before : ndarray of int64, shape (regions,)
         How many tuples each region had sent for the query when the subscription began.
     closed : bool
@@ -70,29 +66,26 @@ class Subscription:
     held: int = -1
     waiting: bool = False
     resync: bool = False
-    asked: float = 0.0
-    patience_s: float = 2.0
     sent_before: np.ndarray | None = None
     closed: bool = False
 
     def put_off(self) -> None:
-        """Mark an answer that could not be encoded as lost; a snapshot is asked for after `patience_s`."""
+        """Mark an answer that could not be encoded as lost, and a snapshot as asked for."""
         self.lose()
-        self.waiting, self.resync, self.asked = True, True, time.monotonic()
+        self.waiting = self.resync = True
 
     def lose(self) -> None:
         """Mark the answer as lost, so that no changes are sent until the next snapshot."""
         self.live = self.catching_up = self.waiting = False
         self.held = -1
 
-    @property
+    @cached_property
     def change(self) -> "FrameOf":
         """The name of the frame with a batch's changes."""
         return FrameOf(CHANGE, self.query, self.format)
 
 
-@dataclass(frozen=True)
-class FrameOf:
+class FrameOf(NamedTuple):
     """The name of a frame of a batch. Connections that need the same frame share its bytes."""
 
     kind: str
@@ -131,18 +124,19 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
         The wall clock in microseconds since 1970 UTC, for the lag.
     space : Space
     """
-    wanted = list(wanted)
-    changes = _changes(batch, {w.query for w in wanted if w.kind == CHANGE})
+    wanted, encoded = list(wanted), Encoded()
+    rows_of = _changes(
+        batch, {w.query for w in wanted if w.kind == CHANGE}, any(w.format == "json" for w in wanted), space
+    )
     lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
-    encoded = Encoded()
     for want in wanted:
         try:
-            rows = batch.snapshot(want.query) if want.kind == SNAPSHOT else changes(want.query)
-            if want.kind == SNAPSHOT or rows.num_rows:
+            rows = _Rows(batch.snapshot(want.query), space) if want.kind == SNAPSHOT else rows_of(want.query)
+            if want.kind == SNAPSHOT or rows.table.num_rows:
                 head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
                 head |= {"lag_ms": lag_ms}
                 head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
-                encoded.frames[want] = _encoded(head, rows, want.format, space, encoded.errors)
+                encoded.frames[want] = _encoded(head, rows, want.format, encoded.errors)
         # One bad answer must not keep the others from being sent.
         except Exception as error:
             logger.exception("an answer of query %d could not be told", want.query)
@@ -151,14 +145,45 @@ def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -
     return encoded
 
 
-def _changes(batch, queries):
-    """Return a function from a query to its net changes. If netting all queries together fails, it nets each alone."""
+@dataclass
+class _Rows:
+    """The rows of one frame: as a table, and as JSON objects with the error of the first that could not be read."""
+
+    table: pa.Table
+    space: Space
+    told: tuple[list[dict[str, Any]], str | None] | None = None
+
+    def as_json(self) -> tuple[list[dict[str, Any]], str | None]:
+        if self.told is None:
+            rows, unread = json_rows(self.table, self.space)
+            self.told = rows, next(iter(unread.values()), None)
+        return self.told
+
+
+def _changes(batch, queries, json, space) -> Callable[[int], _Rows]:
+    """Return a function from a query to its net changes.
+
+    All queries are netted together, and turned into JSON objects together if `json` is set: a call of arrow costs more
+    than its rows. If that fails, each query is treated alone.
+    """
     try:
-        changes = batch.changes(queries) if queries else None
+        changes = batch.changes(queries).combine_chunks() if queries else None
+        told, unread = json_rows(changes, space) if queries and json else (None, {})
     except Exception:
-        logger.exception("the changes of batch %d could not be netted together", batch.number)
-        return lambda query: batch.changes([query])
-    return lambda query: rows_of(changes, query)
+        logger.exception("the changes of batch %d could not be treated together", batch.number)
+        return lambda query: _Rows(batch.changes([query]), space)
+    places = slices_of(changes) if queries else {}
+    nothing = slice(0, 0)
+
+    def rows_of(query):
+        place = places.get(query, nothing)
+        rows = changes.slice(place.start, place.stop - place.start)
+        if told is None:
+            return _Rows(rows, space)
+        error = next((unread[row] for row in unread if place.start <= row < place.stop), None)
+        return _Rows(rows, space, (told[place], error))
+
+    return rows_of
 
 
 def resumed(query: int, held: ResumePoint) -> str:
@@ -172,10 +197,10 @@ def held_text(space: str, held: ResumePoint, behind: list[int]) -> str:
     return orjson.dumps(told).decode()
 
 
-def _encoded(head: dict[str, Any], rows: pa.Table, form: str, space: Space, errors: dict[int, str]) -> str | bytes:
+def _encoded(head: dict[str, Any], rows: _Rows, form: str, errors: dict[int, str]) -> str | bytes:
     if form == "arrow":
-        return frame(head, rows)
-    told, unread = json_rows(rows, space)
-    if unread:
-        errors.setdefault(head["query"], next(iter(unread.values())))
+        return frame(head, rows.table)
+    told, error = rows.as_json()
+    if error:
+        errors.setdefault(head["query"], error)
     return orjson.dumps(head | {"rows": told}).decode()

@@ -4,9 +4,9 @@ import secrets
 
 from django.conf import settings
 
+from streaming.logs import WEBS_KEY, alive_key, views_key
 from streaming.results import VIEW_NUMBERS
 from webapp.hub.engine_link import Command, EngineLink
-from webapp.liveness import WEBS_KEY, alive_key, views_key
 from webapp.models.queries import clock_revision
 
 # View numbers are random, so that processes need not agree on them; a collision among 2**52 is unlikely enough. The

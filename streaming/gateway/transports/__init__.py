@@ -9,10 +9,10 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from streaming.decoders.options import OptionDescription, describe
+from streaming.entry_points import known_kinds
 from streaming.errors import InvalidOptions
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.transports.base import Restricted, Transport
-from streaming.kinds import known_kinds
 
 GROUP = "lookout.transports"
 

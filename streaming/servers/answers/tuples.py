@@ -43,6 +43,7 @@ class Results:
             {name: self.counters.get(name, 0) + more.counters.get(name, 0) for name in names},
             {**more.failures, **self.failures},
             {**self.shared, **more.shared},
+            tuple(dict.fromkeys((*self.aggregates, *more.aggregates))),
             seconds={**self.seconds, **more.seconds},
         )
 

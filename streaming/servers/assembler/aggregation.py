@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from streaming.kinds.aggregate.plan import Aggregate
 from streaming.operators.aggregates import PARTS, merged, valued
-from streaming.plans import Aggregate
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.participant.partial import Partial

@@ -12,8 +12,8 @@ from time import perf_counter
 
 import numpy as np
 
+from streaming.kinds.knn.plan import NearestPlan
 from streaming.operators.runs import expand, find
-from streaming.plans import NearestPlan
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.participant.partial import Candidates, Partial
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 # A query that failed is tried again after this pause, by the engine's clock. Each further failure doubles the pause.
 FIRST_PAUSE_US = 2_000_000
-LONGEST_PAUSE_US = 64_000_000
+LONGEST_PAUSE_US = 60_000_000
 MAX_REASON_CHARACTERS = 500
 # PanicException of polars is not an Exception.
 FAULTS = (Exception, pl.exceptions.PanicException)

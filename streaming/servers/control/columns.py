@@ -8,32 +8,30 @@ from typing import NamedTuple
 import numpy as np
 
 from streaming.elements import stream_number
+from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.runs import expand, find
-from streaming.plans import AggregatePlan, JoinPlan, MovingRangePlan, NearestPlan, Plan
 
 # What a query is, as bits.
 STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (1 << bit for bit in range(6))
 
 
-def joins_stream(plan: Plan) -> bool:
-    """Tell whether a plan is a join with a stream."""
-    return isinstance(plan, JoinPlan) and plan.partners.source == "stream"
-
-
 def layer_of(plan: Plan) -> str | None:
     """Return the name of the layer that a plan joins with, None if there is none."""
-    return plan.partners.layer if isinstance(plan, JoinPlan) and not joins_stream(plan) else None
+    return kind_of(plan).layer(plan)
 
 
 def bits_of(plan: Plan) -> int:
     """Return what a query is, as bits."""
+    kind = kind_of(plan)
+    evaluation = kind.evaluation(plan)
     tests = {
-        STREAM_JOIN: joins_stream(plan),
-        DISTRIBUTED: isinstance(plan, MovingRangePlan | NearestPlan | AggregatePlan),
+        STREAM_JOIN: evaluation is Evaluation.STREAM_JOIN,
+        DISTRIBUTED: evaluation.distributed,
         MEMBERSHIP: plan.emit == "membership",
         EVERY_ELEMENT: plan.emit == "all",
-        BY_DISTANCE: isinstance(plan, JoinPlan) and plan.partners.predicate == "dwithin",
-        LAYER_JOIN: layer_of(plan) is not None,
+        BY_DISTANCE: kind.measures(plan),
+        LAYER_JOIN: kind.layer(plan) is not None,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 

@@ -13,7 +13,8 @@ import orjson
 import pyarrow as pa
 
 from streaming.errors import LookoutError
-from streaming.plans import Plan, parse_plan, plan_document
+from streaming.kinds.base import Plan
+from streaming.plans import parse_plan, plan_document
 from streaming.results import ANSWER_NUMBERS
 from streaming.servers.control.columns import Row, bits_of
 from streaming.servers.control.levels import Level

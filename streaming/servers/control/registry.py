@@ -19,12 +19,13 @@ import numpy as np
 import orjson
 
 from streaming.elements import stream_number
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
-from streaming.plans import AggregatePlan, NearestPlan, Plan
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, layer_of
 from streaming.servers.control.levels import Level, Levels
@@ -244,7 +245,8 @@ class Registry:
 
     def assembled(self, query: int) -> bool:
         """Tell whether the assembler reports the answer of a running query, instead of each region its part."""
-        return isinstance(self.plan(query), NearestPlan | AggregatePlan)
+        plan = self.plan(query)
+        return kind_of(plan).evaluation(plan).assembled
 
     @property
     def stream_joins(self) -> StreamJoins:

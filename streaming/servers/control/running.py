@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
@@ -83,8 +84,8 @@ class DistributedGroup(Group):
     @functools.cached_property
     def focal(self) -> np.ndarray:
         """The `key_hash` of every object that a query follows, int64, ascending."""
-        ranges = (getattr(plan, "range", plan) for plan in self.plans.values())
-        return distinct(focal_keys([plan for plan in ranges if hasattr(plan, "focus") and not plan.focus.at]))
+        foci = (kind_of(plan).focus(plan) for plan in self.plans.values())
+        return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
 
 
 @dataclass(frozen=True)

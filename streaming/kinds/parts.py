@@ -228,3 +228,8 @@ def filters_document(filters: tuple[Filter, ...], space: Space) -> list[dict[str
         UserFilter: lambda f: {"udf": f.udf, "argument": f.argument} if f.argument else {"udf": f.udf},
     }
     return [forms[type(entry)](entry) for entry in filters]
+
+
+def given(document: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    """Return those of the names that have a value in the document; null counts as missing."""
+    return [name for name in names if document.get(name) is not None]

@@ -1,17 +1,19 @@
-"""The kinds of continuous queries.
+"""Continuous spatial joins: the plan, from JSON and back.
 
 References
 ----------
-BBoxDB Streams (2022), sections 4.4.1 (continuous range queries) and 4.4.2 (continuous spatial join queries).
+BBoxDB Streams (2022), section 4.4.2: continuous spatial join queries.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from streaming.plans.parts import Box, Enlargement, Filter, UserFilter
+from streaming.kinds.parts import (
+    Box,
+    Enlargement,
+    Filter,
+    UserFilter,
+)
 
-KINDS = ("range", "join", "knn")
-REPORTS = ("inside", "outside")
-EMITS = ("changes", "membership", "all")
 SOURCES = ("layer", "stream", "stored")
 # No layer's name begins with this.
 STORED_PREFIX = "stored:"
@@ -30,43 +32,7 @@ PREDICATES = (
     "dwithin",
     "boxes",
 )
-
-
-@dataclass(frozen=True)
-class RangePlan:
-    """A continuous range query.
-
-    Parameters
-    ----------
-    stream : str
-        The stream whose elements the query evaluates.
-    area : tuple of float, length 2n
-        The area in which the query is registered (alpha). Elements outside of it are ignored.
-    compare : tuple of float, length 2n
-        The query box (tau).
-    report : {"inside", "outside"}
-        ``inside``: the answer has the elements of the area whose transformed box intersects `compare`; ``outside``: the
-        other elements of the area (beta).
-    transform : tuple of Enlargement
-        Applied in order to the element's box before it is compared (theta).
-    where : str
-        CQL2 text over the element's properties; empty for none.
-    filters : tuple of Filter
-        An element must pass all of them.
-    emit : {"changes", "membership", "all"}
-        ``changes``: each entry, exit and change of a member is a result tuple; ``membership``: only entries and exits;
-        ``all``: each matching element is reported as it arrives, and no answer is kept.
-    """
-
-    stream: str
-    area: Box
-    compare: Box
-    report: str = "inside"
-    transform: tuple[Enlargement, ...] = ()
-    where: str = ""
-    filters: tuple[Filter, ...] = ()
-    emit: str = "changes"
-    kind: str = "range"
+PARTNERS_KEYS = (*SOURCES, "predicate", "distance", "where", "filters", "pair_filters")
 
 
 @dataclass(frozen=True)
@@ -138,3 +104,6 @@ class JoinPlan:
     filters: tuple[Filter, ...] = ()
     emit: str = "changes"
     kind: str = "join"
+
+
+JOIN_KEYS = ("join", *(field.name for field in fields(JoinPlan) if field.name != "partners"))

@@ -1,35 +1,97 @@
-"""Foci, shapes and aggregates of plans: from JSON and back.
+"""Foci, and shapes about a focus, which several kinds of queries have: dataclasses, from JSON and back.
 
 If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
+
+References
+----------
+PLACE* (2007), sections 4 and 5: range and kNN queries whose focal objects move.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import shapely
 
 from streaming.errors import InvalidPlan, InvalidSpace
-from streaming.plans.moving import Aggregate, Carried, Circle, Focus, Rectangle, Shape, Threshold
-from streaming.plans.parts import check_keys, parse_choice, parse_number, parse_text
+from streaming.kinds.parts import given, parse_number, parse_text
 from streaming.spaces import Space
 
-FUNCTIONS = ("count", "min", "max", "sum", "avg")
 FOCUS_KEYS = ("stream", "key", "at")
 SHAPES = ("radius", "half_widths", "polygon")
-AGGREGATE_KEYS = ("function", "property", "dimension", "group_by", "thresholds")
-THRESHOLD_KEYS = ("above", "below", "for_s")
 # A little more than half the circumference of the earth.
 MAX_METRES = 20_100_000.0
 MAX_VERTICES = 1_000
-MAX_THRESHOLDS = 8
-MAX_FOR_S = 31_536_000.0
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Where a query is: at a focal object, which it follows, or at a fixed place.
+
+    Parameters
+    ----------
+    stream : str
+        The stream of the focal object; the query's own stream if it is missing. A fixed place has none.
+    key : str
+        The key of the focal object in its stream. A fixed place has none.
+    at : tuple of float
+        The fixed place: its coordinates in the first two dimensions, or in the only one.
+    """
+
+    stream: str = ""
+    key: str = ""
+    at: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A circle about the focus.
+
+    Parameters
+    ----------
+    radius : float
+        Above 0; metres in a space with longitude and latitude, units of the first dimensions elsewhere.
+    """
+
+    radius: float
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A box about the focus.
+
+    Parameters
+    ----------
+    half_widths : tuple of float, length n
+        Above 0; null for no bound. The first two are metres in a space with longitude and latitude; all others are in
+        the unit of their dimension.
+    """
+
+    half_widths: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A polygon that the focus carries along, in the first two dimensions.
+
+    Parameters
+    ----------
+    polygon : tuple of tuple of float
+        The vertices of a simple ring, which is not closed, as offsets from the focus, east and north in metres in a
+        space with longitude and latitude, in the dimensions' units elsewhere.
+    """
+
+    polygon: tuple[tuple[float, float], ...]
+
+
+Shape = Circle | Rectangle | Carried
 
 
 def parse_focus(around: Any, stream: str, space: Space) -> Focus:
     """Return the focus of a JSON object `around`; the stream of a key is `stream` unless the object names another."""
     if not isinstance(around, dict):
         raise InvalidPlan(f"around must be an object with a key or a place; got {around!r:.200}")
-    named = _given(around, ("key", "at"))
+    named = given(around, ("key", "at"))
     if len(named) != 1:
         raise InvalidPlan(f"around must have one of key, at; got {', '.join(named) or 'none'}")
     if named == ["at"]:
@@ -53,7 +115,7 @@ def _place(at, space):
 
 def parse_shape(around: dict[str, Any], space: Space) -> Shape:
     """Return the shape that a JSON object `around` has besides its focus."""
-    named = _given(around, SHAPES)
+    named = given(around, SHAPES)
     if len(named) != 1:
         raise InvalidPlan(f"around must have one of {', '.join(SHAPES)}; got {', '.join(named) or 'none'}")
     if named == ["radius"]:
@@ -126,72 +188,3 @@ def shape_document(shape: Shape) -> dict[str, Any]:
         return {"polygon": [list(vertex) for vertex in shape.polygon]}
     bounded = max(axis for axis, width in enumerate(shape.half_widths) if math.isfinite(width)) + 1
     return {"half_widths": [width if math.isfinite(width) else None for width in shape.half_widths[:bounded]]}
-
-
-def parse_aggregate(document: Any, space: Space) -> Aggregate:
-    """Return the aggregate that a JSON object describes."""
-    if not isinstance(document, dict):
-        raise InvalidPlan(f"aggregate must be an object with a function; got {document!r:.200}")
-    check_keys(document, AGGREGATE_KEYS, "aggregate")
-    if "function" not in document:
-        raise InvalidPlan(f"aggregate needs a function, one of {', '.join(FUNCTIONS)}; got none")
-    function = parse_choice(document, "function", FUNCTIONS)
-    named = _given(document, ("property", "dimension"))
-    if function == "count" and named:
-        raise InvalidPlan(f"aggregate: count has neither property nor dimension; got {', '.join(named)}")
-    if function != "count" and len(named) != 1:
-        got = ", ".join(named) or "none"
-        raise InvalidPlan(f"aggregate: {function} must have one of property, dimension; got {got}")
-    texts = {name: _text(document, name) for name in ("property", "dimension", "group_by")}
-    dimensions = [dimension.name for dimension in space.dimensions]
-    if texts["dimension"] and texts["dimension"] not in dimensions:
-        raise InvalidPlan(
-            f"aggregate: dimension must be one of {', '.join(dimensions)}; got {texts['dimension']!r:.200}"
-        )
-    return Aggregate(function, thresholds=_thresholds(document.get("thresholds", [])), **texts)
-
-
-def _text(document, name):
-    return "" if document.get(name) is None else parse_text(document[name], f"aggregate: {name}")
-
-
-def _thresholds(documents):
-    if not isinstance(documents, list) or len(documents) > MAX_THRESHOLDS:
-        raise InvalidPlan(f"thresholds must be a list of at most {MAX_THRESHOLDS} objects; got {documents!r:.200}")
-    thresholds = tuple(map(_threshold, documents))
-    if len(set(thresholds)) < len(thresholds):
-        names = ", ".join(threshold.name for threshold in thresholds)
-        raise InvalidPlan(f"thresholds must differ from each other; got {names}")
-    return thresholds
-
-
-def _threshold(document):
-    if not isinstance(document, dict):
-        raise InvalidPlan(f"a threshold must be an object with above or below; got {document!r:.200}")
-    check_keys(document, THRESHOLD_KEYS, "a threshold")
-    named = _given(document, ("above", "below"))
-    if len(named) != 1:
-        raise InvalidPlan(f"a threshold must have one of above, below; got {', '.join(named) or 'none'}")
-    limit = {named[0]: parse_number(document[named[0]], f"a threshold: {named[0]}")}
-    return Threshold(
-        **limit, for_s=parse_number(document.get("for_s", 0.0), "a threshold: for_s", lo=0.0, hi=MAX_FOR_S)
-    )
-
-
-def aggregate_document(aggregate: Aggregate) -> dict[str, Any]:
-    """Return the JSON form of an aggregate."""
-    named = {name: getattr(aggregate, name) for name in ("property", "dimension", "group_by")}
-    document = {"function": aggregate.function} | {name: value for name, value in named.items() if value}
-    if aggregate.thresholds:
-        document["thresholds"] = [_threshold_document(threshold) for threshold in aggregate.thresholds]
-    return document
-
-
-def _threshold_document(threshold):
-    limit = {"below": threshold.below} if threshold.above is None else {"above": threshold.above}
-    return limit | ({"for_s": threshold.for_s} if threshold.for_s else {})
-
-
-def _given(document, names):
-    """Return those of the names that have a value in the document; null counts as missing."""
-    return [name for name in names if document.get(name) is not None]

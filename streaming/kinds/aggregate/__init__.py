@@ -1,0 +1,1 @@
+"""Continuous aggregates over the answers of range queries."""

@@ -1,0 +1,149 @@
+"""Aggregates over the answers of range queries: how a plan is read, written, described and evaluated."""
+
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.aggregate.plan import (
+    AGGREGATE_KEYS,
+    FUNCTIONS,
+    MAX_FOR_S,
+    MAX_THRESHOLDS,
+    THRESHOLD_KEYS,
+    Aggregate,
+    AggregatePlan,
+    Threshold,
+)
+from streaming.kinds.aggregate.schema import definition, definitions
+from streaming.kinds.around import Focus
+from streaming.kinds.base import Evaluation, Kind, Plan, Source
+from streaming.kinds.fields import check_kept
+from streaming.kinds.moving_range.kind import MovingRangeKind
+from streaming.kinds.parts import Box, UserFilter, check_keys, given, parse_choice, parse_number, parse_text
+from streaming.kinds.range.kind import RangeKind
+from streaming.spaces import Space
+
+_WORDS = {"count": "count", "min": "smallest", "max": "largest", "sum": "sum of", "avg": "average"}
+# The kinds whose answers can be aggregated; the first that claims a document reads it.
+_RANGES: tuple[Kind[Any], ...] = (MovingRangeKind(), RangeKind())
+
+
+class AggregateKind(Kind[AggregatePlan]):
+    """A value of all elements in the answer of a range query, or of each group of them."""
+
+    name, written, plan_class = "aggregate", "range", AggregatePlan
+
+    def claims(self, document: dict[str, Any]) -> bool:
+        return document.get("aggregate") is not None
+
+    def parse(self, document: dict[str, Any], space: Space) -> AggregatePlan:
+        of = next((kind for kind in _RANGES if kind.claims(document)), None)
+        if of is None:
+            raise InvalidPlan(f"aggregate belongs to the kind range; got {document['kind']}")
+        plan = of.parse(document, space)
+        check_kept(plan.emit)
+        return AggregatePlan(plan, parse_aggregate(document["aggregate"], space))
+
+    def document(self, plan: AggregatePlan, space: Space) -> dict[str, Any]:
+        return _of(plan).document(plan.range, space) | {"aggregate": aggregate_document(plan.aggregate)}
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        aggregate = document["aggregate"]
+        of = aggregate.get("property") or aggregate.get("dimension")
+        members = next(kind for kind in _RANGES if kind.claims(document)).words(document, unit)
+        groups = f", by {aggregate['group_by']}" if aggregate.get("group_by") else ""
+        thresholds = ", ".join(Threshold(**threshold).name for threshold in aggregate.get("thresholds", ()))
+        words = " ".join(filter(None, [_WORDS[aggregate["function"]], of, members]))
+        return words + groups + (thresholds and f"; {thresholds}")
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        return definitions()
+
+    def evaluation(self, plan: AggregatePlan) -> Evaluation:
+        return Evaluation.AGGREGATE
+
+    def sources(self, plan: AggregatePlan) -> tuple[Source, ...]:
+        return _of(plan).sources(plan.range)
+
+    def user_filters(self, plan: AggregatePlan) -> tuple[tuple[UserFilter, bool], ...]:
+        return _of(plan).user_filters(plan.range)
+
+    def members(self, plan: AggregatePlan) -> Plan:
+        return plan.range
+
+    def focus(self, plan: AggregatePlan) -> Focus | None:
+        return _of(plan).focus(plan.range)
+
+    def box(self, plan: AggregatePlan) -> Box:
+        return _of(plan).box(plan.range)
+
+
+def _of(plan):
+    """Return the kind of the range query of an aggregate."""
+    return next(kind for kind in _RANGES if kind.plan_class is type(plan.range))
+
+
+def parse_aggregate(document: Any, space: Space) -> Aggregate:
+    """Return the aggregate that a JSON object describes."""
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"aggregate must be an object with a function; got {document!r:.200}")
+    check_keys(document, AGGREGATE_KEYS, "aggregate")
+    if "function" not in document:
+        raise InvalidPlan(f"aggregate needs a function, one of {', '.join(FUNCTIONS)}; got none")
+    function = parse_choice(document, "function", FUNCTIONS)
+    named = given(document, ("property", "dimension"))
+    if function == "count" and named:
+        raise InvalidPlan(f"aggregate: count has neither property nor dimension; got {', '.join(named)}")
+    if function != "count" and len(named) != 1:
+        got = ", ".join(named) or "none"
+        raise InvalidPlan(f"aggregate: {function} must have one of property, dimension; got {got}")
+    texts = {name: _text(document, name) for name in ("property", "dimension", "group_by")}
+    dimensions = [dimension.name for dimension in space.dimensions]
+    if texts["dimension"] and texts["dimension"] not in dimensions:
+        raise InvalidPlan(
+            f"aggregate: dimension must be one of {', '.join(dimensions)}; got {texts['dimension']!r:.200}"
+        )
+    return Aggregate(function, thresholds=_thresholds(document.get("thresholds", [])), **texts)
+
+
+def _text(document, name):
+    return "" if document.get(name) is None else parse_text(document[name], f"aggregate: {name}")
+
+
+def _thresholds(documents):
+    if not isinstance(documents, list) or len(documents) > MAX_THRESHOLDS:
+        raise InvalidPlan(f"thresholds must be a list of at most {MAX_THRESHOLDS} objects; got {documents!r:.200}")
+    thresholds = tuple(map(_threshold, documents))
+    if len(set(thresholds)) < len(thresholds):
+        names = ", ".join(threshold.name for threshold in thresholds)
+        raise InvalidPlan(f"thresholds must differ from each other; got {names}")
+    return thresholds
+
+
+def _threshold(document):
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"a threshold must be an object with above or below; got {document!r:.200}")
+    check_keys(document, THRESHOLD_KEYS, "a threshold")
+    named = given(document, ("above", "below"))
+    if len(named) != 1:
+        raise InvalidPlan(f"a threshold must have one of above, below; got {', '.join(named) or 'none'}")
+    limit = {named[0]: parse_number(document[named[0]], f"a threshold: {named[0]}")}
+    return Threshold(
+        **limit, for_s=parse_number(document.get("for_s", 0.0), "a threshold: for_s", lo=0.0, hi=MAX_FOR_S)
+    )
+
+
+def aggregate_document(aggregate: Aggregate) -> dict[str, Any]:
+    """Return the JSON form of an aggregate."""
+    named = {name: getattr(aggregate, name) for name in ("property", "dimension", "group_by")}
+    document = {"function": aggregate.function} | {name: value for name, value in named.items() if value}
+    if aggregate.thresholds:
+        document["thresholds"] = [_threshold_document(threshold) for threshold in aggregate.thresholds]
+    return document
+
+
+def _threshold_document(threshold):
+    limit = {"below": threshold.below} if threshold.above is None else {"above": threshold.above}
+    return limit | ({"for_s": threshold.for_s} if threshold.for_s else {})

@@ -1,0 +1,189 @@
+"""What a kind of continuous query tells about its plans."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from streaming.kinds.around import Focus
+from streaming.kinds.parts import Box, Filter, UserFilter
+from streaming.spaces import Space
+
+
+class Plan(Protocol):
+    """A continuous query: what plans of all kinds have. They are frozen dataclasses, or properties of one."""
+
+    @property
+    def stream(self) -> str:
+        """The stream whose elements the query evaluates."""
+
+    @property
+    def kind(self) -> str:
+        """The value of the key `kind` in its document."""
+
+    @property
+    def area(self) -> Box:
+        """The area in which elements are evaluated."""
+
+    @property
+    def where(self) -> str:
+        """CQL2 text over the element's properties; empty for none."""
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """An element must pass all of them."""
+
+    @property
+    def emit(self) -> str:
+        """What is reported: one of `fields.EMITS`."""
+
+
+class Evaluation(Enum):
+    """How the servers evaluate a query."""
+
+    REGIONAL = "each region compares its own objects"
+    STREAM_JOIN = "each region compares its own objects with the elements of a stream, some of them from other regions"
+    MOVING_RANGE = "each region compares its own objects with a range about a focus"
+    NEAREST = "the assembler ranks what the regions found nearest to a focus"
+    AGGREGATE = "the assembler merges what the regions computed"
+
+    @property
+    def distributed(self) -> bool:
+        """Whether the assembler has a part in it."""
+        return self.assembled or self is Evaluation.MOVING_RANGE
+
+    @property
+    def assembled(self) -> bool:
+        """Whether the assembler reports the answer, instead of each region its part."""
+        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A layer or stream that a query needs besides its own stream.
+
+    Parameters
+    ----------
+    key : str
+        The key of the plan that names it.
+    type : {"layer", "stream", "stored"}
+        ``stored`` is a stream whose elements are stored.
+    name : str
+    """
+
+    key: str
+    type: str
+    name: str
+
+
+def focal_source(focus: Focus) -> tuple[Source, ...]:
+    """Return the stream of a focal object, as `Kind.sources` does; nothing for a fixed place."""
+    return (Source("around", "stream", focus.stream),) if focus.key else ()
+
+
+def udfs(filters: tuple[Filter, ...], pairs: bool = False) -> tuple[tuple[UserFilter, bool], ...]:
+    """Return those of some filters that are user-defined, as `Kind.user_filters` does; `pairs` is the same for all."""
+    return tuple((entry, pairs) for entry in filters if isinstance(entry, UserFilter))
+
+
+P = TypeVar("P", bound=Plan)
+
+
+class Kind(ABC, Generic[P]):
+    """A kind of continuous query. The registry has one object of each; the methods without a body are to be written.
+
+    Attributes
+    ----------
+    name : str
+        The name of the kind, of its folder, and of its definition in the JSON Schema.
+    written : str
+        The value of the key `kind` in its documents; several kinds may share one.
+    plan_class : type
+        The class of its plans, which belongs to this kind alone.
+    refinement : str
+        For kinds that are evaluated ``REGIONAL``: where the `Refinement` of its plans is, as ``module:object``; empty
+        if a plan is a `RangePlan`, which needs none. It is loaded where queries are evaluated, so that programs that
+        only read plans do not load it.
+    """
+
+    name: ClassVar[str]
+    written: ClassVar[str]
+    plan_class: ClassVar[type]
+    refinement: ClassVar[str] = ""
+
+    def claims(self, document: dict[str, Any]) -> bool:
+        """Tell whether a document, whose `kind` is a known one, has a plan of this kind, valid or not."""
+        return document.get("kind", "range") == self.written
+
+    @abstractmethod
+    def parse(self, document: dict[str, Any], space: Space) -> P:
+        """Return the plan that a document describes.
+
+        Raises
+        ------
+        InvalidPlan
+            If the document breaks a rule. The message says the rule and the value.
+        """
+
+    @abstractmethod
+    def document(self, plan: P, space: Space) -> dict[str, Any]:
+        """Return the JSON document of a plan; `parse` is the inverse."""
+
+    @abstractmethod
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        """Describe in words what a document in its full form asks for.
+
+        Parameters
+        ----------
+        document : dict
+        unit : str
+            Unit that follows lengths, with a leading space; empty outside of geographic spaces.
+        """
+
+    @abstractmethod
+    def definition(self) -> dict[str, Any]:
+        """Return the JSON Schema of its documents."""
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """Return further definitions that `definition` refers to, by name."""
+        return {}
+
+    def condition(self) -> dict[str, Any] | None:
+        """Return the JSON Schema of what only its documents have.
+
+        None if they have nothing that the kinds registered before lack, or if `definition` describes only an object
+        within the documents of other kinds.
+        """
+        return None
+
+    @abstractmethod
+    def evaluation(self, plan: P) -> Evaluation:
+        """Return how the servers evaluate a plan."""
+
+    def sources(self, plan: P) -> tuple[Source, ...]:
+        """Return what a query needs besides its own stream."""
+        return ()
+
+    def layer(self, plan: P) -> str | None:
+        """Return the name under which the engine knows the features that a query needs; None if it needs none."""
+        return None
+
+    def user_filters(self, plan: P) -> tuple[tuple[UserFilter, bool], ...]:
+        """Return the user-defined filters of a plan, and whether each of them judges pairs."""
+        return udfs(plan.filters)
+
+    def measures(self, plan: P) -> bool:
+        """Tell whether matches have a distance although the query is evaluated ``REGIONAL`` or as a stream join."""
+        return False
+
+    def members(self, plan: P) -> Plan:
+        """Return the plan that says which elements the answer is about: that of an aggregate's range, else the plan."""
+        return plan
+
+    def focus(self, plan: P) -> Focus | None:
+        """Return the focus of a query; None if it has none."""
+        return None
+
+    def box(self, plan: P) -> Box:
+        """Return a box that every matching element meets, before transformations; a focus is not considered."""
+        return plan.area

@@ -1,0 +1,78 @@
+"""Fields that the plans of several kinds have: from JSON and back.
+
+If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
+"""
+
+import math
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.base import Plan
+from streaming.kinds.parts import (
+    Box,
+    box_document,
+    filters_document,
+    parse_box,
+    parse_choice,
+    parse_filters,
+    parse_transform,
+    parse_where,
+)
+from streaming.spaces import Space
+
+EMITS = ("changes", "membership", "all")
+
+
+def common(document: dict[str, Any], space: Space) -> dict[str, Any]:
+    """Return the fields that plans of all kinds share: `stream`, `where`, `filters` and `emit`."""
+    return {
+        "stream": _stream(document),
+        "where": parse_where(document.get("where", "")),
+        "filters": parse_filters(document.get("filters", []), "filters", space),
+        "emit": parse_choice(document, "emit", EMITS),
+    }
+
+
+def compared(document: dict[str, Any], space: Space) -> dict[str, Any]:
+    """Return the fields of `common`, and `transform`, for kinds that transform elements before they compare them."""
+    return common(document, space) | {"transform": parse_transform(document.get("transform", []), space)}
+
+
+def parse_area(document: dict[str, Any], space: Space) -> Box:
+    """Return the area of a document; the whole space if it is missing."""
+    return parse_box(document.get("area"), "area", space) or whole(space)
+
+
+def check_kept(emit: str) -> None:
+    """Raise InvalidPlan unless the plan keeps its answer."""
+    if emit == "all":
+        raise InvalidPlan("emit must be changes or membership with around or an aggregate; got 'all'")
+
+
+def whole(space: Space) -> Box:
+    """Return the box of the whole space."""
+    return tuple(space.whole().tolist())
+
+
+def opening(plan: Plan) -> dict[str, Any]:
+    """Return the first keys of every document: `stream` and `kind`."""
+    return {"stream": plan.stream, "kind": plan.kind}
+
+
+def emitted(plan: Plan, space: Space) -> dict[str, Any]:
+    """Return the keys for `where`, `emit` and `filters`, as they follow each other in every document."""
+    filters = {"filters": filters_document(plan.filters, space)} if plan.filters else {}
+    return {"where": plan.where, "emit": plan.emit} | filters
+
+
+def area_of(plan: Plan, space: Space, missing: Box) -> dict[str, Any]:
+    """Return the key `area`, unless the area is unbounded and a document without it means the same area, `missing`."""
+    needed = any(map(math.isfinite, plan.area)) or plan.area != missing
+    return {"area": box_document(plan.area, space)} if needed else {}
+
+
+def _stream(document):
+    stream = document.get("stream")
+    if not isinstance(stream, str) or not stream:
+        raise InvalidPlan(f"stream must be the name of a stream; got {stream!r:.200}")
+    return stream

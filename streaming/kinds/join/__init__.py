@@ -1,0 +1,1 @@
+"""Continuous spatial joins with layers, streams and stored elements."""

@@ -1,0 +1,68 @@
+"""Queries for nearest neighbours (kNN): how a plan is read, written, described and evaluated."""
+
+import math
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds import words
+from streaming.kinds.around import FOCUS_KEYS, Focus, focus_document, parse_focus, parse_length
+from streaming.kinds.base import Evaluation, Kind, Source, focal_source
+from streaming.kinds.fields import area_of, check_kept, common, emitted, opening, parse_area, whole
+from streaming.kinds.knn.plan import MAX_ALPHA, MAX_K, NEAREST_KEYS, NearestPlan
+from streaming.kinds.knn.schema import definition
+from streaming.kinds.parts import check_keys, parse_number
+from streaming.kinds.schema import of_kind
+from streaming.spaces import Space
+
+
+class NearestKind(Kind[NearestPlan]):
+    """The elements that are nearest to a focus."""
+
+    name, written, plan_class = "knn", "knn", NearestPlan
+
+    def parse(self, document: dict[str, Any], space: Space) -> NearestPlan:
+        check_keys(document, NEAREST_KEYS, "a query for nearest neighbours")
+        around, shared = document.get("around"), common(document, space)
+        check_kept(shared["emit"])
+        focus = parse_focus(around, shared["stream"], space)
+        check_keys(around or {}, FOCUS_KEYS, "around, of a query for nearest neighbours,")
+        limit = document.get("max_distance")
+        return NearestPlan(
+            focus=focus,
+            k=_whole_number(document.get("k"), "k", MAX_K),
+            area=parse_area(document, space),
+            max_distance=math.inf if limit is None else parse_length(limit, "max_distance", space),
+            alpha=parse_number(document.get("alpha", NearestPlan.alpha), "alpha", lo=0.0, hi=MAX_ALPHA),
+            **shared,
+        )
+
+    def document(self, plan: NearestPlan, space: Space) -> dict[str, Any]:
+        limit = {"max_distance": plan.max_distance} if math.isfinite(plan.max_distance) else {}
+        own = {"k": plan.k, "around": focus_document(plan.focus), "alpha": plan.alpha} | limit
+        return opening(plan) | own | emitted(plan, space) | area_of(plan, space, whole(space))
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        limit = document.get("max_distance")
+        farthest = f", at most {words.number(limit)}{unit} away" if limit else ""
+        return f"the {document['k']:,} nearest to {words.focus(document['around'])}{farthest}"
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def condition(self) -> dict[str, Any]:
+        return of_kind(self.written)
+
+    def evaluation(self, plan: NearestPlan) -> Evaluation:
+        return Evaluation.NEAREST
+
+    def sources(self, plan: NearestPlan) -> tuple[Source, ...]:
+        return focal_source(plan.focus)
+
+    def focus(self, plan: NearestPlan) -> Focus:
+        return plan.focus
+
+
+def _whole_number(value, name, most):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, most + 1):
+        raise InvalidPlan(f"{name} must be a whole number of 1 to {most:,}; got {value!r:.200}")
+    return int(value)

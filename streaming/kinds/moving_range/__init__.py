@@ -1,0 +1,1 @@
+"""Continuous range queries about a focus, which may move."""

@@ -1,0 +1,74 @@
+"""Range queries about a focus: how a plan is read, written, described and evaluated."""
+
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds import words
+from streaming.kinds.around import (
+    FOCUS_KEYS,
+    SHAPES,
+    Focus,
+    focus_document,
+    parse_focus,
+    parse_shape,
+    shape_document,
+)
+from streaming.kinds.base import Evaluation, Kind, Source, focal_source
+from streaming.kinds.fields import area_of, check_kept, common, emitted, opening, parse_area, whole
+from streaming.kinds.moving_range.plan import MOVING_KEYS, MovingRangePlan
+from streaming.kinds.moving_range.schema import definition
+from streaming.kinds.parts import check_keys
+from streaming.kinds.schema import given_as
+from streaming.spaces import Space
+
+
+class MovingRangeKind(Kind[MovingRangePlan]):
+    """Elements in a shape about a focus."""
+
+    name, written, plan_class = "moving_range", "range", MovingRangePlan
+
+    def claims(self, document: dict[str, Any]) -> bool:
+        return super().claims(document) and document.get("around") is not None
+
+    def parse(self, document: dict[str, Any], space: Space) -> MovingRangePlan:
+        fixed = [name for name in ("compare", "report", "transform") if name in document]
+        if fixed:
+            raise InvalidPlan(f"a plan has around, or compare, report and transform; got around and {', '.join(fixed)}")
+        check_keys(document, MOVING_KEYS, "a range query with around")
+        around, shared = document["around"], common(document, space)
+        check_kept(shared["emit"])
+        focus = parse_focus(around, shared["stream"], space)
+        check_keys(around, (*FOCUS_KEYS, *SHAPES), "around")
+        return MovingRangePlan(
+            focus=focus, shape=parse_shape(around, space), area=parse_area(document, space), **shared
+        )
+
+    def document(self, plan: MovingRangePlan, space: Space) -> dict[str, Any]:
+        around = {"around": focus_document(plan.focus) | shape_document(plan.shape)}
+        return opening(plan) | around | emitted(plan, space) | area_of(plan, space, whole(space))
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        around = document["around"]
+        focus = words.focus(around)
+        if "radius" in around:
+            return f"within {words.number(around['radius'])}{unit} of {focus}"
+        if "polygon" in around:
+            return f"in a polygon of {len(around['polygon'])} corners around {focus}"
+        halves = [*around["half_widths"], None][:2]
+        sides = " × ".join("any" if half is None else f"{words.number(2 * half)}{unit}" for half in halves)
+        return f"in {sides} around {focus}"
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def condition(self) -> dict[str, Any]:
+        return given_as("around", "object")
+
+    def evaluation(self, plan: MovingRangePlan) -> Evaluation:
+        return Evaluation.MOVING_RANGE
+
+    def sources(self, plan: MovingRangePlan) -> tuple[Source, ...]:
+        return focal_source(plan.focus)
+
+    def focus(self, plan: MovingRangePlan) -> Focus:
+        return plan.focus

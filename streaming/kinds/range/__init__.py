@@ -1,0 +1,1 @@
+"""Continuous range queries over fixed boxes."""

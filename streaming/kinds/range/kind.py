@@ -1,0 +1,47 @@
+"""Range queries over fixed boxes: how a plan is read, written, described and evaluated."""
+
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds import words
+from streaming.kinds.base import Evaluation, Kind
+from streaming.kinds.fields import area_of, compared, emitted, opening, whole
+from streaming.kinds.parts import Box, box_document, check_keys, parse_box, parse_choice, transform_document
+from streaming.kinds.range.plan import RANGE_KEYS, REPORTS, RangePlan
+from streaming.kinds.range.schema import definition
+from streaming.spaces import Space
+
+
+class RangeKind(Kind[RangePlan]):
+    """Elements that meet a fixed box, or do not."""
+
+    name, written, plan_class = "range", "range", RangePlan
+
+    def parse(self, document: dict[str, Any], space: Space) -> RangePlan:
+        check_keys({name: value for name, value in document.items() if name != "around"}, RANGE_KEYS, "a range query")
+        if document.get("area") is None and document.get("compare") is None:
+            raise InvalidPlan("a plan needs an area or a compare box, or around; got none of them")
+        report = parse_choice(document, "report", REPORTS)
+        named = parse_box(document.get("area"), "area", space)
+        compare = parse_box(document.get("compare"), "compare", space) or named
+        assert compare is not None
+        area = named or (compare if report == "inside" else whole(space))
+        return RangePlan(area=area, compare=compare, report=report, **compared(document, space))
+
+    def document(self, plan: RangePlan, space: Space) -> dict[str, Any]:
+        boxes = {"compare": box_document(plan.compare, space), "report": plan.report}
+        missing = plan.compare if plan.report == "inside" else whole(space)
+        transform = {"transform": transform_document(plan.transform)}
+        return opening(plan) | boxes | transform | emitted(plan, space) | area_of(plan, space, missing)
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        return f"{document.get('report', 'inside')} {words.box(document.get('compare') or document['area'])}"
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def evaluation(self, plan: RangePlan) -> Evaluation:
+        return Evaluation.REGIONAL
+
+    def box(self, plan: RangePlan) -> Box:
+        return plan.compare if plan.report == "inside" else plan.area

@@ -1,0 +1,28 @@
+"""The registry of kinds of continuous queries: the only list of them."""
+
+from typing import Any
+
+from streaming.kinds.aggregate.kind import AggregateKind
+from streaming.kinds.base import Kind, Plan
+from streaming.kinds.join.kind import JoinKind
+from streaming.kinds.knn.kind import NearestKind
+from streaming.kinds.moving_range.kind import MovingRangeKind
+from streaming.kinds.parts import parse_choice
+from streaming.kinds.range.kind import RangeKind
+
+# A later kind may claim documents that an earlier one would claim, too.
+KINDS: tuple[Kind[Any], ...] = (RangeKind(), MovingRangeKind(), NearestKind(), JoinKind(), AggregateKind())
+
+
+def kind_of(plan: Plan) -> Kind[Any]:
+    """Return the kind of a plan; raise KeyError if no kind that is registered has such plans."""
+    return _BY_PLAN[type(plan)]
+
+
+def claimed(document: dict[str, Any]) -> Kind[Any]:
+    """Return the kind of the plan in a JSON document; raise `InvalidPlan` if `kind` is none that is known."""
+    parse_choice(document, "kind", tuple(dict.fromkeys(kind.written for kind in KINDS)))
+    return next(kind for kind in reversed(KINDS) if kind.claims(document))
+
+
+_BY_PLAN = {kind.plan_class: kind for kind in KINDS}

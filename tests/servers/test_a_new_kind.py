@@ -1,0 +1,115 @@
+"""A kind of query that is nothing but a module and a registration is read, described, evaluated and placed."""
+
+import math
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from streaming.errors import InvalidPlan
+from streaming.kinds import registry
+from streaming.layers.features import feature_table
+from streaming.plans import parse_plan, plan_document
+from streaming.plans.schema import plan_schema
+from streaming.spaces import Dimension, Space
+from tests.plans.disc import DiscKind, DiscPlan
+from tests.servers.harness import Client, Engine, one
+from webapp.hub.servers import Servers
+from webapp.words import plan_in_words
+
+PLANE = Space("plane", (Dimension("x", "m", 0, 10), Dimension("y", "m", 0, 10)))
+KEYS = ("a", "b", "c", "d", "e")
+ZONE = shapely.box(2, 2, 6, 6)
+BOX = {"stream": "s", "kind": "range", "compare": {"lo": [1, 1], "hi": [5, 5]}}
+JOIN = {"stream": "s", "kind": "join", "join": {"layer": "zones"}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def discs():
+    """Register the kind."""
+    with pytest.MonkeyPatch.context() as patch:
+        kind = DiscKind()
+        patch.setattr(registry, "KINDS", (*registry.KINDS, kind))
+        patch.setitem(registry._BY_PLAN, DiscPlan, kind)
+        yield
+
+
+def disc(x, y, radius, **more):
+    return {"stream": "s", "kind": "disc", "x": x, "y": y, "radius": radius} | more
+
+
+def test_it_is_read_and_described():
+    plan = parse_plan(disc(1, 2, 3, where="speed > 1"), PLANE)
+    assert parse_plan(plan_document(plan, PLANE), PLANE) == plan
+    validator = Draft202012Validator(plan_schema())
+    assert validator.is_valid(plan_document(plan, PLANE)) and validator.is_valid(BOX)
+    assert not validator.is_valid(disc(1, 2, -3))
+    assert plan_in_words(plan_document(plan, PLANE)) == "within 3 of 1, 2"
+    with pytest.raises(InvalidPlan, match="kind must be one of range, knn, join, disc"):
+        parse_plan({"stream": "s", "kind": "cone"}, PLANE)
+
+
+def test_its_regions_are_those_that_its_area_meets():
+    plan = parse_plan(disc(1, 1, 0.5), PLANE)
+    assert np.flatnonzero(Servers(PLANE, 1, 4).participating(plan, None)).tolist() == [0]
+
+
+def within(plan, x, y):
+    return math.dist((x, y), (plan["x"], plan["y"])) <= plan["radius"]
+
+
+class World:
+    """A walk of objects, and queries of the new kind beside others."""
+
+    def __init__(self, root, rng):
+        self.rng, self.client = rng, Client()
+        self.engine = Engine(Path(root), *rng.choice([(1, 1), (2, 4)]), space=PLANE)
+        self.objects, self.plans, self.version = {}, {}, 0
+        zone = feature_table("zones", ["z"], [ZONE], [{}], space=PLANE)
+        self.zone = self.engine.layers.write("zones", zone, PLANE)
+
+    def step(self):
+        rng, elements = self.rng, []
+        for key in rng.sample(KEYS, rng.randint(0, len(KEYS))):
+            self.version += 1
+            x, y, speed = rng.uniform(0, 9), rng.uniform(0, 9), rng.randint(0, 3)
+            box = (x, y, x + rng.choice([0, 1]), y)
+            self.objects[key] = box, speed
+            elements.append(("s", 0, one("s", key, self.version, box, {"speed": speed}, PLANE)))
+        control = [{"op": "layer", "layer": "zones", "version": self.zone}]
+        for query in rng.sample(range(1, 7), rng.randint(0, 2)):
+            around = disc(rng.uniform(0, 10), rng.uniform(0, 10), rng.uniform(0.5, 5))
+            self.plans[query] = rng.choice([around, around | {"where": "speed > 1"}, BOX, JOIN])
+            self.version += 1
+            control.append({"op": "register", "query": query, "revision": self.version, "plan": self.plans[query]})
+        asked = [{"op": "snapshot", "query": query} for query in self.plans if rng.random() < 0.2]
+        self.client.receive(self.engine.run(elements, [*control, *asked]))
+
+    def expected(self, plan):
+        """Return the answer by brute force."""
+        for key, ((x, y, x_hi, _), speed) in self.objects.items():
+            if plan is BOX and x <= 5 and x_hi >= 1 and 1 <= y <= 5:
+                yield key
+            elif plan is JOIN and shapely.box(x, y, x_hi, y).intersects(ZONE):
+                yield key, "z"
+            elif plan["kind"] == "disc" and (speed > 1 or not plan.get("where")) and within(plan, (x + x_hi) / 2, y):
+                yield key
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=25)
+def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(seed):
+    with tempfile.TemporaryDirectory() as root:
+        world = World(root, random.Random(seed))
+        for _ in range(12):
+            world.step()
+            for query, plan in world.plans.items():
+                assert set(world.client.answers[query]) == set(world.expected(plan)), plan
+            if world.rng.random() < 0.2:
+                world.engine.restart()

@@ -1,0 +1,196 @@
+"""Many clients and many queries: work follows what changed and who comes, and no answer is wrong for it."""
+
+import asyncio
+import json
+import random
+from itertools import pairwise
+
+import pytest
+
+from streaming.results import ENTERED, MOVED, STAYED, VIEW_NUMBERS
+from streaming.spaces import EARTH
+from tests.webapp.test_hub import complete, fragment, whole_batch
+from tests.webapp.test_shipping import Client, gone_on, published
+from webapp.hub import Hub, ResumePoint, Subscription
+from webapp.hub import hub as hub_module
+from webapp.hub.assembly import Assembly
+from webapp.hub.recent import RecentBatches
+from webapp.hub.snapshot_requests import SnapshotRequests
+
+CLIENTS, HELD, LAST = 60, 3, 99
+
+
+class Counter:
+    """A connection that counts what it gets."""
+
+    def __init__(self):
+        self.frames = []
+
+    def deliver(self, subscription, frame):
+        self.frames.append((subscription.query, frame))
+
+
+class Asked:
+    """A link to an engine that is asked for snapshots."""
+
+    def __init__(self):
+        self.queries = []
+
+    def ask_snapshot(self, query):
+        self.queries.append(query)
+
+
+def reads(client):
+    """Return how often result logs were read backwards."""
+    return client.info("commandstats").get("cmdstat_xrevrange", {"calls": 0})["calls"]
+
+
+async def test_a_batch_that_changes_one_of_ten_thousand_watched_queries_does_work_for_one(monkeypatch):
+    hub, told, encoded = Hub(EARTH), Counter(), []
+    seen = [Subscription(told, query, "json", live=True) for query in range(10_000)]
+    for subscription in seen:
+        hub.subscriptions.add(subscription)
+    encode, due = hub_module.encode, hub_module.due
+    looked_at = []
+    monkeypatch.setattr(hub_module, "due", lambda s, *more: looked_at.append(s) or due(s, *more))
+    monkeypatch.setattr(
+        hub_module, "encode", lambda b, wanted, *more: encoded.extend(wanted) or encode(b, wanted, *more)
+    )
+    changes = [(7, "a", ENTERED, MOVED), (10_001, "a", ENTERED, MOVED)]
+    await hub.distribute(whole_batch(fragment(0, 0, changes), fragment(0, 1)))
+    assert [query for query, _ in told.frames] == [7]
+    assert [want.query for want in encoded] == [7]
+    assert looked_at == [seen[7]]
+
+
+async def test_many_clients_that_come_back_at_once_read_the_log_once_and_each_batch_is_encoded_once(
+    log,
+    hubs,
+    redis_client,
+    monkeypatch,
+):
+    published(log, *range(LAST + 1))
+    steady = await gone_on(hubs[0], ResumePoint("e", LAST))
+    encoded, encode = [], hub_module.encode
+    monkeypatch.setattr(
+        hub_module, "encode", lambda b, wanted, *more: encoded.append(b.number) or encode(b, wanted, *more)
+    )
+    before, clients = reads(redis_client), [Client() for _ in range(CLIENTS)]
+    for client in clients:
+        await hubs[0].attach(client)
+    held = [random.Random(number).randrange(HELD, LAST) for number in range(CLIENTS)]
+    coming = zip(clients, held, strict=True)
+    await asyncio.gather(*(hubs[0].subscribe(c, [1], "json", ResumePoint("e", batch)) for c, batch in coming))
+    # 200 entries, 32 at a time: as if one client had come.
+    assert reads(redis_client) - before <= 200 / 32 + 1
+    assert len(encoded) == len(set(encoded))
+    published(log, LAST + 1)
+    for client, batch in zip(clients, held, strict=True):
+        await client.until(lambda client=client: client.told[1] and client.told[1][-1][0] == LAST + 1)
+        assert [number for number, *_ in client.told[1]] == list(range(batch + 1, LAST + 2))
+        assert client.kinds[0] == "answer.resumed" and "answer.snapshot" not in client.kinds
+    await steady.until(lambda: steady.told[1])
+
+
+async def test_a_client_gets_the_batches_that_the_hub_still_has_without_a_look_into_the_log(log, hubs, redis_client):
+    published(log, 0)
+    await gone_on(hubs[0], ResumePoint("e", 0))
+    published(log, *range(1, 9))
+    steady = hubs[0].subscribers.copy().pop()
+    await steady.until(lambda: steady.told[1] and steady.told[1][-1][0] == 8)
+    before = reads(redis_client)
+    redis_client.xtrim(log.names.results, 0)
+    client = await gone_on(hubs[0], ResumePoint("e", 2))
+    assert [number for number, *_ in client.told[1]] == list(range(3, 9))
+    assert reads(redis_client) == before
+
+
+@pytest.mark.parametrize("kept_bytes", [1, 20_000, 60_000])
+async def test_an_answer_whose_batches_are_not_all_kept_begins_anew_and_has_no_hole(log, hubs, kept_bytes):
+    """Whether the hub has dropped the batches itself or has no room for those of the log."""
+    published(log, *range(10))
+    hubs[0].recent.most_bytes = kept_bytes
+    clients = [await gone_on(hubs[0], ResumePoint("e", held)) for held in (9, 8, 4, 0)]
+    published(log, *range(10, 20))
+    await clients[0].until(lambda: clients[0].told[1] and clients[0].told[1][-1][0] == 19)
+    clients += [await gone_on(hubs[0], ResumePoint("e", held)) for held in (18, 14, 9, 0)]
+    for client, held in zip(clients, (9, 8, 4, 0, 18, 14, 9, 0), strict=True):
+        numbers = [number for number, *_ in client.told[1]]
+        assert numbers in ([], list(range(held + 1, 20)))
+        assert bool(numbers) == (client.kinds[:1] == ["answer.resumed"])
+    recent = hubs[0].recent
+    assert recent.bytes <= kept_bytes or len(recent.after("e", 18)) == 1
+    assert (await clients_ended(hubs[0])) == 0
+
+
+async def clients_ended(hub):
+    """Detach all clients; return how many subscriptions are left."""
+    for subscriber in list(hub.subscribers):
+        await hub.detach(subscriber)
+    return len(hub.subscriptions)
+
+
+def test_a_batch_that_does_not_follow_is_not_kept_with_those_before_it():
+    recent, assembly = RecentBatches(None), Assembly()
+    for number in (4, 5, 7, 8):
+        recent.add(complete(assembly, number))
+    assert [kept.batch.number for kept in recent.after("e", 6)] == [7, 8]
+    assert recent.after("e", 5) is None
+    recent.add(complete(assembly, 0, epoch="f"))
+    assert recent.after("e", 7) is None
+    assert [kept.batch.number for kept in recent.after("f", -1)] == [0]
+
+
+def test_a_snapshot_for_which_many_wait_is_asked_for_once_until_it_has_come():
+    link = Asked()
+    requests = SnapshotRequests(link, lambda _: True)
+    for _ in range(3):
+        requests.ask([1, 2])
+    assert link.queries == [1, 2]
+    requests.settle([1])
+    requests.ask([1, 2])
+    assert link.queries == [1, 2, 1]
+    requests.ask([2], again=True)
+    assert link.queries == [1, 2, 1, 2]
+
+
+def test_requests_for_snapshots_are_paced_and_views_do_not_wait():
+    link, gone = Asked(), {3}
+    requests = SnapshotRequests(link, lambda query: query not in gone, most=2)
+    requests.ask(range(6))
+    requests.ask([VIEW_NUMBERS + 1])
+    assert link.queries == [0, 1, VIEW_NUMBERS + 1]
+    requests.settle([0])
+    requests.settle([1])
+    assert link.queries == [0, 1, VIEW_NUMBERS + 1, 2, 4]
+    requests.settle([2, 4])
+    assert link.queries == [0, 1, VIEW_NUMBERS + 1, 2, 4, 5]
+
+
+def test_a_snapshot_that_does_not_come_is_asked_for_again_with_growing_patience(monkeypatch):
+    link, now = Asked(), [0.0]
+    monkeypatch.setattr("webapp.hub.snapshot_requests.time.monotonic", lambda: now[0])
+    requests = SnapshotRequests(link, lambda _: True)
+    requests.ask([1])
+    asked_at = [0.0]
+    while now[0] < 60:
+        now[0] += 0.5
+        before = len(link.queries)
+        requests.remind()
+        asked_at += [now[0]] * (len(link.queries) - before)
+    assert [later - at for at, later in pairwise(asked_at)] == [2.5, 4.5, 8.5, 16.5]
+
+
+async def test_the_subscriptions_of_a_connection_end_with_it_and_those_of_others_stay():
+    hub, one, other = Hub(EARTH), Counter(), Counter()
+    for told, queries in ((one, (1, 2)), (other, (2, 3))):
+        for query in queries:
+            hub.subscriptions.add(Subscription(told, query, "json", live=True))
+    mine = [hub.subscriptions.find(one, query) for query in (1, 2)]
+    await hub.detach(one)
+    assert all(subscription.closed for subscription in mine)
+    assert sorted(hub.subscriptions) == [2, 3]
+    changes = [(2, "a", STAYED, MOVED)]
+    await hub.distribute(whole_batch(fragment(0, 0, changes), fragment(0, 1)))
+    assert not one.frames
+    assert [(query, json.loads(frame)["batch"]) for query, frame in other.frames] == [(2, 0)]

@@ -1,0 +1,122 @@
+"""Clients that come back get the changes that they missed, all that come at the same time together."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from webapp.hub.recent import KeptBatch, RecentBatches
+from webapp.hub.shipping import ResumePoint
+from webapp.hub.subscriptions import FrameOf, Subscription, resumed
+from webapp.redis import NOT_NOW
+
+logger = logging.getLogger(__name__)
+
+Tell = Callable[[KeptBatch, dict[Subscription, list[FrameOf]]], Awaitable[None]]
+# So many missed batches may be sent while no new batch is distributed.
+MOST_IN_TURN = 2
+
+
+@dataclass(eq=False)
+class _Return:
+    """Subscriptions of a client that comes back, the batch that it holds, and whether its answers continue."""
+
+    subscriptions: Sequence[Subscription]
+    held: ResumePoint
+    continued: asyncio.Future[bool]
+
+
+class CatchUp:
+    """Continues the answers of clients that come back. Each missed batch is netted and encoded once for all of them.
+
+    Parameters
+    ----------
+    recent : RecentBatches
+    turn : asyncio.Lock
+        Held while a new batch is distributed.
+    tell : async function of a batch and of the frames that each subscription gets
+    """
+
+    def __init__(self, recent: RecentBatches, turn: asyncio.Lock, tell: Tell) -> None:
+        self.recent, self.turn, self.tell = recent, turn, tell
+        self._coming: list[_Return] = []
+        self._task: asyncio.Task | None = None
+
+    async def resume(self, subscriptions: Sequence[Subscription], held: ResumePoint) -> bool:
+        """Continue answers after the batch that a client holds; return whether that worked.
+
+        Most of the missed batches are sent while the hub distributes new ones, the rest between two batches.
+        """
+        coming = _Return(subscriptions, held, asyncio.get_running_loop().create_future())
+        self._coming.append(coming)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+        return await coming.continued
+
+    def close(self) -> None:
+        """Stop; clients that wait are gone."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self):
+        """Bring up to date all clients that are there, then those that have come in the meantime."""
+        while self._coming:
+            group, self._coming = self._coming, []
+            going_on: list[_Return] = []
+            try:
+                going_on += [coming for coming in group if await self._reaches(coming.held)]
+                continued = not going_on or await self._bring(going_on)
+            except Exception:
+                logger.exception("clients that came back could not be brought up to date")
+                continued = False
+            if not continued:
+                for subscription in _all(going_on):
+                    subscription.lose()
+            for coming in (coming for coming in group if not coming.continued.done()):
+                coming.continued.set_result(continued and coming in going_on)
+
+    async def _reaches(self, held):
+        try:
+            return await self.recent.reaches(held)
+        except NOT_NOW:
+            return False
+
+    async def _bring(self, group):
+        """Send clients what they missed; return whether all of it was available."""
+        epoch, position = group[0].held.epoch, min(coming.held.batch for coming in group)
+        for coming in group:
+            _begin(coming)
+            await asyncio.sleep(0)
+        by_query = defaultdict(list)
+        for subscription in _all(group):
+            by_query[subscription.query].append(subscription)
+        while (missed := self.recent.after(epoch, position)) is not None and len(missed) > MOST_IN_TURN:
+            for kept in missed:
+                await self._make_up(kept, by_query)
+                await asyncio.sleep(0)  # let other tasks run: encoding takes milliseconds
+            position = missed[-1].batch.number
+        async with self.turn:
+            missed = self.recent.after(epoch, position)
+            for kept in missed or ():
+                await self._make_up(kept, by_query)
+            for subscription in _all(group):
+                subscription.catching_up = False
+        return missed is not None
+
+    async def _make_up(self, kept, by_query):
+        """Send subscriptions the changes of a batch that they missed."""
+        number = kept.batch.number
+        missing = [s for query in kept.batch.changed & by_query.keys() for s in by_query[query] if s.live]
+        await self.tell(kept, {s: [s.change] for s in missing if s.held < number})
+
+
+def _begin(coming):
+    for subscription in (s for s in coming.subscriptions if not s.closed):
+        subscription.live = subscription.catching_up = True
+        subscription.held = coming.held.batch
+        subscription.subscriber.deliver(subscription, resumed(subscription.query, coming.held))
+
+
+def _all(group):
+    return [subscription for coming in group for subscription in coming.subscriptions]

@@ -1,9 +1,10 @@
 """Continuous queries in levels, so that one more, one less or another one does not compile the others again.
 
 A set has few levels, each an immutable `ContinuousQueries` with an index of its own. A change adds a small level at the
-end; a level is merged with the one before it if it is not `RATIO` times smaller. Queries that end are masked where they
-are. A merge copies the columns of both levels, and builds the index anew; it reads no plan. So each query is copied
-some `RATIO` times for each level, and a match looks into few indexes, however many changes there were.
+end; a level is merged with the one before it if it is not `RATIO` times smaller, and if both together are not too
+large. Queries that end are masked where they are. A merge copies the columns of both levels, and builds the index anew;
+it reads no plan. So each query is copied some `RATIO` times for each level, and a match looks into few indexes, however
+many changes there were. No merge makes a batch late, however many queries there are.
 
 References
 ----------
@@ -26,6 +27,8 @@ from streaming.spaces import Space
 
 # A level has at least this many times as many queries as the next.
 RATIO = 32
+# A merge makes no level with more queries than this: it takes 80 ms, and one of 100,000 queries takes 290.
+LARGEST = 25_000
 # A level is copied without the queries that have ended when these are more than its share of all.
 MOST_ENDED = 0.5
 
@@ -211,14 +214,21 @@ def _numbered(pairs, query):
 
 
 def _levelled(levels: Sequence[_Masked]) -> tuple[_Masked, ...]:
-    """Merge levels, from the end, until each has at least `RATIO` times as many queries as the next."""
-    levels = list(levels)
-    while len(levels) > 1 and levels[-2].running < RATIO * levels[-1].running:
-        # One merge for all levels that the last one, grown by the others, is too large for.
-        few = len(levels) - 1
-        size = levels[few].running
-        while few and levels[few - 1].running < RATIO * size:
-            few -= 1
-            size += levels[few].running
+    """Order levels by size, the largest first, and merge the last ones.
+
+    The merged level is at least `RATIO` times smaller than the next larger one, or too large to be merged with it.
+    """
+    levels = sorted(levels, key=_size)
+    few = len(levels) - 1
+    size = levels[few].running if levels else 0
+    # One merge for all levels that the last one, grown by the others, is too large for.
+    while few > 0 and levels[few - 1].running < RATIO * size and levels[few - 1].running + size <= LARGEST:
+        few -= 1
+        size += levels[few].running
+    if few < len(levels) - 1:
         levels[few:] = [merged(levels[few:])]
-    return tuple(levels)
+    return tuple(sorted(levels, key=_size))
+
+
+def _size(level):
+    return -level.running

@@ -184,11 +184,17 @@ def recipients_by_definition(registry, apart):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 2**32), st.sampled_from([1, 2, 32]), st.sampled_from([1, 10_000]))
-def test_a_registry_that_grew_by_changes_equals_one_made_at_once(seed, ratio, kept):
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1, 2, 32]),
+    st.sampled_from([1, 3, 25_000]),
+    st.sampled_from([1, 10_000]),
+)
+def test_a_registry_that_grew_by_changes_equals_one_made_at_once(seed, ratio, largest, kept):
     rng = random.Random(seed)
     with (
         patch.object(query_levels, "RATIO", ratio),
+        patch.object(query_levels, "LARGEST", largest),
         patch.object(levels, "RATIO", ratio),
         patch.object(control, "CANCELLED_KEPT", kept),
     ):
@@ -337,6 +343,35 @@ def test_one_query_more_compiles_and_indexes_none_of_the_others(compiled):
         registry.queries.match(elements, registry.features)
     assert set(compiled["plans"]) == {1}
     assert sum(size > 900 for size in compiled["indexed"]) <= 200 / 1000 * query_levels.RATIO + 1
+
+
+def test_no_merge_is_large_and_levels_are_few_however_many_queries_come_and_go(compiled, monkeypatch):
+    monkeypatch.setattr(query_levels, "RATIO", 4)
+    monkeypatch.setattr(query_levels, "LARGEST", 40)
+    rng = random.Random(1)
+
+    def register(query):
+        area = {"lo": [query / 10, 0], "hi": [query / 10 + 1, 1]}
+        return {"op": "register", "query": query, "revision": 1, "plan": {"stream": "ships", "area": area}}
+
+    elements, _ = random_elements(rng)
+    registry, _ = Registry(EARTH).apply([register(query) for query in range(100)])
+    running, most = list(range(100)), []
+    registry.queries.match(elements, registry.features)
+    compiled["indexed"].clear()
+    for query in range(100, 700):
+        entries = [register(query)]
+        if query > 400:
+            ended = running.pop(rng.randrange(len(running)))
+            entries.append({"op": "cancel", "query": ended, "revision": 2})
+        running.append(query)
+        registry, _ = registry.apply(entries)
+        registry.queries.match(elements, registry.features)
+        most.append(len(registry.queries.levels))
+    assert registry.ids.tolist() == sorted(running)
+    # The level that was made at once is copied when most of its queries have ended.
+    assert max(compiled["indexed"]) <= 50 and sum(size > 40 for size in compiled["indexed"]) <= 1
+    assert max(most) <= 2 * 400 / 40 + 4
 
 
 def test_an_edited_layer_compiles_no_join(compiled, monkeypatch):

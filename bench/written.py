@@ -15,6 +15,7 @@ from bench.meter import Meter
 from bench.processes import cpu_s, processes, program_of
 from bench.scenarios import Case
 from bench.stack import Stack
+from streaming.eventlog import RedisEventLog
 from streaming.logs import LogNames
 
 # Merges come once in a while, so this is measured for longer than other things.
@@ -58,5 +59,5 @@ def written_bytes(home: Path) -> dict[int, int]:
 def element_bytes(redis_url: str) -> float:
     """Return how many bytes an element takes in the newest block of the ingest log."""
     with redis.Redis.from_url(redis_url) as client:
-        _, fields = client.xrevrange(LogNames("earth").ingest(0), count=1)[0]
-    return len(fields[b"block"]) / int(fields[b"count"])
+        (newest,) = RedisEventLog(client).read_back(LogNames("earth").ingest(0), limit=1)
+    return len(newest.fields[b"block"]) / int(newest.fields[b"count"])

@@ -6,7 +6,7 @@ stage turns a region's inputs into a fragment. Both read and write the versioned
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -28,7 +28,9 @@ from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.focals import newly_followed
 from streaming.servers.participant import server as participant
+from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
+from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import server as regional
 from streaming.servers.region import stream_join
 from streaming.servers.region.state import ObjectChanges, ObjectInput
@@ -57,11 +59,28 @@ class Layout:
     partitions: int
     regions: int
     history: HistoryWriter
+    known: "Known" = field(default_factory=lambda: Known(), compare=False)
 
     @property
     def partitioner(self) -> GridPartitioner:
         """The global index, which cuts the space into regions."""
         return GridPartitioner(self.store.space, self.regions)
+
+
+@dataclass
+class Known:
+    """What this process has computed for distributed queries and can use again; it is no state.
+
+    Attributes
+    ----------
+    tracks : tuple or None
+        The newest batch, its control step, and where the focal objects are in it.
+    indices : dict of int to ObjectIndex
+        By region, the index over the objects that the newest batch left which it ran here.
+    """
+
+    tracks: tuple[int, ControlStep, Tracks] | None = None
+    indices: dict[int, ObjectIndex] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -147,7 +166,7 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
     tables = {name: _opened(inputs, name, store.space) for name in TABLES}
-    sent = ObjectInput(*(tables[field.name] for field in fields(ObjectInput)))
+    sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was = store.region(number, batch)
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     border = Border(control, was.left_out)
@@ -235,7 +254,9 @@ def _participate(layout, number, batch, changed, border, tracks):
     """Run a region's part of the distributed queries; return the results that need no assembler."""
     store = layout.store
     were = store.members(number, batch)
-    step = partial(participant.step, changed, tracks=tracks, members=were)
+    indexed = IndexedObjects.of(changed, store.space, layout.known.indices.get(number))
+    layout.known.indices[number] = indexed.after
+    step = partial(participant.step, changed, tracks=tracks, members=were, indexed=indexed)
     members, results, sent = border.passed(step)
     border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
     lacking = np.array(sorted(border.left_out), dtype=np.int64)
@@ -276,12 +297,17 @@ def _assemble(layout, batch, control, tracks, began, seconds):
 
 
 def _tracks(layout, batch, control, heard):
-    """Return where the focal objects are; every region and the assembler compute the same."""
+    """Return where the focal objects are; every region and the assembler compute the same, each process once."""
+    known = layout.known.tracks
+    if known and known[0] == batch and known[1].before is control.before and known[1].after is control.after:
+        return known[2]
     state = layout.store.assembly(batch)
     found = newly_followed(control, layout.store.regions(batch, layout.regions))
     elements, lost = state.following.followed(found, heard, control)
     keys = heard["key_hash"].to_numpy()
-    return Tracks(state.focals, replace(state.following, elements=elements), lost, keys, frozenset(state.left_out))
+    tracks = Tracks(state.focals, replace(state.following, elements=elements), lost, keys, frozenset(state.left_out))
+    layout.known.tracks = batch, control, tracks
+    return tracks
 
 
 def _tracked(blocks, space):

@@ -13,12 +13,10 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 import polars as pl
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
 from streaming.errors import LookoutError
 from streaming.history.snapshots import snapshots
 from streaming.kinds.join.plan import STORED_PREFIX
@@ -26,16 +24,21 @@ from streaming.layers.store import LayerStore
 from streaming.operators.aggregates import MEMBERS
 from streaming.operators.features import Features, ordered
 from streaming.servers.assembler.aggregation import Aggregation
-from streaming.servers.assembler.nearest import Ranked
+from streaming.servers.assembler.nearest import Ranked, Ranking
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registrations import level_of, level_table
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.focals import Focals
-from streaming.servers.home import COLUMNS, Home
+from streaming.servers.home import Home
+from streaming.servers.home import no_columns as home_columns
 from streaming.servers.participant.partial import Candidates, Partial
-from streaming.servers.region.objects import Cold, Objects, Segment
+from streaming.servers.region.member_table import MemberTable
+from streaming.servers.region.member_table import no_columns as member_columns
+from streaming.servers.region.objects import ObjectTable
+from streaming.servers.region.objects import no_columns as object_columns
 from streaming.servers.region.state import Region
+from streaming.servers.sorted_runs import Run, SortedRuns
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -43,7 +46,11 @@ logger = logging.getLogger(__name__)
 # The folders of the state that micro-batches write, one for each kind.
 FOLDERS = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
 HEAD = b"head"
-PAIR_COLUMNS = ("pair_key", "pair_answer", "pair_partner")
+# The tables of a `Ranking`.
+RANKING_COLUMNS = ("query", "count", "members"), ("key", "distance")
+NOTHING = pa.table({})
+# A state never numbers so many runs in a batch.
+NUMBERS_A_BATCH = 1 << 20
 REGISTRIES_KEPT = 3
 # The versions of a layer before and after an edit.
 VERSIONS_KEPT = 2
@@ -210,32 +217,31 @@ class Store:
 
     def save_home(self, partition: int, batch: int, home: Home) -> None:
         """Write the state of a home server after `batch`."""
-        columns = {name: getattr(home, name) for name in COLUMNS if name != "copies" or home.copies.any()}
-        head = {"now_us": home.now_us, "forgotten_us": home.forgotten_us}
-        self._save(f"home/{partition}", batch, home, [_with_head(pa.table(columns), head)])
+        self._save(f"home/{partition}", batch, home, _home_tables(home))
 
     def region(self, number: int, batch: int) -> Region:
         """Return the state of a regional server before `batch`."""
-        return self._load(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
+        return self._load(f"region/{number}", batch, lambda: Region.empty(self.space), self._read_region)
 
     def save_region(self, number: int, batch: int, region: Region) -> None:
-        """Write the state of a regional server after `batch`; each segment is written only once."""
-        self._save_region(f"region/{number}", batch, self.region(number, batch), region)
+        """Write the state of a regional server after `batch`."""
+        self._save(f"region/{number}", batch, region, _region_tables(region))
 
     def regions(self, batch: int, regions: int) -> Iterator[Region]:
         """Yield the states of all regional servers before `batch`, even if some of them have run it already."""
         for number in range(regions):
-            yield self._read(f"region/{number}", batch, lambda: Region.empty(self.space), _read_region)
+            yield self._read(f"region/{number}", batch, lambda: Region.empty(self.space), self._read_region)
 
     def stream_joins(self, number: int, batch: int) -> Region:
         """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
         if not self.registry(batch).reach:
-            return Region.empty(self.space)
-        return self._load(f"stream_join/{number}", batch, lambda: Region.empty(self.space), _read_region)
+            # The numbers of its runs go on where no former state of such joins has been.
+            return Region.empty(self.space, batch * NUMBERS_A_BATCH)
+        return self._load(f"stream_join/{number}", batch, lambda: Region.empty(self.space), self._read_region)
 
     def save_stream_joins(self, number: int, batch: int, state: Region) -> None:
         """Write the state of a region's joins with streams after `batch`."""
-        self._save_region(f"stream_join/{number}", batch, self.stream_joins(number, batch), state)
+        self._save(f"stream_join/{number}", batch, state, _region_tables(state))
 
     def members(self, number: int, batch: int) -> pl.DataFrame:
         """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
@@ -268,18 +274,8 @@ class Store:
         """Write the state of the assembler after `batch`."""
         self._save("assembly", batch, state, _assembly_tables(state))
 
-    def _save_region(self, name, batch, before, region):
-        folder = self.root / name
-        folder.mkdir(exist_ok=True)
-        numbers = {segment.number for segment in before.cold.segments}
-        for segment in region.cold.segments:
-            if segment.number not in numbers:
-                write_tables(folder / f"segment-{segment.number}.arrow", [segment.table])
-        self._save(name, batch, region, _region_tables(region))
-        numbers |= {segment.number for segment in region.cold.segments}
-        for path in folder.glob("segment-*.arrow"):
-            if int(path.stem.removeprefix("segment-")) not in numbers:
-                path.unlink(missing_ok=True)
+    def _read_region(self, path, run_of):
+        return _read_region(path, run_of, self.space)
 
     def _load(self, name, batch, empty, read):
         state = self._read(name, batch, empty, read)
@@ -295,16 +291,51 @@ class Store:
         path = self.root / name / f"{batch - 1}.arrow"
         if not path.exists():
             raise LostState(f"batch {batch} needs the state that batch {batch - 1} left; {path} is missing")
-        return read(path)
+        return read(path, _run_of(path.parent, state))
 
     def _save(self, name, batch, state, tables):
+        """Write a version of a state: its tables, and of its tables of sorted runs those runs that no file has yet."""
         folder = self.root / name
         folder.mkdir(exist_ok=True)
+        before = _parts(self._newest.get(name, (None, None))[1])
+        parts = _parts(state)
+        for part, run in parts.items():
+            if part not in before:
+                write_tables(folder / f"{part}.run", run.tables())
         write_tables(folder / f"{batch}.arrow", tables)
         self._newest[name] = batch, state
         for version in _versions(folder, ".arrow"):
             if version < batch - 1:
                 (folder / f"{version}.arrow").unlink(missing_ok=True)
+        for path in folder.glob("*.run") if parts else ():
+            if path.stem not in parts and path.stem not in before:
+                path.unlink(missing_ok=True)
+
+
+def _sorted_runs(state):
+    """Return the tables of sorted runs that a state consists of, by name."""
+    if isinstance(state, Home):
+        return {"entries": state.entries}
+    if isinstance(state, Region):
+        return {"objects": state.objects.table, "pairs": state.pairs.table}
+    return {}
+
+
+def _parts(state):
+    """Return the runs of a state, by the names of their files."""
+    tables = _sorted_runs(state).items()
+    return {f"{name}-{run.number}": run for name, table in tables for run in table.parts}
+
+
+def _run_of(folder, state):
+    """Return a function that returns a run of a table: as an earlier state has it, or mapped from its file."""
+    known = _parts(state)
+
+    def run_of(name, number):
+        part = f"{name}-{number}"
+        return known[part] if part in known else Run.of_tables(number, read_tables(folder / f"{part}.run"))
+
+    return run_of
 
 
 def _versions(folder, suffix):
@@ -321,12 +352,15 @@ def _head(table):
     return orjson.loads(table.schema.metadata[HEAD])
 
 
-def _read_home(path):
-    (table,) = read_tables(path)
-    # A file without the column `copies` has no copies. Without `stream`, objects are kept until they are heard again.
-    none = pa.chunked_array([pa.array(np.zeros(table.num_rows, dtype=np.int64))])
-    columns = {name: table[name] if name in table.column_names else none for name in COLUMNS}
-    return Home(*map(_array, columns.values()), **_head(table))
+def _home_tables(home):
+    head = {"entries": home.entries.head(), "now_us": home.now_us, "forgotten_us": home.forgotten_us}
+    return [_with_head(NOTHING, head)]
+
+
+def _read_home(path, run_of):
+    head = _head(read_tables(path)[0])
+    entries = SortedRuns.of_head(home_columns(), head["entries"], functools.partial(run_of, "entries"))
+    return Home(entries, head["now_us"], head["forgotten_us"])
 
 
 def _array(column):
@@ -334,38 +368,16 @@ def _array(column):
 
 
 def _region_tables(region):
-    columns = {field.name: getattr(region.objects, field.name) for field in fields(Objects)}
-    columns["bounds"] = bounds_array(columns["bounds"])
-    head = {
-        "now_us": region.now_us,
-        "following": region.cold.following,
-        "segments": [segment.number for segment in region.cold.segments],
-        "left_out": _left_out(region.left_out),
-    }
-    return [
-        _with_head(pa.table(columns), head),
-        pa.table({name: getattr(region, name) for name in PAIR_COLUMNS}),
-    ]
+    head = {name: table.head() for name, table in _sorted_runs(region).items()}
+    return [_with_head(NOTHING, head | {"now_us": region.now_us, "left_out": _left_out(region.left_out)})]
 
 
-def _read_region(path):
-    table, pairs = read_tables(path)
-    if "pair_partner" not in pairs.column_names:  # an earlier release, without joins, wrote it
-        pairs = pairs.append_column("pair_partner", pa.array(np.zeros(pairs.num_rows, dtype=np.int64)))
-    if "pair_query" in pairs.column_names:  # an earlier release, without shared answers, wrote it
-        pairs = pairs.rename_columns({"pair_query": "pair_answer"})
-    head = _head(table)
-    columns = [bounds_of(table[f.name]) if f.name == "bounds" else _array(table[f.name]) for f in fields(Objects)]
-    segments = tuple(
-        Segment(number, read_tables(path.with_name(f"segment-{number}.arrow"))[0]) for number in head["segments"]
+def _read_region(path, run_of, space):
+    head, columns = _head(read_tables(path)[0]), {"objects": object_columns(space), "pairs": member_columns()}
+    objects, pairs = (
+        SortedRuns.of_head(like, head[name], functools.partial(run_of, name)) for name, like in columns.items()
     )
-    return Region(
-        Objects(*columns),
-        Cold(segments, head["following"]),
-        *(_array(pairs[name]) for name in PAIR_COLUMNS),
-        head["now_us"],
-        _were_left_out(head.get("left_out", ())),
-    )
+    return Region(ObjectTable(objects), MemberTable(pairs), head["now_us"], _were_left_out(head["left_out"]))
 
 
 def _left_out(queries):
@@ -402,12 +414,12 @@ def _frame(table):
     return pl.DataFrame(pl.from_arrow(table))
 
 
-def _read_members(path):
+def _read_members(path, _):
     (table,) = read_tables(path)
     return _frame(table)
 
 
-def _read_partial(path):
+def _read_partial(path, _):
     removed, added, moved, altered, lacking, parts = read_tables(path)
     found = (_of_arrays(Candidates, table) for table in (removed, added))
     # Arrow packs booleans into bits, so numpy needs a copy of them.
@@ -420,23 +432,23 @@ def _assembly_tables(state):
     frames = (groups.parts, groups.told, groups.crossed)
     regions = [pa.table({"query": f.searching, "reach": f.reach}) for f in (state.focals, state.following)]
     elements = _with_head(state.focals.elements, {"left_out": _left_out(state.left_out)})
-    return [elements, *regions, _arrays(state.ranked), *map(_of_frame, frames)]
+    ranking = [pa.table({name: getattr(state.ranking, name) for name in names}) for names in RANKING_COLUMNS]
+    return [elements, *regions, *ranking, *map(_of_frame, frames)]
 
 
-def _read_assembly(path):
+def _read_assembly(path, _):
     elements, *regions = (tables := read_tables(path))[:3]
     left_out = _head(elements)["left_out"] if elements.schema.metadata else ()
     elements = elements.replace_schema_metadata(None)
     seen, following = (Focals(elements, _array(table["query"]), _array(table["reach"])) for table in regions)
     *ranked, parts, told, crossed = tables[3:]
-    if len(ranked) > 1:  # an earlier release, whose candidates had no ranks, wrote it
-        ranked = [_with_ranks(*ranked)]
     aggregation = Aggregation(*map(_frame, (parts, told, crossed)))
-    return AssemblerState(seen, following, _of_arrays(Ranked, *ranked), aggregation, _were_left_out(left_out))
+    return AssemblerState(seen, following, _ranking(ranked), aggregation, _were_left_out(left_out))
 
 
-def _with_ranks(candidates, answers):
-    """Return candidates with their ranks in answers, 0 if they have none; add the answers that are no candidates."""
-    both = _frame(candidates).join(_frame(answers), ["query", "key"], "full", coalesce=True).sort("query", "key")
-    distance = pl.coalesce("distance", "distance_right")
-    return both.select("query", "key", distance, pl.col("rank").fill_null(0).cast(pl.Int32)).to_arrow()
+def _ranking(tables):
+    """Return the candidates of kNN queries, also those that an earlier release wrote."""
+    if "count" in tables[0].column_names:
+        columns = zip(tables, RANKING_COLUMNS, strict=True)
+        return Ranking(*(_array(table[name]) for table, names in columns for name in names))
+    return Ranking.of(_of_arrays(Ranked, *tables))

@@ -60,7 +60,11 @@ def bounded_axes(boxes: np.ndarray, space: Space) -> list[int]:
 
 def _unbounded(boxes, axis, space):
     """Tell whether all boxes are unbounded in a dimension, on both sides."""
-    return np.isneginf(boxes[:, axis]).all() and np.isposinf(boxes[:, space.n + axis]).all()
+    low, high = boxes[:, axis], boxes[:, space.n + axis]
+    # Most arrays are either unbounded in all rows or in none, so the first row tells.
+    if len(low) and not (np.isneginf(low[0]) and np.isposinf(high[0])):
+        return False
+    return np.isneginf(low).all() and np.isposinf(high).all()
 
 
 def enlarged(boxes: np.ndarray, by: str, amount: float, space: Space) -> np.ndarray:

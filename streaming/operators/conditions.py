@@ -85,7 +85,10 @@ class Conditions:
         -------
         ndarray of bool, shape (P,)
         """
-        keep, seconds = np.ones(len(row), dtype=bool), np.zeros(len(row))
+        keep = np.ones(len(row), dtype=bool)
+        if not self._asks[self._condition[query]].any():
+            return keep
+        seconds = np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
         if not asked:
             return keep

@@ -154,6 +154,10 @@ class ContinuousQueries:
         pairs = Pairs.together(found)
         return pairs.take(np.lexsort((pairs.query, pairs.row)))
 
+    def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements may satisfy a query, given their streams (N,) and boxes (N, 2n): bool of shape (N,)."""
+        return self._ranges.meets(stream, bounds)
+
     def _asking(self, number):
         """Return the queries that use a range, given its number."""
         if number < len(self._plain):

@@ -8,17 +8,20 @@ References
 PLACE* (2007), section 4.2: participating servers send the positive and negative tuples of a range that has moved.
 """
 
+import functools
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
 
-from streaming.operators.boxes import in_plane, with_turns
+from streaming.operators.boxes import in_plane
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.focal_ranges import CARRIED, CIRCLE, PlacedRanges, candidates
+from streaming.operators.focal_ranges import CARRIED, CIRCLE, PlacedRanges
 from streaming.operators.places import surely_within, within_boxes
 from streaming.operators.runs import distinct
 from streaming.operators.spatial_join import Pairs
+from streaming.operators.stream_boxes import Look, StreamBoxes
 
 # A box about the middle of a circle, with this part of its radius as half-width, lies within the circle while the earth
 # is nearly flat.
@@ -27,61 +30,92 @@ SURELY = 0.99
 MOST_TURN_DEG = 80.0
 
 
-def crossed(
-    were: PlacedRanges,
-    are: PlacedRanges,
-    ranges: tuple[np.ndarray, np.ndarray],
-    elements: tuple[Elements, Elements],
-    keys: np.ndarray,
-    chosen: np.ndarray,
-    failures: Failures,
-) -> tuple[Pairs, Pairs]:
-    """Return the pairs of elements and ranges before and now, without some that hold at both times.
-
-    A pair is left out if the element is far from the border of the range both times.
+class Borders:
+    """The borders of ranges that lasted from one batch to the next; the index over them is made once.
 
     Parameters
     ----------
     were, are : PlacedRanges
         The ranges before, and now.
-    ranges : tuple of ndarray of int64, shape (K,) each
+    before, now : ndarray of int64, shape (K,)
         The positions of the same ranges in `were` and in `are`. A range without a place contains nothing.
-    elements : tuple of Elements, N of them each
-        The same elements before, and now.
-    keys : ndarray of int64, shape (N,)
-        The `key_hash` of each element.
-    chosen : ndarray of bool, shape (N,)
-        Which elements to look at.
-    failures : Failures
-        Receives the errors of user-defined filters, and what ranges cost, by their positions in `are`.
-
-    Returns
-    -------
-    Pairs, Pairs
-        Those before, with positions in `were`, and those now, with positions in `are`.
     """
-    (before, now), began = ranges, perf_counter()
-    space, (old, new) = are.ranges.space, (part.bounds for part in elements)
-    swept = np.hstack([np.minimum(old, new)[:, : space.n], np.maximum(old, new)[:, space.n :]])
-    numbers, plane = _rims(were, are, before, now)
-    streams, found = are.ranges.streams[now], [np.empty((2, 0), dtype=np.int64)]
-    for stream in distinct(streams).tolist():
-        rows, mine = np.flatnonzero(elements[1].stream == stream), streams[numbers] == stream
-        if len(rows):
-            row, number = candidates(numbers[mine], plane[mine], swept[rows], space)
-            found.append(np.stack([rows[row], number])[:, chosen[rows[row]]])
-    row, number = np.hstack(found)
-    row, number = np.divmod(distinct(row * len(now) + number), max(1, len(now)))
-    failures.share(now[number], perf_counter() - began)
-    past = Failures()
-    pairs = were.exactly(row, before[number], elements[0], keys, past)
-    present = np.zeros(len(were.ranges), dtype=np.int64)
-    present[before] = now
-    failures.add(past, present)
-    return pairs, are.exactly(row, now[number], elements[1], keys, failures)
+
+    def __init__(self, were: PlacedRanges, are: PlacedRanges, before: np.ndarray, now: np.ndarray) -> None:
+        self.were, self.are, self.before, self.now = were, are, before, now
+
+    @functools.cached_property
+    def _strips(self):
+        numbers, plane = _border_strips(self.were, self.are, self.before, self.now)
+        ranges = self.are.ranges
+        return StreamBoxes(numbers, plane, ranges.streams[self.now][numbers], ranges.space)
+
+    @functools.cached_property
+    def _before_of(self):
+        """The position in `are` of each range in `were`, 0 for the others."""
+        positions = np.zeros(len(self.were.ranges), dtype=np.int64)
+        positions[self.before] = self.now
+        return positions
+
+    def crossed_by(self, old: Elements, new: Elements, keys: np.ndarray, failures: Failures) -> tuple[Pairs, Pairs]:
+        """Return the pairs of elements and ranges before and now, without some that hold at both times.
+
+        A pair is left out if the element is far from the border of the range both times.
+
+        Parameters
+        ----------
+        old, new : Elements, N of them each
+            The same elements before, and now.
+        keys : ndarray of int64, shape (N,)
+            The `key_hash` of each element.
+        failures : Failures
+            Receives the errors of user-defined filters, and what ranges cost, by their positions in `are`.
+
+        Returns
+        -------
+        Pairs, Pairs
+            Those before, with positions in `were`, and those now, with positions in `are`.
+        """
+        began, n = perf_counter(), self.are.ranges.space.n
+        swept = np.hstack([np.minimum(old.bounds, new.bounds)[:, :n], np.maximum(old.bounds, new.bounds)[:, n:]])
+        row, number = self._strips.met_by(new.stream, swept)
+        return self._exactly(row, number, (old, new), keys, failures, began)
+
+    def crossing(
+        self, elements: Elements, keys: np.ndarray, look: Look, rested: Callable, failures: Failures
+    ) -> tuple[Pairs, Pairs]:
+        """Return the same for elements that rest, found by an index over them.
+
+        Parameters
+        ----------
+        elements : Elements, N of them
+        keys : ndarray of int64, shape (N,)
+        look : callable
+            The index over the elements.
+        rested : callable
+            Given positions of elements, tells which of them did not move.
+        failures : Failures
+
+        Returns
+        -------
+        Pairs, Pairs
+            As from `crossed_by`.
+        """
+        began = perf_counter()
+        row, number = self._strips.meeting(elements.stream, look)
+        rests = rested(row)
+        return self._exactly(row[rests], number[rests], (elements, elements), keys, failures, began)
+
+    def _exactly(self, row, number, elements, keys, failures, began):
+        row, number = np.divmod(distinct(row * len(self.now) + number), max(1, len(self.now)))
+        failures.share(self.now[number], perf_counter() - began)
+        past = Failures()
+        pairs = self.were.exactly(row, self.before[number], elements[0], keys, past)
+        failures.add(past, self._before_of)
+        return pairs, self.are.exactly(row, self.now[number], elements[1], keys, failures)
 
 
-def _rims(were, are, before, now):
+def _border_strips(were, are, before, now):
     """Return the border strips of ranges: their numbers and boxes of the plane (M, 4).
 
     An element can have entered or left a range only if the box around where it was and is meets one of the strips.
@@ -100,7 +134,7 @@ def _rims(were, are, before, now):
         part[:, (side + 2) % 4] = inner[hollow, side]
         sides.append(part)
     numbers = [number[~hollow], *[number[hollow]] * 4]
-    return with_turns(np.concatenate(numbers), np.concatenate(sides), space)
+    return np.concatenate(numbers), np.concatenate(sides)
 
 
 def _inner(placed, chosen, outer):

@@ -5,7 +5,8 @@ References
 PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, for every kind of query.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,8 @@ from streaming.kinds.base import Evaluation
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.kinds.registry import kind_of
-from streaming.operators.boxes import in_plane, intersects
-from streaming.operators.crossings import crossed
+from streaming.operators.boxes import intersects
+from streaming.operators.crossings import Borders
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges, PlacedRanges
@@ -26,6 +27,7 @@ from streaming.operators.places import distances
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import Pairs
+from streaming.operators.stream_boxes import Look
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
@@ -47,6 +49,8 @@ class DistributedQueries:
         The positions of queries that have a focus, ascending.
     focal : ndarray of int64, shape (Q,)
         The `key_hash` of each focal object; 0 if there is none.
+    k : ndarray of int64, shape (Q,)
+        How many neighbours each kNN query asks for; 0 for the others.
     farthest : ndarray of float64, shape (Q,)
         The `max_distance` of each kNN query, in its unit; infinite if there is no limit.
     choosy : ndarray of bool, shape (Q,)
@@ -67,6 +71,7 @@ class DistributedQueries:
         self._fixed_plans = {query: looked[query] for query in self._fixed.tolist()}
         self._range_queries = RangeQueries(list(self._fixed_plans.values()), space)
         self.focal_ranges = FocalRanges([looked[query] for query in self.focused.tolist()], space)
+        self.k = np.array([getattr(plan, "k", 0) for plan in plans], dtype=np.int64)
         self.farthest = np.array([getattr(plan, "max_distance", np.inf) for plan in plans], dtype=np.float64)
         self.focal = np.zeros(len(plans), dtype=np.int64)
         self.focal[self.focused] = self.focal_ranges.focal
@@ -92,31 +97,12 @@ class DistributedQueries:
         reach = np.minimum(reach, self.farthest)[self.focused]
         return PlacedQueries(self, self.focal_ranges.placed(keys, bounds, reach))
 
-    def in_ranges(self, elements: Elements, failures: Failures, chosen: np.ndarray | None) -> Pairs:
-        """Return the pairs of elements and queries with a fixed range, in whose range they lie.
-
-        Parameters
-        ----------
-        elements : Elements
-        failures : Failures
-            Receives the errors of user-defined filters, and what queries cost, by their positions.
-        chosen : ndarray of int64 or None
-            The positions of the queries to match; None for all.
-
-        Returns
-        -------
-        Pairs
-        """
-        asked = self._fixed if chosen is None else np.intersect1d(chosen, self._fixed)
-        if not len(asked):
-            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
-        queries = self._range_queries
-        if len(asked) < len(self._fixed):
-            queries = RangeQueries([self._fixed_plans[query] for query in asked.tolist()], self.space)
-        failed = Failures()
-        row, query = queries.match(elements, failed)
-        failures.add(failed, asked)
-        return Pairs.without_partners(row, asked[query])
+    def fixed_ranges(self, chosen: np.ndarray) -> tuple[np.ndarray, RangeQueries]:
+        """Return those of some queries that have a fixed range: their positions, ascending, and their ranges."""
+        asked = np.intersect1d(chosen, self._fixed)
+        if len(asked) == len(self._fixed):
+            return asked, self._range_queries
+        return asked, RangeQueries([self._fixed_plans[query] for query in asked.tolist()], self.space)
 
 
 @dataclass(frozen=True)
@@ -154,11 +140,11 @@ class PlacedQueries:
 
         For the parameters see `PlacedRanges.match`; positions are those of queries.
         """
-        asked = None if chosen is None else _within(self.queries.focused, chosen)
-        failed = Failures()
-        pairs = self.ranges.match(elements, keys, failed, asked)
-        failures.add(failed, self.queries.focused)
-        return Pairs.together([self._of_queries(pairs), self.queries.in_ranges(elements, failures, chosen)])
+        return self.some(np.arange(len(self.queries)) if chosen is None else chosen).match(elements, keys, failures)
+
+    def some(self, chosen: np.ndarray) -> "SomeQueries":
+        """Return the queries at some positions, ready to be matched with several tables of elements."""
+        return SomeQueries(self, chosen)
 
     def lies(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Tell which pairs of a box and a query with a focus have the box in the query's range, bool of shape (P,).
@@ -209,46 +195,74 @@ class PlacedQueries:
         conditions = self.queries.focal_ranges.conditions
         return conditions.passing(row, find(self.queries.focused, query)[0], elements, Failures())
 
-    def crowding(self, chosen: np.ndarray, bounds: np.ndarray) -> float:
-        """Return about how many of some ranges a box lies in, on the average.
-
-        Compares boxes in the plane, and does not look across the end of a circle.
-
-        Parameters
-        ----------
-        chosen : ndarray of int64
-            The positions of queries that have a focus.
-        bounds : ndarray of float64, shape (N, 2n)
-            The boxes.
-        """
-        space = self.queries.space
-        ranges = in_plane(self.ranges.boxes[find(self.queries.focused, chosen)[0]], space)[:, None]
-        plane = in_plane(bounds, space)
-        meet = (ranges[..., :2] <= plane[:, 2:]).all(2) & (plane[:, :2] <= ranges[..., 2:]).all(2)
-        return meet.sum() / max(1, len(bounds))
-
-    def crossed(
-        self,
-        were: "PlacedQueries",
-        ranges: tuple[np.ndarray, np.ndarray],
-        elements: tuple[Elements, Elements],
-        keys: np.ndarray,
-        chosen: np.ndarray,
-        failures: Failures,
-    ) -> tuple[Pairs, Pairs]:
-        """Return the members of ranges before and now, given the queries' positions at both times.
-
-        See `crossings.crossed`; positions are those of queries.
-        """
-        positions = find(were.queries.focused, ranges[0])[0], find(self.queries.focused, ranges[1])[0]
-        failed = Failures()
-        old, new = crossed(were.ranges, self.ranges, positions, elements, keys, chosen, failed)
-        failures.add(failed, self.queries.focused)
-        return were._of_queries(old), self._of_queries(new)
+    def borders(self, were: "PlacedQueries", before: np.ndarray, now: np.ndarray) -> "QueryBorders":
+        """Return the borders of the same queries before and now, given their positions at both times."""
+        positions = find(were.queries.focused, before)[0], find(self.queries.focused, now)[0]
+        return QueryBorders(were, self, Borders(were.ranges, self.ranges, *positions))
 
     def _of_queries(self, pairs):
         """Return pairs of elements and ranges as pairs of elements and queries."""
         return Pairs(pairs.row, self.queries.focused[pairs.query], pairs.partner, pairs.distance)
+
+
+@dataclass(frozen=True)
+class SomeQueries:
+    """Some of the queries, at the positions `chosen`; the indices over them are made once."""
+
+    placed: PlacedQueries
+    chosen: np.ndarray
+
+    @functools.cached_property
+    def _focused(self):
+        return self.placed.ranges.some(_within(self.placed.queries.focused, self.chosen))
+
+    @functools.cached_property
+    def _fixed(self):
+        return self.placed.queries.fixed_ranges(self.chosen)
+
+    def match(self, elements: Elements, keys: np.ndarray, failures: Failures, look: Look | None = None) -> Pairs:
+        """Return the pairs of elements and queries in whose range they lie.
+
+        For the parameters see `SomeRanges.match`; positions are those of queries.
+        """
+        queries = self.placed.queries
+        if not len(self.chosen) or not len(elements):
+            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
+        failed = Failures()
+        pairs = self.placed._of_queries(self._focused.match(elements, keys, failed, look))
+        failures.add(failed, queries.focused)
+        asked, ranges = self._fixed
+        if not len(asked):
+            return pairs
+        failed = Failures()
+        row, query = ranges.match(elements, failed)
+        failures.add(failed, asked)
+        return Pairs.together([pairs, Pairs.without_partners(row, asked[query])])
+
+
+@dataclass(frozen=True)
+class QueryBorders:
+    """The borders of queries that lasted; see `crossings.Borders`, but positions are those of queries."""
+
+    were: PlacedQueries
+    are: PlacedQueries
+    borders: Borders
+
+    def crossed_by(self, old: Elements, new: Elements, keys: np.ndarray, failures: Failures) -> tuple[Pairs, Pairs]:
+        """Return the members before and now of ranges whose border elements may have crossed by moving."""
+        failed = Failures()
+        return self._of_queries(*self.borders.crossed_by(old, new, keys, failed), failed, failures)
+
+    def crossing(
+        self, elements: Elements, keys: np.ndarray, look: Look, rested: Callable, failures: Failures
+    ) -> tuple[Pairs, Pairs]:
+        """Return the members before and now of ranges whose border may have crossed elements that rest."""
+        failed = Failures()
+        return self._of_queries(*self.borders.crossing(elements, keys, look, rested, failed), failed, failures)
+
+    def _of_queries(self, old, new, failed, failures):
+        failures.add(failed, self.are.queries.focused)
+        return self.were._of_queries(old), self.are._of_queries(new)
 
 
 def _is_bordered(plan, space):

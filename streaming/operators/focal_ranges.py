@@ -17,22 +17,19 @@ from streaming.elements import key_hashes, stream_number
 from streaming.kinds.around import Carried, Circle, Focus, Rectangle
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
-from streaming.operators.boxes import in_plane, intersects, turns, with_turns
+from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.geodesics import local_metres
 from streaming.operators.places import distances, middles, within, within_boxes
-from streaming.operators.query_index import FAR, QueryIndex
+from streaming.operators.query_index import FAR
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
+from streaming.operators.stream_boxes import Look, StreamBoxes
 from streaming.spaces import Space
 
 CIRCLE, RECTANGLE, CARRIED = range(3)
-# Fewer than `MANY` ranges are always indexed. If there are more, they are indexed only if there are more than `SEVERAL`
-# elements for each; otherwise the elements are indexed.
-MANY = 64
-SEVERAL = 8
 
 
 class FocalRanges:
@@ -153,41 +150,15 @@ class PlacedRanges:
     def match(
         self, elements: Elements, keys: np.ndarray, failures: Failures, chosen: np.ndarray | None = None
     ) -> Pairs:
-        """Return the pairs of elements and ranges in which they lie; a focal object never lies in its own range.
+        """Return the pairs of elements and ranges in which they lie; see `SomeRanges.match`.
 
-        Parameters
-        ----------
-        elements : Elements, N of them
-        keys : ndarray of int64, shape (N,)
-            The `key_hash` of each element.
-        failures : Failures
-            Receives the errors of user-defined filters, and what queries cost, by their positions.
-        chosen : ndarray of int64, optional
-            The positions of the ranges to match; all if left out.
-
-        Returns
-        -------
-        Pairs
-            Each pair once. For search regions with the distance from their place, otherwise NaN.
+        `chosen` has the positions of the ranges to match; all if left out.
         """
-        space, found, began = self.ranges.space, [np.empty((2, 0), dtype=np.int64)], perf_counter()
-        for stream, queries in self._of_streams(chosen):
-            rows = np.flatnonzero(elements.stream == stream)
-            if len(rows):
-                numbers, plane = with_turns(queries, in_plane(self.boxes[queries], space), space)
-                row, query = candidates(numbers, plane, elements.bounds[rows], space)
-                found.append(np.stack([rows[row], query]))
-        row, query = np.hstack(found)
-        if any(dimension.wraps for dimension in space.dimensions[:2]):
-            row, query = np.divmod(distinct(row * len(self.ranges) + query), max(1, len(self.ranges)))
-        failures.share(query, perf_counter() - began)
-        return self.exactly(row, query, elements, keys, failures)
+        return self.some(np.arange(len(self.ranges)) if chosen is None else chosen).match(elements, keys, failures)
 
-    def _of_streams(self, chosen):
-        queries = np.arange(len(self.ranges)) if chosen is None else chosen
-        queries = queries[~np.isnan(self.boxes[queries, 0])]
-        streams = self.ranges.streams[queries]
-        return [(stream, queries[streams == stream]) for stream in distinct(streams).tolist()]
+    def some(self, chosen: np.ndarray) -> "SomeRanges":
+        """Return the ranges at some positions, ready to be matched with several tables of elements."""
+        return SomeRanges(self, chosen)
 
     def exactly(
         self, row: np.ndarray, query: np.ndarray, elements: Elements, keys: np.ndarray, failures: Failures
@@ -199,12 +170,12 @@ class PlacedRanges:
         row, query : ndarray of int64, shape (P,)
             The candidates: positions of elements and of ranges.
         elements, keys, failures
-            As for `match`.
+            As for `SomeRanges.match`.
 
         Returns
         -------
         Pairs
-            As from `match`.
+            As from `SomeRanges.match`.
         """
         began = perf_counter()
         keep, distance = self.lies(elements.bounds, row, query, keys)
@@ -253,46 +224,46 @@ class PlacedRanges:
         return lies, distance
 
 
-def candidates(
-    numbers: np.ndarray, plane: np.ndarray, bounds: np.ndarray, space: Space
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return all pairs of elements and numbered boxes that meet in the plane, and some pairs that do not meet.
+@dataclass(frozen=True)
+class SomeRanges:
+    """Some of the ranges, at the positions `chosen`; the index over their boxes is made once."""
 
-    The boxes move all the time, so no index is kept: each call indexes the boxes or the elements, about the fewer ones.
+    placed: PlacedRanges
+    chosen: np.ndarray
 
-    Parameters
-    ----------
-    numbers, plane : ndarray, shapes (M,) and (M, 4)
-        The boxes, as `with_turns` returns them.
-    bounds : ndarray of float64, shape (N, 2n)
-        The boxes of the elements.
-    space : Space
+    @functools.cached_property
+    def _boxes(self):
+        ranges, boxes = self.placed.ranges, self.placed.boxes
+        queries = self.chosen[~np.isnan(boxes[self.chosen, 0])]
+        return StreamBoxes(queries, in_plane(boxes[queries], ranges.space), ranges.streams[queries], ranges.space)
 
-    Returns
-    -------
-    row, number : ndarray of int64, shape (P,)
-        The positions of elements and the numbers of boxes. A pair may repeat.
-    """
-    n, y = space.n, min(1, space.n - 1)
-    bounded = len(bounds) and all(np.isfinite(bounds[:, side]).all() for side in (0, y, n, n + y))
-    if len(numbers) >= MANY and bounded and not _crosses(bounds, space):
-        low, high = in_plane(bounds, space)[:, :2].min(axis=0), in_plane(bounds, space)[:, 2:].max(axis=0)
-        near = (plane[:, :2] <= high).all(1) & (plane[:, 2:] >= low).all(1)
-        numbers, plane = numbers[near], plane[near]
-    if len(numbers) < MANY or len(bounds) > SEVERAL * len(numbers):
-        return QueryIndex(plane, numbers).at(bounds, space, in_plane)
-    turned, boxes = with_turns(np.arange(len(bounds)), in_plane(bounds, space), space)
-    tree = shapely.STRtree(_shapes(np.clip(boxes, -FAR, FAR)))
-    which, place = tree.query(shapely.box(*np.clip(plane, -FAR, FAR).T))
-    return turned[place], numbers[which]
+    def match(self, elements: Elements, keys: np.ndarray, failures: Failures, look: Look | None = None) -> Pairs:
+        """Return the pairs of elements and ranges in which they lie; a focal object never lies in its own range.
 
+        Parameters
+        ----------
+        elements : Elements, N of them
+        keys : ndarray of int64, shape (N,)
+            The `key_hash` of each element.
+        failures : Failures
+            Receives the errors of user-defined filters, and what queries cost, by their positions.
+        look : callable, optional
+            An index over the elements. With it, the cost follows the elements that are found, not all of them.
 
-def _crosses(bounds, space):
-    """Tell whether any element reaches the upper end of a dimension that wraps."""
-    return any(
-        dimension.wraps and (bounds[:, space.n + axis] >= dimension.hi).any()
-        for axis, dimension in enumerate(space.dimensions[:2])
-    )
+        Returns
+        -------
+        Pairs
+            Each pair once. For search regions with the distance from their place, otherwise NaN.
+        """
+        began, space, total = perf_counter(), self.placed.ranges.space, len(self.placed.ranges)
+        if look is None:
+            row, query = self._boxes.met_by(elements.stream, elements.bounds)
+        else:
+            row, query = self._boxes.meeting(elements.stream, look)
+        if any(dimension.wraps for dimension in space.dimensions[:2]):
+            row, query = np.divmod(distinct(row * total + query), max(1, total))
+        failures.share(query, perf_counter() - began)
+        return self.placed.exactly(row, query, elements, keys, failures)
 
 
 def focal_keys(foci: Sequence[Focus]) -> np.ndarray:

@@ -181,6 +181,13 @@ class QueryLevels:
             found = found.merged(pairs) if len(found.row) and len(pairs.row) else found if len(found.row) else pairs
         return found
 
+    def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements may satisfy a query, given their streams (N,) and boxes (N, 2n): bool of shape (N,)."""
+        meets = np.zeros(len(bounds), dtype=bool)
+        for one in self.levels:
+            meets |= one.queries.meets(stream, bounds)
+        return meets
+
     def lies(self, elements: Elements, pairs: Pairs, features_of: FeaturesOf) -> np.ndarray:
         """Tell which pairs satisfy their query, filters aside; false if it does not run. bool of shape (P,).
 

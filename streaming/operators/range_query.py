@@ -148,6 +148,18 @@ class RangeQueries:
         keep = self._conditions.passing(row, query, elements, failures)
         return row[keep], query[keep]
 
+    def meets(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements may satisfy a query, filters aside, given their streams (N,) and boxes: bool of (N,)."""
+        meets = np.zeros(len(stream), dtype=bool)
+        for number, index in self._index.items():
+            mine = stream == number
+            if mine.all():
+                meets[self._candidates(index, bounds)[0]] = True
+            elif mine.any():
+                rows = np.flatnonzero(mine)
+                meets[rows[self._candidates(index, bounds[rows])[0]]] = True
+        return meets
+
     def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Tell which pairs of a box (P, 2n) and a query (P,) satisfy the query, filters aside: bool of shape (P,)."""
         return self._satisfies(bounds, np.arange(len(query)), query)
@@ -155,14 +167,19 @@ class RangeQueries:
     def _of_stream(self, index, rows, bounds, failures):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
         began = perf_counter()
-        row, query = index.at(bounds[rows], self.space, self._grown)
-        if self._kept is not None:
-            kept = self._kept[query]
-            row, query = row[kept], query[kept]
+        row, query = self._candidates(index, bounds[rows])
         row = rows[row]
         keep = self._satisfies(bounds, row, query)
         failures.share(query, perf_counter() - began)
         return np.stack([row[keep], query[keep]])
+
+    def _candidates(self, index, bounds):
+        """Return the pairs of boxes and queries that are kept and that may meet."""
+        row, query = index.at(bounds, self.space, self._grown)
+        if self._kept is None:
+            return row, query
+        kept = self._kept[query]
+        return row[kept], query[kept]
 
     def _grown(self, bounds, space):
         """Return boxes of the plane, enlarged by the largest factor and twice the largest metres of any query."""

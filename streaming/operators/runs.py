@@ -62,7 +62,22 @@ def last_of_runs(ordered: np.ndarray) -> np.ndarray:
     >>> last_of_runs(np.array([3, 3, 5])).tolist()
     [1, 2]
     """
-    return np.flatnonzero(np.r_[ordered[1:] != ordered[:-1], np.ones(min(1, len(ordered)), dtype=bool)])
+    last = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
+    return np.flatnonzero(last)
+
+
+def first_of_runs(ordered: np.ndarray) -> np.ndarray:
+    """Tell which members are the first of a run of equal values, bool of shape (N,).
+
+    Examples
+    --------
+    >>> first_of_runs(np.array([3, 3, 5])).tolist()
+    [True, False, True]
+    """
+    first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

@@ -93,9 +93,9 @@ def newly_followed(control: ControlStep, regions: Iterable[Region]) -> pa.Table:
     keys = np.setdiff1d(control.after.focal, control.before.focal)
     tables = [tracked_schema(control.after.space).empty_table()]
     for region in regions if len(keys) else ():
-        position, present = find(region.objects.key_hash, keys)
+        objects, present = region.objects.found(keys)
         if present.any():
-            tables.append(region.elements(np.sort(position[present]), control.after.space))
+            tables.append(region.elements(objects, control.after.space))
     return pa.concat_tables(tables)
 
 

@@ -5,17 +5,17 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.partitioners import Partitioner
-from streaming.operators.runs import find, last_of_runs
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
+from streaming.servers.sorted_runs import SortedRuns
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
 # looks for such objects each time a hundredth of this has passed.
@@ -32,29 +32,38 @@ EVERYWHERE = -1
 
 @dataclass(frozen=True)
 class Home:
-    """State of a home server: one entry per object, ordered by `key_hash`; all arrays int64 of shape (M,).
+    """State of a home server.
 
-    `copies` has the bit of each region that may have a copy of the object because its stream is joined with a stream.
     Every object that a region keeps has an entry: without it, an object that appears in another region would stay in
     the old one as well.
+
+    Parameters
+    ----------
+    entries : SortedRuns
+        With `COLUMNS`, by `key_hash`; one row an object. `copies` has the bit of each region that may have a copy of
+        the object because its stream is joined with a stream.
+    now_us : int
+        The latest tick.
+    forgotten_us : int
+        When the server last looked for objects to forget.
     """
 
-    key_hash: np.ndarray
-    stream: np.ndarray
-    version: np.ndarray
-    region: np.ndarray
-    heard_us: np.ndarray
-    copies: np.ndarray
+    entries: SortedRuns
     now_us: int = 0
     forgotten_us: int = 0
 
     @classmethod
     def empty(cls) -> "Home":
         """Return the state of a server that has not heard of any object."""
-        return cls(*np.empty((len(COLUMNS), 0), dtype=np.int64))
+        return cls(SortedRuns(no_columns()))
 
 
-COLUMNS = tuple(column.name for column in fields(Home))[:6]
+COLUMNS = {"stream": np.int64, "version": np.int64, "region": np.int32, "heard_us": np.int64, "copies": np.int64}
+
+
+def no_columns() -> dict[str, np.ndarray]:
+    """Return the columns of a home server's entries, without rows."""
+    return {name: np.empty(0, dtype=kind) for name, kind in COLUMNS.items()}
 
 
 @dataclass(frozen=True)
@@ -96,23 +105,27 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     home : Home
     outbox : HomeOutput
     """
-    after = control.after
+    after, entries = control.after, home.entries
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
-        home = replace(home, copies=np.full(len(home.copies), EVERYWHERE))
-    order, accepted, newest = _accept(home, elements)
-    rows = order[newest]
+        entries = entries.with_column("copies", EVERYWHERE)
+    order, key_hash, start = _ordered(elements)
+    part, row = entries.find(key_hash)
+    known = part >= 0
+    were = entries.take(part[known], row[known])
+    least = np.full(len(key_hash), np.iinfo(np.int64).min)
+    least[known] = were["version"]
+    accepted, newest = _accept(elements["version"].to_numpy()[order], start, least)
+    rows = order[newest[newest >= 0]]
     arrivals = elements.take(rows)
-    key_hash = arrivals["key_hash"].to_numpy()
+    heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
+    before[known], copies[known] = were["region"], were["copies"]
+    key_hash, known, before, copies = (column[heard] for column in (key_hash, known, before, copies))
     region = partitioner.region_of(bounds_of(arrivals["bounds"]))
-    position, known = find(home.key_hash, key_hash)
-    before = np.full(len(rows), -1, dtype=np.int64)
-    before[known] = home.region[position[known]]
     moved = np.flatnonzero(known & (before != region))
-    passing = _passing(elements, order, accepted & ~_mask(newest, len(order)), after.streams_in_full)
+    passing = _passing(elements, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
     passing_region = partitioner.region_of(bounds_of(passing["bounds"]))
     met = _met(arrivals, after.reach, partitioner)
-    left = np.zeros_like(met)
-    left[known] = _regions(home.copies[position[known]], partitioner.regions) & ~met[known]
+    left = _regions(copies, partitioner.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
@@ -125,21 +138,46 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
         _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)),
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
     )
-    home = _put(home, arrivals, region, _bits(met), position, known)
-    return _forget(home, control), outbox
+    columns = {name: arrivals[name].to_numpy() for name in ("stream", "version", "heard_us")}
+    columns |= {"region": region.astype(COLUMNS["region"]), "copies": _bits(met)}
+    entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
+    return _settled(replace(home, entries=entries), control), outbox
 
 
-def _accept(home, elements):
-    """Return the order by key and arrival, which elements are not stale, and the last such element of each key."""
-    key_hash, version = elements["key_hash"].to_numpy(), elements["version"].to_numpy()
+def _ordered(elements):
+    """Return the order of elements by key and arrival, the distinct keys, and where each begins in that order."""
+    key_hash = elements["key_hash"].to_numpy()
     order = np.argsort(key_hash, kind="stable")
-    key_hash, version = key_hash[order], version[order]
-    position, known = find(home.key_hash, key_hash)
-    accepted = np.ones(len(order), dtype=bool)
-    accepted[known] = version[known] >= home.version[position[known]]
-    accepted &= version >= _running_maximum(key_hash, np.where(accepted, version, np.iinfo(np.int64).min))
+    key_hash = key_hash[order]
+    start = np.flatnonzero(np.r_[np.ones(min(1, len(order)), dtype=bool), key_hash[1:] != key_hash[:-1]])
+    return order, key_hash[start], start
+
+
+def _accept(version, start, least):
+    """Tell which elements are not stale, and which of them is the last of each key.
+
+    Parameters
+    ----------
+    version : ndarray of int64, shape (N,)
+        Ordered by key and arrival.
+    start : ndarray of int64, shape (K,)
+        Where each key begins.
+    least : ndarray of int64, shape (K,)
+        The version of each key that is known.
+
+    Returns
+    -------
+    accepted : ndarray of bool, shape (N,)
+    newest : ndarray of int64, shape (K,)
+        The position of the last accepted element of each key, -1 if there is none.
+    """
+    of = np.repeat(np.arange(len(start)), np.diff(np.r_[start, len(version)]))
+    accepted = version >= least[of]
+    accepted &= version >= _running_maximum(of, np.where(accepted, version, np.iinfo(np.int64).min))
+    newest = np.full(len(start), -1)
     chosen = np.flatnonzero(accepted)
-    return order, accepted, chosen[last_of_runs(key_hash[chosen])]
+    newest[of[chosen]] = chosen
+    return accepted, newest
 
 
 def _counted(streams):
@@ -198,33 +236,26 @@ def _for_regions(elements, met):
     return taken(elements, rows), region
 
 
-def _put(home, arrivals, region, copies, position, known):
-    """Return the state with the arrived objects' new versions, regions and times."""
-    new = {
-        "key_hash": arrivals["key_hash"].to_numpy(),
-        "stream": arrivals["stream"].to_numpy(),
-        "version": arrivals["version"].to_numpy(),
-        "region": region,
-        "heard_us": arrivals["heard_us"].to_numpy(),
-        "copies": copies,
-    }
-    columns = {}
-    for name, values in new.items():
-        column = getattr(home, name).copy()
-        column[position[known]] = values[known]
-        columns[name] = np.insert(column, position[~known], values[~known])
-    return replace(home, **columns)
-
-
-def _forget(home, control):
+def _settled(home, control):
     """Advance the clock; drop the objects of dropped streams and, at intervals, those that expired long ago."""
     now_us = max(home.now_us, control.now_us)
-    keep, forgotten_us = np.ones(len(home.key_hash), dtype=bool), home.forgotten_us
+    entries, forgotten_us = home.entries, home.forgotten_us
     if control.applied.dropped:
-        keep &= ~np.isin(home.stream, list(control.applied.dropped))
+        dropped = list(control.applied.dropped)
+        entries = _without_entries(entries, lambda run: np.isin(run.columns["stream"], dropped))
     if now_us - forgotten_us >= FORGET_EVERY_US:
-        keep &= home.heard_us >= now_us - np.maximum(control.after.ttl_of(home.stream), FORGET_AFTER_US)
+        entries = _without_entries(entries, lambda run: _long_silent(run.columns, now_us, control.after))
         forgotten_us = now_us
-    if not keep.all():
-        home = replace(home, **{name: getattr(home, name)[keep] for name in COLUMNS})
-    return replace(home, now_us=now_us, forgotten_us=forgotten_us)
+    return Home(entries.settled(), now_us, forgotten_us)
+
+
+def _long_silent(columns, now_us, registry):
+    """Return the rows of objects that expired at least `FORGET_AFTER_US` ago."""
+    rows = np.flatnonzero(columns["heard_us"] < now_us - FORGET_AFTER_US)
+    return rows[columns["heard_us"][rows] < now_us - registry.ttl_of(columns["stream"][rows])]
+
+
+def _without_entries(entries, matching):
+    part, row = entries.select(matching)
+    keys = np.sort(entries.keys(part, row))
+    return entries.put(keys[:0], no_columns(), keys, -len(keys))

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import stream_number
-from streaming.operators.crossings import crossed
+from streaming.operators.crossings import Borders
+from streaming.operators.element_grid import ElementGrid
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges
@@ -87,10 +88,18 @@ def test_what_begins_and_ends_is_that_of_brute_force(name, seed):
     lay, placed = elements(space, inside(space, lay), extent), ranges_of(space, 12, rng)
     were, are = (placed(at, rng.random(12) < 0.9) for at in (inside(space, were_at), places))
     keys, positions = np.arange(count) + 1, np.arange(12)
-    chosen = rng.random(count) < 0.8
-    old, new = map(codes, crossed(were, are, (positions, positions), (lay, lie), keys, chosen, Failures()))
-    full_old = {pair for pair in codes(were.match(lay, keys, Failures())) if chosen[pair[0]]}
-    full_new = {pair for pair in codes(are.match(lie, keys, Failures())) if chosen[pair[0]]}
+    rested, borders = rng.random(count) < 0.8, Borders(were, are, positions, positions)
+    told = borders.crossed_by(lay, lie, keys, Failures())
+    check(told, codes(were.match(lay, keys, Failures())), codes(are.match(lie, keys, Failures())))
+    look = ElementGrid(lie.bounds, space).meeting
+    told = borders.crossing(lie, keys, look, lambda rows: rested[rows], Failures())
+    full = ({pair for pair in codes(placed.match(lie, keys, Failures())) if rested[pair[0]]} for placed in (were, are))
+    check(told, *full)
+
+
+def check(told, full_old, full_new):
+    """What is told are members, and all of those that began or ended."""
+    old, new = map(codes, told)
     assert old <= full_old and new <= full_new
     assert (old - new, new - old) == (full_old - full_new, full_new - full_old)
 
@@ -105,6 +114,8 @@ def test_what_stays_well_within_a_range_is_not_looked_at(name, shape):
     crowd, keys, here = elements(space, near, 0.0), np.arange(1000) + 1, np.array([0])
     place = elements(space, np.array([[0, 0], [step, step]]), 0.0).bounds
     were, are = (ranges.placed(ranges.focal, place[[at]], np.full(1, np.nan)) for at in (0, 1))
-    old, new = crossed(were, are, (here, here), (crowd, crowd), keys, np.ones(1000, dtype=bool), Failures())
+    look = ElementGrid(crowd.bounds, space).meeting
+    everything = lambda rows: np.ones(len(rows), dtype=bool)  # noqa: E731
+    old, new = Borders(were, are, here, here).crossing(crowd, keys, look, everything, Failures())
     assert len(are.match(crowd, keys, Failures()).row) > 900
     assert len(old.row) + len(new.row) < 300

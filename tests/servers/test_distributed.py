@@ -5,17 +5,17 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
-import pyarrow.compute as pc
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.elements import key_hashes
 from streaming.engine.store import read_tables, write_tables
-from streaming.operators.distributed import PlacedQueries
+from streaming.operators import stream_boxes
+from streaming.operators.distributed import SomeQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
-from streaming.servers.participant import server as participant
 from streaming.spaces import EARTH, parse_space
 from tests.servers.harness import Client, Engine, one
 from tests.servers.moving_oracle import MovingWorld
@@ -107,8 +107,8 @@ def play_seed(seed):
     history = random_history(
         rng, lambda rng: random_distributed_plan(rng, space), random_box if space is EARTH else plane_box
     )
-    # Ranges are matched by their borders, or listed, whether or not there are many.
-    with tempfile.TemporaryDirectory() as root, patch.object(participant, "CROWDED", (seed % 2) * 10**6):
+    # Boxes are compared one by one, or through an index over them, whether or not there are many.
+    with tempfile.TemporaryDirectory() as root, patch.object(stream_boxes, "FEW_PAIRS", (seed % 2) * 10**6):
         return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
 
 
@@ -258,7 +258,7 @@ def test_an_edit_that_narrows_a_search_lets_go_of_what_is_too_far(tmp_path):
     assert set(client.answers[1]) == {"a", "b", "c"}
 
 
-def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
+def test_a_state_that_was_written_before_candidates_were_in_the_order_of_their_ranks_is_read(tmp_path):
     engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
     plan = {"stream": "ships", "kind": "knn", "around": {"at": [0, 0]}, "k": 2, "alpha": 1}
 
@@ -268,10 +268,11 @@ def test_a_state_that_was_written_before_candidates_had_ranks_is_read(tmp_path):
     client.receive(engine.run(ships(1, -3, 1, 2, 4), [{"op": "register", "query": 1, "revision": 1, "plan": plan}]))
     client.receive(engine.run([], []))
     path = tmp_path / "assembly" / "1.arrow"
-    *head, ranked, parts, told, crossed = read_tables(path)
-    answers = ranked.filter(pc.greater(ranked["rank"], 0))
-    assert answers.num_rows < ranked.num_rows
-    write_tables(path, [*head, ranked.drop_columns("rank"), answers, parts, told, crossed])
+    *head, queries, candidates, parts, told, crossed = read_tables(path)
+    ranks = [rank if rank <= queries["members"][0].as_py() else 0 for rank in range(1, len(candidates) + 1)]
+    assert 0 in ranks
+    ranked = candidates.append_column("query", pa.array([1] * len(ranks))).append_column("rank", pa.array(ranks))
+    write_tables(path, [*head, ranked.sort_by("key"), parts, told, crossed])
     engine.restart()
     client.told.clear()
     client.receive(engine.run(ships(2, 0.5), []))
@@ -289,13 +290,13 @@ def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_bei
     client.receive(engine.run(ships(1, focal=0, left=-2, right=3), [register(plan)]))
     client.receive(engine.run([], []))
     seen = []
-    match = PlacedQueries.match
+    match = SomeQueries.match
 
-    def watched(placed, elements, *rest):
+    def watched(queries, elements, *rest):
         seen.append(len(elements))
-        return match(placed, elements, *rest)
+        return match(queries, elements, *rest)
 
-    monkeypatch.setattr(PlacedQueries, "match", watched)
+    monkeypatch.setattr(SomeQueries, "match", watched)
     client.told.clear()
     client.receive(engine.run(ships(2, focal=1), []))
     told = [(row["key"], row["sign"], row["rank"], row["distance"]) for row in client.told]

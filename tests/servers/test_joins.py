@@ -307,7 +307,7 @@ def test_queries_with_equal_plans_share_an_answer_that_is_evaluated_kept_and_wri
     assert rows_of(fragments) == 1 and sum(part.counters["results"] for part in fragments) == 100
     assert all(set(client.answers[query]) == {("7", "z")} for query in many)
     regions = range(engine.layout.regions)
-    assert sum(len(engine.layout.store.region(n, engine.batch).pair_key) for n in regions) == 1
+    assert sum(len(engine.layout.store.region(n, engine.batch).pairs.table) for n in regions) == 1
     assert set(net(fragments, [3, 5])["query"].to_pylist()) == {3, 5}
 
 
@@ -410,7 +410,7 @@ def test_an_edit_of_a_version_that_is_not_kept_any_more_evaluates_everything(eng
     # Which feature it was nobody can tell any more.
     told = [(row["sign"], row["reason"], row["partner"]) for row in net(fragments).to_pylist()]
     assert told == [(LEFT, EDITED, None)]
-    assert not any(len(engine.layout.store.region(number, engine.batch).pair_key) for number in range(4))
+    assert not any(len(engine.layout.store.region(number, engine.batch).pairs.table) for number in range(4))
 
 
 def test_processes_map_the_features_of_a_version_from_one_file_and_old_files_go(engine):

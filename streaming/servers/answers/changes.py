@@ -30,6 +30,12 @@ def compared(old: Answers, new: Answers) -> Answers:
     return Answers(values[0][key], values[1][query], values[2][partner], measured, sign)
 
 
+def changed_objects(old: Answers, new: Answers) -> np.ndarray:
+    """Return the keys of the objects with which the members of two answers differ, ascending."""
+    both = compared(old, new)
+    return distinct(both.key[both.sign != STAYED])
+
+
 def among(members: Answers, others: Answers) -> np.ndarray:
     """Tell which members of an answer are members of another, bool of shape (P,)."""
     values = _values(members, others)

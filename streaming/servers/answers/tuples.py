@@ -14,7 +14,7 @@ from streaming.results import (
 )
 from streaming.servers.answers.members import Answers
 from streaming.servers.control.registry import Registry
-from streaming.servers.region.objects import Cold, Objects
+from streaming.servers.region.objects import Cold, Objects, ObjectTable
 from streaming.spaces import Space
 
 
@@ -52,7 +52,7 @@ class Results:
 class TupleWriter:
     """Writes result tuples from what a region knows of objects and of the partners in joins."""
 
-    known: Objects
+    known: Objects | ObjectTable
     cold: Cold
     departures: pa.Table
     before: Registry
@@ -74,12 +74,12 @@ class TupleWriter:
             tables.append(self.table(answers.take(away), Objects.arrived(source, -1), source))
         return pa.concat_tables(tables)
 
-    def present(self, answers: Answers, objects: Objects, cold: Cold) -> pa.Table:
+    def present(self, answers: Answers, objects: Objects | ObjectTable, cold: Cold) -> pa.Table:
         """Return members of answers, all of them among `objects`, as result tuples."""
-        found = objects.take(find(objects.key_hash, answers.key)[0])
+        found = objects.found(answers.key)[0]
         return self.table(answers, found, cold.take(found))
 
-    def snapshot(self, members: Answers, objects: Objects, cold: Cold) -> pa.Table:
+    def snapshot(self, members: Answers, objects: Objects | ObjectTable, cold: Cold) -> pa.Table:
         """Return members of answers, all of them among `objects`, as rows of snapshots."""
         if not len(members.key):
             return result_schema(self.after.space).empty_table()

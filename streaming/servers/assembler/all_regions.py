@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.geodesics import local_metres
-from streaming.operators.runs import find
 from streaming.results import result_schema
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import result_rows
@@ -39,8 +38,7 @@ class AllRegions:
         `rank` (P,) is 0 where there is none. An object that left all regions appears as the batch before left it.
         """
         tables = [result_schema(self.space).empty_table()]
-        for region, at, position in self._found(answers.key):
-            objects = region.objects.take(position)
+        for region, at, objects in self._found(answers.key):
             nothing = {name: pa.nulls(len(at), pa.string()) for name in ("partner", "partner_properties")}
             table = result_rows(answers.take(at), objects, region.cold.take(objects), nothing, self.space)
             ranks = pa.array(rank[at].astype(np.int32), mask=rank[at] == 0)
@@ -48,38 +46,38 @@ class AllRegions:
         return pa.concat_tables(tables)
 
     def _found(self, keys):
-        """Yield regions, the positions of the keys that each has, and the rows of their objects; each key once."""
+        """Yield regions, the positions of the keys that each has, and their objects; each key once."""
         left = np.arange(len(keys))
         for regions in (lambda: self.after, self.before):
             if not len(left):
                 return
             for region in regions():
-                position, present = find(region.objects.key_hash, keys[left])
+                objects, present = region.objects.found(keys[left])
                 if present.any():
-                    yield region, left[present], position[present]
+                    yield region, left[present], objects
                 left = left[~present]
 
     def column(self, keys: np.ndarray, name: str) -> np.ndarray:
         """Return a hot column of objects, given their `key_hash` (K,); 0 where an object is unknown."""
-        like = getattr(self.after[0].objects, name)
+        like = self.after[0].objects.table.like[name]
         values = np.zeros((len(keys), *like.shape[1:]), dtype=like.dtype)
-        for region, at, position in self._found(keys):
-            values[at] = getattr(region.objects, name)[position]
+        for _, at, objects in self._found(keys):
+            values[at] = getattr(objects, name)
         return values
 
     def were(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the boxes (K, 2n) of objects (K,) as the batch before left them, and which objects were known."""
         bounds, known = np.zeros((len(keys), 2 * self.space.n)), np.zeros(len(keys), dtype=bool)
         for region in self.before() if len(keys) else ():
-            position, present = find(region.objects.key_hash, keys)
-            bounds[present], known[present] = region.objects.bounds[position[present]], True
+            objects, present = region.objects.found(keys)
+            bounds[present], known[present] = objects.bounds, True
         return bounds, known
 
     def names(self, keys: np.ndarray) -> list[str | None]:
         """Return the keys, as text, of objects, given their `key_hash` (K,); None where an object is unknown."""
         names: list[str | None] = [None] * len(keys)
-        for region, at, position in self._found(keys):
-            found = region.cold.take(region.objects.take(position))["key"].to_pylist()
+        for region, at, objects in self._found(keys):
+            found = region.cold.take(objects)["key"].to_pylist()
             for place, value in zip(at.tolist(), found, strict=True):
                 names[place] = value
         return names
@@ -88,7 +86,7 @@ class AllRegions:
         """Tell which objects (K,) are in no region any more."""
         gone = np.ones(len(keys), dtype=bool)
         for region in self.after:
-            gone &= ~find(region.objects.key_hash, keys)[1]
+            gone &= ~region.objects.found(keys)[1]
         return gone
 
     @functools.cached_property

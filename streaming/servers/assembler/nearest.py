@@ -6,6 +6,7 @@ PLACE* (2007), section 5 and table 3: the search region is larger than the answe
 holds fewer than k objects, and shrinks when it holds many more.
 """
 
+import functools
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
@@ -13,7 +14,7 @@ from time import perf_counter
 import numpy as np
 
 from streaming.kinds.knn.plan import NearestPlan
-from streaming.operators.runs import expand, find
+from streaming.operators.runs import distinct, expand, find
 from streaming.results import ENTERED, LEFT, STAYED
 from streaming.servers.participant.partial import Candidates, Partial
 
@@ -30,7 +31,7 @@ QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True)
 class Ranked:
-    """Candidates of kNN queries with their ranks, arrays of shape (P,), ordered by query and key.
+    """Candidates of kNN queries with their ranks, arrays of shape (P,).
 
     A candidate that is in a search region but not among the k nearest has rank 0.
     """
@@ -50,10 +51,80 @@ class Ranked:
         """Return the candidates at `rows`, positions or a mask."""
         return Ranked(*(getattr(self, column.name)[rows] for column in fields(self)))
 
-    @property
-    def members(self) -> "Ranked":
-        """The candidates in the answers."""
-        return self.take(self.rank > 0)
+
+@dataclass(frozen=True)
+class Ranking:
+    """The candidates of kNN queries, and the answers among them; the order of the candidates gives their ranks.
+
+    Parameters
+    ----------
+    query : ndarray of int64, shape (R,)
+        The queries that have candidates, or had some, ascending.
+    count : ndarray of int64, shape (R,)
+        How many candidates each query has.
+    members : ndarray of int64, shape (R,)
+        How many of these, the nearest, are its answer.
+    key, distance : ndarray of int64 and of float64, shape (P,)
+        The candidates of one query after the other, by distance. Of equals, the lower key is nearer.
+    """
+
+    query: np.ndarray
+    count: np.ndarray
+    members: np.ndarray
+    key: np.ndarray
+    distance: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Ranking":
+        """Return no candidates."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none, none, np.empty(0))
+
+    @classmethod
+    def of(cls, ranked: Ranked) -> "Ranking":
+        """Return candidates, given in any order."""
+        ranked = ranked.take(np.lexsort((ranked.key, ranked.distance, ranked.query)))
+        query, count = np.unique(ranked.query, return_counts=True)
+        members = np.bincount(np.searchsorted(query, ranked.query[ranked.rank > 0]), minlength=len(query))
+        return cls(query, count, members, ranked.key, ranked.distance)
+
+    @functools.cached_property
+    def start(self) -> np.ndarray:
+        """The position of each query's first candidate, int64 of shape (R,)."""
+        return np.cumsum(self.count) - self.count
+
+    def rows(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the positions of the candidates of some queries, given the positions of these, ascending."""
+        return expand(self.start[chosen], self.count[chosen])[1]
+
+    @functools.cached_property
+    def ranks(self) -> np.ndarray:
+        """The rank of each candidate, int64 of shape (P,); 0 if it is no member."""
+        rank = np.arange(1, len(self.key) + 1) - np.repeat(self.start, self.count)
+        rank[rank > np.repeat(self.members, self.count)] = 0
+        return rank
+
+    def answers(self, queries: np.ndarray) -> Ranked:
+        """Return the members of the answers of some queries."""
+        chosen = np.flatnonzero(np.isin(self.query, queries))
+        run, place = expand(self.start[chosen], self.members[chosen])
+        rank = place - self.start[chosen][run] + 1
+        return Ranked(self.query[chosen][run], self.key[place], self.distance[place], rank.astype(np.int32))
+
+    def without(self, queries: np.ndarray) -> "Ranking":
+        """Return the candidates of other queries."""
+        left = np.flatnonzero(~np.isin(self.query, queries))
+        rows = self.rows(left)
+        return Ranking(self.query[left], self.count[left], self.members[left], self.key[rows], self.distance[rows])
+
+    def last(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many members queries (Q,) have, and the largest distance among these (NaN without), (Q,) each."""
+        position, known = find(self.query, ids)
+        count, last = np.zeros(len(ids), dtype=np.int64), np.full(len(ids), np.nan)
+        count[known] = self.members[position[known]]
+        full = np.flatnonzero(count)
+        last[full] = self.distance[self.start[position[full]] + count[full] - 1]
+        return count, last
 
 
 @dataclass(frozen=True)
@@ -99,7 +170,9 @@ class Searches:
     measure : callable
         Given positions of queries and keys of objects, (P,) each, returns their distances.
     share : callable
-        Takes queries, each repeated for every candidate of it that was looked at, and the seconds that this took.
+        Takes a mask (Q,) of the queries that were ranked, and the seconds that this took.
+    quiet : ndarray of bool
+        Which queries report membership alone.
     """
 
     ids: np.ndarray
@@ -114,31 +187,32 @@ class Searches:
     search: Callable[[np.ndarray, np.ndarray], Candidates]
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray]
     share: Callable[[np.ndarray, float], None]
+    quiet: np.ndarray
 
-    @property
+    @functools.cached_property
     def k(self) -> np.ndarray:
         """How many neighbours each query asks for."""
         return np.array([plan.k for plan in self.plans], dtype=np.int64)
 
-    @property
+    @functools.cached_property
     def alpha(self) -> np.ndarray:
         """By which fraction of its answer's radius each search region is to be larger."""
         return np.array([plan.alpha for plan in self.plans], dtype=np.float64)
 
 
-def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tuple[Ranked, Changes, np.ndarray]:
+def step(ranking: Ranking, partials: Sequence[Partial], searches: Searches) -> tuple[Ranking, Changes, np.ndarray]:
     """Rank the objects in search regions; search farther for queries that have fewer than k.
 
     Parameters
     ----------
-    ranked : Ranked
+    ranking : Ranking
         All objects in search regions, and the answers among them, as they were reported.
     partials : sequence of Partial
     searches : Searches
 
     Returns
     -------
-    ranked : Ranked
+    ranking : Ranking
     changes : Changes
     reach : ndarray of float64, shape (Q,)
         The radii of search regions from the next batch on.
@@ -147,152 +221,202 @@ def step(ranked: Ranked, partials: Sequence[Partial], searches: Searches) -> tup
     removed = Candidates.together([partial.removed for partial in partials])
     added = Candidates.together([partial.added for partial in partials])
     moved = np.concatenate([np.zeros(0, dtype=bool), *(partial.moved for partial in partials)])
-    concerned = np.isin(searches.ids, np.r_[removed.query, added.query])
-    concerned |= searches.shifted | searches.carried
-    still = _rows(ranked, searches.ids, ~searches.shifted)
-    found = _Table.of(ranked, still, removed, added, moved).measured(searches).ranked(concerned, searches)
-    count, last = found.reached(searches)
-    searches.share(found.now.query[found.seen], perf_counter() - began)
-    short = concerned & _short(count, searches)
+    update = _Update.of(ranking, removed, added, moved, searches)
+    concerned = searches.shifted | searches.carried
+    concerned[find(searches.ids, distinct(np.r_[removed.query, added.query]))[0]] = True
+    short = concerned & _short(np.minimum(update.count(searches), searches.k), searches)
+    spent_s = perf_counter() - began
     if short.any():
         farther = _together([Ranked.none(), *_searched(searches, np.flatnonzero(short))])
-        farther = farther.take(np.lexsort((farther.key, farther.query)))
-        touched = Candidates.together([removed, added.take(moved)])
-        touched = touched.take(np.lexsort((touched.key, touched.query)))
-        found = found.searched(ranked, short, farther, _located(touched, farther)[1], searches)
-        count, last = found.reached(searches)
-    reach = _steered(count, last, searches, concerned, short)
-    return found.now, found.changes(), reach
+        update = update.searched(farther, Candidates.together([removed, added.take(moved)]), searches.ids[short])
+    began = perf_counter()
+    now, changes = update.applied(searches)
+    count, last = now.last(searches.ids)
+    searches.share(concerned, spent_s + perf_counter() - began)
+    return now, changes, _steered(count, last, searches, concerned, short)
 
 
-def limits(ranked: Ranked, ids: np.ndarray, k: np.ndarray, farthest: np.ndarray) -> np.ndarray:
+def limits(ranking: Ranking, ids: np.ndarray, k: np.ndarray, farthest: np.ndarray) -> np.ndarray:
     """Return how far an object may be to count as a neighbour, float64 of shape (Q,).
 
     That is the distance of the last neighbour; with fewer than k neighbours, how far the query may look. `ids` (Q,) are
     ascending; `k` and `farthest` (Q,) belong to them.
     """
-    position, known = find(ids, ranked.query)
-    members = np.flatnonzero(known & (ranked.rank > 0))
-    last = np.zeros(len(ids))
-    np.maximum.at(last, position[members], ranked.distance[members])
-    return np.where(np.bincount(position[members], minlength=len(ids)) >= k, last, farthest)
-
-
-def _rows(ranked, ids, chosen):
-    """Tell which candidates belong to chosen queries; `ids` (Q,) are all queries, `chosen` (Q,) is a mask of them."""
-    start, stop = (np.searchsorted(ranked.query, ids[chosen], side) for side in ("left", "right"))
-    mask = np.zeros(len(ranked.query), dtype=bool)
-    mask[expand(start, stop - start)[1]] = True
-    return mask
+    count, last = ranking.last(ids)
+    return np.where(count >= k, np.nan_to_num(last), farthest)
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The candidates as they are, and as they were reported.
+class _Update:
+    """What a micro-batch changes in a ranking.
 
-    `now` has the old ranks until `ranked` gives new ones; `was` has the old ranks, `told` the old distances. `news`
-    tells which candidates moved, `seen` which belong to queries whose answer may have changed. `gone` has the former
-    members that are no longer candidates.
+    Parameters
+    ----------
+    was : Ranking
+    dropped : ndarray of int64
+        The positions of the candidates of `was` that are removed, or replaced, ascending.
+    added : Candidates
+        What is inserted.
+    moved : ndarray of bool
+        Which of these moved.
     """
 
-    now: Ranked
-    was: np.ndarray
-    told: np.ndarray
-    news: np.ndarray
-    seen: np.ndarray
-    gone: Ranked
+    was: Ranking
+    dropped: np.ndarray
+    added: Candidates
+    moved: np.ndarray
 
     @classmethod
-    def of(cls, ranked, still, removed, added, moved):
-        """Return the candidates in `still` (a mask: of queries that did not shift) without `removed`, with `added`."""
-        keep = still.copy()
-        position, present = _located(ranked, removed)
-        keep[position[present]] = False
-        order = np.lexsort((added.key, added.query))
-        return cls._inserted(ranked, keep, added.take(order), moved[order])
+    def of(cls, was, removed, added, moved, searches):
+        """Return the update by what the regions sent; shifted queries get all of their candidates anew."""
+        position, running = find(searches.ids, was.query)
+        running = np.flatnonzero(running)
+        ended = np.ones(len(was.query), dtype=bool)
+        ended[running] = searches.shifted[position[running]]
+        carried = np.zeros(len(was.query), dtype=bool)
+        carried[running] = searches.carried[position[running]] & ~ended[running]
+        dropped = distinct(np.r_[was.rows(np.flatnonzero(ended)), _placed(was, removed)])
+        if not carried.any():
+            return cls(was, dropped, added, moved)
+        # Queries that moved with an infinite search region keep their candidates, at other distances.
+        rows = was.rows(np.flatnonzero(carried))
+        kept = np.setdiff1d(rows, dropped)
+        run = np.searchsorted(was.start, kept, "right") - 1
+        distance = searches.measure(position[run], was.key[kept])
+        again = Candidates(was.query[run], was.key[kept], distance)
+        moved = np.r_[moved, np.zeros(len(kept), dtype=bool)]
+        return cls(was, distinct(np.r_[dropped, rows]), Candidates.together([added, again]), moved)
 
-    @classmethod
-    def _inserted(cls, ranked, keep, added, moved):
-        place, known = _located(ranked, added)
-        rank, told = np.zeros(len(added.key), dtype=np.int32), np.full(len(added.key), np.nan)
-        rank[known], told[known] = ranked.rank[place[known]], ranked.distance[place[known]]
-        again = np.zeros(len(keep), dtype=bool)
-        again[place[known]] = True
-        kept, at = ranked.take(keep), np.r_[0, np.cumsum(keep)][place]
-        columns = (added.query, added.key, added.distance, rank)
-        names = [column.name for column in fields(Ranked)]
-        now = Ranked(*(np.insert(getattr(kept, name), at, new) for name, new in zip(names, columns, strict=True)))
-        none = np.zeros(len(kept.key), dtype=bool)
-        gone = ranked.take(~keep & ~again & (ranked.rank > 0))
-        news = np.insert(none, at, moved)
-        return cls(now, now.rank, np.insert(kept.distance, at, told), news, np.zeros_like(news), gone)
+    def count(self, searches):
+        """Return how many candidates each query will have, int64 of shape (Q,)."""
+        count = np.bincount(find(searches.ids, self.added.query)[0], minlength=len(searches.ids))
+        position, known = find(self.was.query, searches.ids)
+        run = np.searchsorted(self.was.start + self.was.count, self.dropped, "right")
+        left = self.was.count - np.bincount(run, minlength=len(self.was.query))
+        count[known] += left[position[known]]
+        return count
 
-    def measured(self, searches):
-        """Return the table with new distances for queries that moved but keep their candidates."""
-        mine = np.flatnonzero(_rows(self.now, searches.ids, searches.carried))
-        if not len(mine):
-            return self
-        distance = self.now.distance.copy()
-        query = find(searches.ids, self.now.query[mine])[0]
-        distance[mine] = searches.measure(query, self.now.key[mine])
-        return replace(self, now=replace(self.now, distance=distance))
+    def searched(self, farther, touched, queries):
+        """Return the update in which some queries (ascending) get the candidates that a wider search found."""
+        others = ~np.isin(self.added.query, queries)
+        found = Candidates(farther.query, farther.key, farther.distance)
+        runs = np.flatnonzero(np.isin(self.was.query, queries))
+        return _Update(
+            self.was,
+            distinct(np.r_[self.dropped, self.was.rows(runs)]),
+            Candidates.together([self.added.take(others), found]),
+            np.r_[self.moved[others], _joined(found, touched) >= 0],
+        )
 
-    def ranked(self, concerned, searches):
-        """Return the table with new ranks for the queries `concerned`, a mask (Q,)."""
-        seen = _rows(self.now, searches.ids, concerned)
-        rank = self.was.copy()
-        rank[seen] = _ranks(self.now.take(seen), searches)
-        return replace(self, now=replace(self.now, rank=rank), seen=seen)
+    def applied(self, searches):
+        """Return the ranking after the batch, and the changes of answers."""
+        was, order = self.was, _order(self.added)
+        added, moved = self.added.take(order), self.moved[order]
+        keep = np.ones(len(was.key), dtype=bool)
+        keep[self.dropped] = False
+        before = np.r_[0, np.cumsum(keep)][_lower(was, added)[0]]
+        place = before + np.arange(len(before))
+        kept = np.ones(int(keep.sum()) + len(place), dtype=bool)
+        kept[place] = False
+        columns = []
+        for name in ("key", "distance"):
+            column = np.empty(len(kept), dtype=getattr(was, name).dtype)
+            column[kept], column[place] = getattr(was, name)[keep], getattr(added, name)
+            columns.append(column)
+        count = self.count(searches)
+        now = Ranking(searches.ids, count, np.minimum(count, searches.k), *columns)
+        return now, self._changes(now, (added, moved, place), (keep, kept), searches)
 
-    def searched(self, ranked, short, farther, moved, searches):
-        """Return the table with the answers that a wider search found for the queries `short`, a mask (Q,)."""
-        mine = _rows(self.now, searches.ids, short)
-        before = _rows(ranked, searches.ids, short)
-        again = _Table._inserted(ranked.take(before), np.zeros(before.sum(), dtype=bool), farther, moved)
-        again = replace(again, now=replace(again.now, rank=farther.rank), seen=np.ones(len(farther.key), dtype=bool))
-        order = np.argsort(np.r_[self.now.query[~mine], farther.query], kind="stable")
-        columns = {
-            name: np.r_[getattr(self, name)[~mine], getattr(again, name)][order]
-            for name in ("was", "told", "news", "seen")
-        }
-        now = _together([self.now.take(~mine), again.now]).take(order)
-        gone = _together([self.gone.take(~_rows(self.gone, searches.ids, short)), again.gone])
-        return _Table(now, gone=gone, **columns)
-
-    def reached(self, searches):
-        """Return how many members each answer has, and the largest distance among them (NaN without), (Q,) each."""
-        members = self.now.members
-        position = find(searches.ids, members.query)[0]
-        count = np.bincount(position, minlength=len(searches.ids))
-        last = np.full(len(searches.ids), np.nan)
-        np.fmax.at(last, position, members.distance)
-        return count, last
-
-    def changes(self):
+    def _changes(self, now, inserted, masks, searches):
         """Return the changes; a member that stays is one if its object moved, or its distance or rank differs."""
-        was, now = self.was[self.seen], self.now.take(self.seen)
-        same = (was == now.rank) & (now.distance == self.told[self.seen]) & ~self.news[self.seen]
-        differs = ((was > 0) | (now.rank > 0)) & ~same
-        was, now = was[differs], now.take(differs)
-        sign = np.where(now.rank == 0, LEFT, np.where(was > 0, STAYED, ENTERED)).astype(np.int8)
-        members = _together([now, replace(self.gone, rank=np.zeros_like(self.gone.rank))])
-        sign = np.r_[sign, np.full(len(self.gone.key), LEFT, dtype=np.int8)]
+        (added, moved, place), (keep, kept) = inserted, masks
+        old = self._at(self.dropped)
+        match = _joined(added, old)
+        known = match >= 0
+        was, told = np.zeros(len(place), dtype=np.int64), np.full(len(place), np.nan)
+        was[known], told[known] = old.rank[match[known]], old.distance[match[known]]
+        rank = np.zeros((2, len(kept)), dtype=np.int64)
+        rank[0][kept], rank[0][place], rank[1] = self.was.ranks[keep], was, now.ranks
+        differs = rank[0] != rank[1]
+        differs[place] |= ((was > 0) | (rank[1][place] > 0)) & (moved | (added.distance != told))
+        # Of a query that reports membership alone, only entries and exits are told.
+        differs &= ((rank[0] > 0) != (rank[1] > 0)) | np.repeat(~searches.quiet, now.count)
+        row = np.flatnonzero(differs)
+        has_moved = np.zeros(len(kept), dtype=bool)
+        has_moved[place] = moved
+        run = np.searchsorted(now.start + now.count, row, "right")
+        told_now = Ranked(now.query[run], now.key[row], now.distance[row], rank[1][row].astype(np.int32))
+        sign = np.where(rank[1][row] == 0, LEFT, np.where(rank[0][row] > 0, STAYED, ENTERED)).astype(np.int8)
+        back = np.zeros(len(old.key), dtype=bool)
+        back[match[known]] = True
+        gone = old.take(~back & (old.rank > 0))
+        members = _together([told_now, replace(gone, rank=np.zeros(len(gone.key), dtype=np.int32))])
+        sign = np.r_[sign, np.full(len(gone.key), LEFT, dtype=np.int8)]
         members = replace(members, distance=np.where(sign == LEFT, np.nan, members.distance))
-        moved = np.r_[self.news[self.seen][differs], np.zeros(len(self.gone.key), dtype=bool)]
-        return Changes(members, sign, moved)
+        return Changes(members, sign, np.r_[has_moved[row], np.zeros(len(gone.key), dtype=bool)])
+
+    def _at(self, rows):
+        """Return the candidates at some positions, as they were."""
+        run = np.searchsorted(self.was.start + self.was.count, rows, "right")
+        rank = self.was.ranks[rows].astype(np.int32)
+        return Ranked(self.was.query[run], self.was.key[rows], self.was.distance[rows], rank)
 
 
-def _located(members, wanted):
-    """Return the position of each wanted member in `members`, ordered by query and key, and whether it is there."""
-    low = np.searchsorted(members.query, wanted.query, "left")
-    stop = high = np.searchsorted(members.query, wanted.query, "right")
+def _order(candidates):
+    """Return the order of candidates by query, distance and key."""
+    return np.lexsort((candidates.key, candidates.distance, candidates.query))
+
+
+def _lower(ranking, wanted):
+    """Return the position at which each candidate stands in a ranking, or would be inserted, and whether it is there.
+
+    Candidates are found by their query, distance and key.
+    """
+    run = np.searchsorted(ranking.query, wanted.query)
+    ends = np.r_[ranking.start, len(ranking.key)]
+    low, known = ends[run], find(ranking.query, wanted.query)[1]
+    stop = high = np.where(known, ends[np.minimum(run + 1, len(ranking.query))], low)
     while (low < high).any():
         middle = (low + high) // 2
-        before = (low < high) & (members.key[np.minimum(middle, len(members.key) - 1)] < wanted.key)
+        at = np.minimum(middle, len(ranking.key) - 1)
+        way, key = ranking.distance[at], ranking.key[at]
+        before = (low < high) & ((way < wanted.distance) | ((way == wanted.distance) & (key < wanted.key)))
         low, high = np.where(before, middle + 1, low), np.where(before | (low >= high), high, middle)
     present = low < stop
-    present[present] = members.key[low[present]] == wanted.key[present]
+    present[present] = ranking.key[low[present]] == wanted.key[present]
     return low, present
+
+
+def _placed(ranking, removed):
+    """Return the positions of removed candidates; those that the ranking lacks are left out."""
+    place, present = _lower(ranking, removed)
+    # A distance may differ by its rounding if another limit was measured with. The key decides then.
+    others = np.flatnonzero(~present)
+    if not len(others):
+        return place
+    run, known = find(ranking.query, distinct(removed.query[others]))
+    rows = ranking.rows(run[known])
+    query = np.repeat(ranking.query[run[known]], ranking.count[run[known]])
+    found = Candidates(query, ranking.key[rows], ranking.distance[rows])
+    match = _joined(removed.take(others), found)
+    return np.r_[place[present], rows[match[match >= 0]]]
+
+
+def _joined(some, others):
+    """Return for each candidate of `some` its position among `others`, by query and key; -1 if it is not there."""
+    match = np.full(len(some.key), -1, dtype=np.int64)
+    order = np.lexsort((others.key, others.query))
+    query, key = others.query[order], others.key[order]
+    low, high = (np.searchsorted(query, some.query, side) for side in ("left", "right"))
+    stop = high
+    while (low < high).any():
+        middle = (low + high) // 2
+        before = (low < high) & (key[np.minimum(middle, len(key) - 1)] < some.key)
+        low, high = np.where(before, middle + 1, low), np.where(before | (low >= high), high, middle)
+    present = low < stop
+    present[present] = key[low[present]] == some.key[present]
+    match[present] = order[low[present]]
+    return match
 
 
 def _ranks(candidates, searches):
@@ -353,7 +477,7 @@ def _widening(searches, left) -> Generator[Ranked, None, np.ndarray]:
         reach[left] = np.minimum(reach[left], farthest[left])
         found, count = _within(searches, left, reach[left])
         enough = (count >= searches.k[left]) | (reach[left] >= farthest[left])
-        yield found.take(_rows(found, searches.ids[left], enough))
+        yield found.take(enough[find(searches.ids[left], found.query)[0]])
         left, count = left[~enough], count[~enough]
         expected = np.sqrt(searches.k[left] / np.maximum(count, 1))
         reach[left] *= (1 + searches.alpha[left]) * np.maximum(expected, LEAST_GROWTH)
@@ -365,7 +489,8 @@ def _within(searches, queries, reach):
     found = searches.search(queries, reach)
     found = found.take(np.lexsort((found.key, found.query)))
     count = np.bincount(find(searches.ids[queries], found.query)[0], minlength=len(queries))
-    return Ranked(found.query, found.key, found.distance, _ranks(found, searches)).members, count
+    rank = _ranks(found, searches)
+    return Ranked(found.query, found.key, found.distance, rank).take(rank > 0), count
 
 
 def _steered(count, last, searches, concerned, short):

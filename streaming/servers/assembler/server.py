@@ -43,11 +43,11 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler import aggregation, nearest
 from streaming.servers.assembler.aggregation import Aggregation, Groups
 from streaming.servers.assembler.all_regions import AllRegions
-from streaming.servers.assembler.nearest import Ranked, Searches
+from streaming.servers.assembler.nearest import Ranking, Searches
 from streaming.servers.assembler.rows import group_rows, place_rows, threshold_rows
 from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
-from streaming.servers.focals import Focals, carried, shifted
+from streaming.servers.focals import Focals
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
 from streaming.servers.region.objects import elements_of
 from streaming.spaces import Space
@@ -63,7 +63,7 @@ class AssemblerState:
         The focal objects and search regions as the regions saw them in the newest batch.
     following : Focals
         The same focal objects, with the search regions that hold from the next batch on.
-    ranked : Ranked
+    ranking : Ranking
         The candidates of kNN queries, and the answers among them.
     aggregation : Aggregation
     left_out : mapping of int to LeftOut
@@ -72,7 +72,7 @@ class AssemblerState:
 
     focals: Focals
     following: Focals
-    ranked: Ranked = field(default_factory=Ranked.none)
+    ranking: Ranking = field(default_factory=Ranking.none)
     aggregation: Aggregation = field(default_factory=Aggregation.none)
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
@@ -85,8 +85,7 @@ class AssemblerState:
         """Return the state without the answers of some queries."""
         if not len(queries):
             return self
-        ranked = self.ranked.take(~np.isin(self.ranked.query, queries))
-        return replace(self, ranked=ranked, aggregation=self.aggregation.without(queries))
+        return replace(self, ranking=self.ranking.without(queries), aggregation=self.aggregation.without(queries))
 
 
 def lacking(partials: Iterable[Partial], control: ControlStep) -> list[int]:
@@ -112,13 +111,13 @@ def step(
     if control.after.leaves_out:
         partials = [partial.only(control.after.distributed_ids) for partial in partials]
     answers = _AnswerAssembly(state, partials, control, tracks, all_regions, Failures())
-    ranked, neighbours, reach = answers.neighbours()
+    ranking, neighbours, reach = answers.neighbours()
     groups, changes, crossings = answers.groups()
     failures = answers.failures
     ids = control.after.distributed_ids
     known = np.flatnonzero(~np.isnan(reach))
     following = Focals(tracks.after.elements, ids[known], reach[known])
-    state = AssemblerState(tracks.after, following, ranked, groups)
+    state = AssemblerState(tracks.after, following, ranking, groups)
     rows = [neighbours, answers.told(changes, crossings), answers.places(following)]
     table = pa.concat_tables(rows)
     snapshots = answers.snapshots(state)
@@ -145,19 +144,23 @@ class _AnswerAssembly:
     def queries(self):
         return self.control.after.distributed
 
-    @functools.cached_property
+    @property
+    def placement(self):
+        return self.tracks.placement(self.control)
+
+    @property
     def are(self):
         """The queries, placed where the regions saw them."""
-        return self.tracks.after.placed(self.control.after)
+        return self.placement.are
 
-    @functools.cached_property
+    @property
     def were(self):
         """The queries, placed where they were."""
-        return self.tracks.before.placed(self.control.before)
+        return self.placement.were
 
-    @functools.cached_property
+    @property
     def shifted(self):
-        return shifted(self.were, self.are, self.control)
+        return self.placement.is_shifted
 
     @functools.cached_property
     def aggregates(self):
@@ -180,7 +183,7 @@ class _AnswerAssembly:
         plans = [self.queries.plans[query] for query in chosen.tolist()]
 
         def guess():
-            k = np.array([plan.k for plan in plans], dtype=np.float64)
+            k = self.queries.k[chosen]
             with np.errstate(divide="ignore"):
                 return np.sqrt(k / (np.pi * np.float64(self.all_regions.density)))
 
@@ -189,7 +192,7 @@ class _AnswerAssembly:
             plans,
             ~np.isnan(places[chosen, 0]),
             self.shifted[chosen],
-            carried(self.were, self.are, self.control)[chosen],
+            self.placement.is_carried[chosen],
             self.are.radius[chosen],
             guess,
             self.queries.farthest[chosen],
@@ -198,12 +201,18 @@ class _AnswerAssembly:
             lambda positions, keys: distances(
                 self.all_regions.column(keys, "bounds"), places[chosen[positions]], self.all_regions.space
             ),
-            lambda queries, seconds: self.failures.share(queries, seconds, self.ids),
+            lambda ranked, seconds: self._charge(chosen, ranked, seconds),
+            self.control.after.quiet(self.ids[chosen]),
         )
-        ranked, changes, nearby = nearest.step(self.state.ranked, self.partials, searches)
+        ranking, changes, nearby = nearest.step(self.state.ranking, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)
         reach[chosen] = nearby
-        return ranked, self._neighbour_rows(changes, ranked), reach
+        return ranking, self._neighbour_rows(changes, ranking), reach
+
+    def _charge(self, chosen, ranked, seconds):
+        """Share the time of ranking among some kNN queries by the numbers of neighbours that they ask for."""
+        k = self.queries.k[chosen[ranked]]
+        self.failures.charge(self.ids[chosen[ranked]], seconds * k / max(1, k.sum()))
 
     def _search(self, positions, radius):
         """Return all objects within radii around queries, given by positions."""
@@ -219,46 +228,44 @@ class _AnswerAssembly:
         self.failures.add(failed, self.ids)
         return Candidates.together(found)
 
-    def _neighbour_rows(self, changes, ranked):
+    def _neighbour_rows(self, changes, ranking):
         query, key, sign = changes.members.query, changes.members.key, changes.sign
-        quiet = self.control.after.quiet(query) & (sign == 0)
         reason = self._reasons(query)
         left = np.flatnonzero((sign == LEFT) & (reason == MOVED))
         away = left[self.all_regions.gone(key[left])]
         dropped = np.isin(self.all_regions.column(key[away], "stream"), list(self.control.applied.dropped))
         reason[away] = np.where(dropped, DROPPED, EXPIRED)
         moved = np.flatnonzero(reason == MOVED)
-        reason[moved] = self._explained(query[moved], key[moved], sign[moved], changes.moved[moved], ranked)
+        reason[moved] = self._explained(query[moved], key[moved], sign[moved], changes.moved[moved], ranking)
         none = np.zeros(len(key), dtype=np.int64)
         answers = Answers(key, query, none, changes.members.distance, sign, reason)
-        return self.all_regions.rows(answers.take(~quiet), changes.members.rank[~quiet])
+        return self.all_regions.rows(answers, changes.members.rank)
 
-    def _explained(self, query, key, sign, moved, ranked):
+    def _explained(self, query, key, sign, moved, ranking):
         """Return the reasons of changes that only objects or the focus can explain."""
         before, after = find(self.control.before.distributed_ids, query)[0], find(self.ids, query)[0]
         carried = (self.were.places[before] != self.are.places[after]).any(1)
         reason = np.where(moved, MOVED, np.where(carried, FOCUS_MOVED, OTHERS_MOVED)).astype(np.int8)
         crossed = np.flatnonzero(sign != STAYED)
         if len(crossed):
-            way = self._ways(key[crossed], sign[crossed] == ENTERED, before[crossed], after[crossed], ranked)
+            way = self._ways(key[crossed], sign[crossed] == ENTERED, before[crossed], after[crossed], ranking)
             reason[crossed] = way.reasons()
         return reason
 
-    def _ways(self, key, entered, before, after, ranked):
+    def _ways(self, key, entered, before, after, ranking):
         bounds, choosy = self.all_regions.column(key, "bounds"), self.queries.choosy[after]
         old, asked = np.full(len(key), np.nan), np.flatnonzero(entered & choosy)
         boxes, known = self.all_regions.were(key[asked])
         asked, boxes = asked[known], boxes[known]
         old[asked] = self.were.distances(boxes, key[asked], before[asked])
-        limit = self._limits(self.state.ranked, self.control.before)[before]
-        new_limit = self._limits(ranked, self.control.after)[after]
+        limit = self._limits(self.state.ranking, self.control.before)[before]
+        new_limit = self._limits(ranking, self.control.after)[after]
         between, new = self.were.distances(bounds, key, before), self.are.distances(bounds, key, after)
         return Ways(entered, old, between, new, limit, new_limit, choosy)
 
-    def _limits(self, ranked, registry):
-        queries, k = registry.distributed, np.zeros(len(registry.distributed_ids))
-        k[queries.nearest] = [queries.plans[query].k for query in queries.nearest.tolist()]
-        return nearest.limits(ranked, registry.distributed_ids, k, queries.farthest)
+    def _limits(self, ranking, registry):
+        queries = registry.distributed
+        return nearest.limits(ranking, registry.distributed_ids, queries.k, queries.farthest)
 
     def _reasons(self, query):
         """Return why the answers of queries (P,) changed; MOVED where their objects or foci decide."""
@@ -327,7 +334,7 @@ class _AnswerAssembly:
         if not len(asked):
             return result_schema(self.all_regions.space).empty_table()
         wanted = pl.col("query").is_in(self.ids[asked].tolist())
-        found = state.ranked.take(np.isin(state.ranked.query, self.ids[asked])).members
+        found = state.ranking.answers(self.ids[asked])
         none = np.zeros(len(found.key), dtype=np.int64)
         members = Answers(found.key, found.query, none, found.distance, reason=SNAPSHOT)
         groups = state.aggregation.told.filter(wanted)

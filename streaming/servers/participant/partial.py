@@ -7,7 +7,9 @@ import numpy as np
 import polars as pl
 
 from streaming.operators.runs import find
+from streaming.servers.control.step import ControlStep
 from streaming.servers.focals import Focals
+from streaming.servers.participant.placement import Placement
 
 
 @dataclass(frozen=True)
@@ -99,3 +101,12 @@ class Tracks:
     lost: dict[int, int]
     heard: np.ndarray
     wanting: frozenset[int] = frozenset()
+    _placements: list[Placement] = field(default_factory=list, compare=False)
+
+    def placement(self, control: ControlStep) -> Placement:
+        """Return the queries of a control step, placed before and now; the regions of a process share it."""
+        for placement in self._placements:
+            if placement.serves(control):
+                return placement
+        self._placements.append(Placement(self.before, self.after, control))
+        return self._placements[-1]

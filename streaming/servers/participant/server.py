@@ -31,20 +31,32 @@ from streaming.servers.answers.reasons import OF_FOCUSES, decided, reasons, wort
 from streaming.servers.answers.tuples import Results, TupleWriter
 from streaming.servers.control.border import QueriesFailed
 from streaming.servers.control.step import ControlStep
-from streaming.servers.focals import lasting, shifted
+from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
+from streaming.servers.participant.placement import Placement
 from streaming.servers.region.objects import elements_of
 from streaming.servers.region.state import ObjectChanges
+from streaming.spaces import Space
 
-# Objects are matched with the borders of ranges where they lie in this many ranges on average.
-CROWDED = 4
 
-# The number of objects from which that average is taken.
-SAMPLE = 64
+@dataclass(frozen=True)
+class IndexedObjects:
+    """The indices over a region's objects, as the batch before left them and as they are."""
+
+    before: ObjectIndex
+    after: ObjectIndex
+
+    @classmethod
+    def of(cls, changed: ObjectChanges, space: Space, before: ObjectIndex | None = None) -> "IndexedObjects":
+        """Return the indices, given one that some batch left; if this was not the batch before, another is made."""
+        was = changed.was.objects.whole
+        if before is None or not before.covers(was):
+            before = ObjectIndex.of(was, space)
+        return cls(before, before.advanced(changed.objects.whole, changed.touched))
 
 
 def step(
-    changed: ObjectChanges, control: ControlStep, *, tracks: Tracks, members: pl.DataFrame
+    changed: ObjectChanges, control: ControlStep, *, tracks: Tracks, members: pl.DataFrame, indexed: IndexedObjects
 ) -> tuple[pl.DataFrame, Results, Partial]:
     """Evaluate the distributed queries for the objects of a region.
 
@@ -55,6 +67,7 @@ def step(
     tracks : Tracks
     members : polars.DataFrame
         The members of aggregates in this region, with the columns `aggregates.MEMBERS`.
+    indexed : IndexedObjects
 
     Returns
     -------
@@ -68,7 +81,7 @@ def step(
     QueriesFailed
         If a filter of a moving range failed.
     """
-    evaluation = _RangeEvaluation(changed, control, tracks, Failures())
+    evaluation = _RangeEvaluation(changed, control, tracks, tracks.placement(control), indexed, Failures())
     old, new = evaluation.old(), evaluation.new()
     members, altered, partial = evaluation.aggregates(new, members)
     changes = evaluation.changes(old, new)
@@ -93,6 +106,11 @@ class _Found:
     distance: np.ndarray
 
     @classmethod
+    def none(cls) -> "_Found":
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, none, none, np.empty(0))
+
+    @classmethod
     def of(cls, pairs: Pairs, keys: np.ndarray) -> "_Found":
         return cls(pairs.row, keys[pairs.row], pairs.query, pairs.distance)
 
@@ -112,28 +130,19 @@ class _RangeEvaluation:
     changed: ObjectChanges
     control: ControlStep
     tracks: Tracks
+    placement: Placement
+    indexed: IndexedObjects
     failures: Failures
 
-    @functools.cached_property
+    @property
     def were(self) -> PlacedQueries:
         """The queries, placed where they were."""
-        return self.tracks.before.placed(self.control.before)
+        return self.placement.were
 
-    @functools.cached_property
+    @property
     def are(self) -> PlacedQueries:
         """The queries, placed where they are."""
-        return self.tracks.after.placed(self.control.after)
-
-    @functools.cached_property
-    def shifted(self):
-        """The positions of queries that cover another place than before, or are new."""
-        return np.flatnonzero(shifted(self.were, self.are, self.control))
-
-    @functools.cached_property
-    def _still(self):
-        """The numbers of queries that cover the same place as before."""
-        ids = self.control.after.distributed_ids
-        return np.delete(ids, self.shifted)
+        return self.placement.are
 
     def check_ranges(self) -> None:
         """Raise `QueriesFailed` if a filter of a moving range failed, since such a range keeps no answer.
@@ -150,102 +159,79 @@ class _RangeEvaluation:
 
         Some members that stay are missing; nothing has to be reported of them.
         """
-        queries, was = self.were.queries, self.changed.was
-        ids = self.control.before.distributed_ids
-        left = np.intersect1d(np.flatnonzero(~np.isin(ids, self._still)), queries.ranges)
-        asked = np.setdiff1d(np.arange(len(ids)), queries.aggregates)  # their members are stored
-        found = self._found(self.were, ids, (was.objects, was.cold), (asked, left), self._lasting[0])
+        placement, rows = self.placement, self._touched_rows[0]
+        asked = placement.asked_before, placement.listed_before, placement.left
+        found = self._found(self.changed.was.objects, self.changed.was.cold, rows, asked, self.indexed.before)
         return _Found.together([found, *(old for old, _ in self._crossed)])
 
     def new(self) -> _Found:
         """Return the present members of ranges: touched objects in all ranges, all objects in those that shifted."""
-        ids, region = self.control.after.distributed_ids, (self.changed.objects, self.changed.cold)
-        found = self._found(self.are, ids, region, (np.arange(len(ids)), self.shifted), self._lasting[1])
+        placement, rows = self.placement, self._touched_rows[1]
+        asked = placement.asked, placement.listed, placement.begun
+        found = self._found(self.changed.objects, self.changed.cold, rows, asked, self.indexed.after)
         return _Found.together([found, *(new for _, new in self._crossed)])
 
-    def _found(self, placed, ids, region, asked, lasting):
-        """Match touched objects with the queries `asked`, and all objects with those `elsewhere`.
+    def _found(self, objects, cold, rows, asked, index):
+        """Match objects that come or go with some queries, those that stay with others, and all with a third part.
 
-        What `_crossed` finds in lasting ranges is left to it.
+        What `_crossed` finds is left to it.
         """
-        (objects, _), (asked, elsewhere) = region, asked
-        touched = _mask(objects, self.changed.touched)
-        bordered = lasting[self._bordered]
-        lingering = touched & _mask(objects, self._lingering) if len(bordered) else np.zeros_like(touched)
-        others = np.setdiff1d(asked, bordered)
-        pairs = [
-            self._matched(placed, ids, region, np.flatnonzero(touched & ~lingering), asked),
-            self._matched(placed, ids, region, np.flatnonzero(lingering), others),
-        ]
-        elsewhere = np.setdiff1d(elsewhere, lasting)
-        if len(elsewhere):
-            # Most objects are untouched: to copy them takes longer than to drop the touched ones afterwards.
-            found = self._matched(placed, ids, region, np.arange(len(objects)), elsewhere)
-            pairs.append(found.take(~touched[found.row]))
-        return _Found.of(Pairs.together(pairs), objects.key_hash)
+        coming, staying = rows
+        every, listed, whole = asked
+        found = [self._matched(every, objects, cold, coming), self._matched(listed, objects, cold, staying)]
+        if len(whole.chosen):
+            pairs = self._matching(whole, elements_of(objects, cold), objects.key_hash, index.look)
+            # Most objects are untouched: the touched ones among those found are dropped afterwards.
+            found.append(pairs.take(~find(np.sort(np.r_[coming, staying]), pairs.row)[1]))
+        return _Found.of(Pairs.together(found), objects.key_hash)
 
-    def _matched(self, placed, ids, region, rows, chosen):
-        """Match the objects at `rows` with some queries; return pairs with rows of the region's objects."""
-        if not len(rows) or not len(chosen):
-            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
-        objects, cold = region
-        some, failed = objects if len(rows) == len(objects) else objects.take(rows), Failures()
-        pairs = placed.match(elements_of(some, cold), some.key_hash, failed, chosen)
-        self.failures.add(failed, ids)
+    def _matched(self, queries, objects, cold, rows):
+        """Match the objects at `rows` with queries; return pairs with rows of `objects`."""
+        some = objects.take(rows)
+        pairs = self._matching(queries, elements_of(some, cold), some.key_hash)
         return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
-    @functools.cached_property
-    def _lasting(self):
-        """The positions, before and now, of the moving ranges whose plan did not change."""
-        before, now = lasting(self.control)
-        ranges = np.isin(now, self.are.queries.ranges)
-        return before[ranges], now[ranges]
+    def _matching(self, queries, elements, keys, look=None):
+        registry = self.control.before if queries.placed is self.were else self.control.after
+        failed = Failures()
+        pairs = queries.match(elements, keys, failed, look)
+        self.failures.add(failed, registry.distributed_ids)
+        return pairs
 
     @functools.cached_property
-    def _lingering(self):
-        """The keys of objects that moved within the region, ascending."""
-        objects, was = self.changed.objects.key_hash, self.changed.was.objects.key_hash
-        both = [find(keys, self.changed.touched)[1] for keys in (objects, was)]
-        return self.changed.touched[both[0] & both[1]]
-
-    @functools.cached_property
-    def _bordered(self):
-        """Which lasting ranges match their borders with objects that moved, bool: all that can, or none.
-
-        Unless objects lie in many ranges, it is faster to list all ranges in which an object lies.
-        """
-        now = self._lasting[1]
-        bordered = self.are.queries.bordered[now]
-        some = self.changed.objects.bounds[_mask(self.changed.objects, self._lingering[:SAMPLE])]
-        return bordered & (self.are.crowding(now[bordered], some) >= CROWDED)
+    def _touched_rows(self):
+        """The rows of touched objects before and now: of those that come or go, and of those that stay."""
+        (old, was), (new, now) = (
+            find(objects.key_hash, self.changed.touched) for objects in (self.changed.was.objects, self.changed.objects)
+        )
+        return (old[was & ~now], old[was & now]), (new[now & ~was], new[was & now])
 
     @functools.cached_property
     def _crossed(self):
         """The former and the present members of lasting ranges, among objects near a border that may have been crossed.
 
-        First the untouched objects with the ranges that shifted; then the objects that moved within the region with the
-        ranges of `_bordered`, which report membership alone.
+        First the untouched objects with the ranges that shifted; then the objects that stay in the region, but moved,
+        with the ranges that report membership alone.
         """
-        before, now = self._lasting
+        (_, old), (_, new) = self._touched_rows
         objects, cold, was = self.changed.objects, self.changed.cold, self.changed.was
-        found = []
-        moved, bordered = np.isin(now, self.shifted), self._bordered
-        if moved.any():
-            here = elements_of(objects, cold)
-            rest = ~_mask(objects, self.changed.touched)
-            found.append(self._crossing((before[moved], now[moved]), (here, here), objects.key_hash, rest))
-        if bordered.any() and len(self._lingering):
-            old, new = (part.take(_mask(part, self._lingering)) for part in (was.objects, objects))
-            both = elements_of(old, was.cold), elements_of(new, cold)
-            all_of_them = np.ones(len(new), dtype=bool)
-            found.append(self._crossing((before[bordered], now[bordered]), both, new.key_hash, all_of_them))
-        return found
-
-    def _crossing(self, ranges, elements, keys, chosen):
-        failed = Failures()
-        pairs = self.are.crossed(self.were, ranges, elements, keys, chosen, failed)
+        touched = np.sort(np.concatenate(self._touched_rows[1]))
+        some, failed = objects.take(new), Failures()
+        both = (
+            self.placement.shifted_borders.crossing(
+                elements_of(objects, cold),
+                objects.key_hash,
+                self.indexed.after.look,
+                lambda rows: ~find(touched, rows)[1],
+                failed,
+            ),
+            self.placement.borders.crossed_by(
+                elements_of(was.objects.take(old), was.cold), elements_of(some, cold), some.key_hash, failed
+            ),
+        )
         self.failures.add(failed, self.control.after.distributed_ids)
-        return tuple(_Found.of(part, keys) for part in pairs)
+        keys = objects.key_hash, some.key_hash
+        return [tuple(_Found.of(part, key) for part in pairs) for pairs, key in zip(both, keys, strict=True)]
 
     def changes(self, old: _Found, new: _Found) -> Answers:
         """Compare the former and the present members of moving ranges; return the changes to report."""
@@ -298,7 +284,7 @@ class _RangeEvaluation:
         left = _candidates(old.of_queries(self.were.queries.nearest), before.distributed_ids)
         came = _candidates(new.of_queries(self.are.queries.nearest), after.distributed_ids)
         moved = find(self.changed.touched, came.key)[1]
-        return left.take(np.isin(left.query, self._still)), came, moved
+        return left.take(np.isin(left.query, self.placement.still)), came, moved
 
     def aggregates(self, new: _Found, members: pl.DataFrame) -> tuple[pl.DataFrame, np.ndarray, pl.DataFrame]:
         """Return the members of aggregates, the aggregates that may have changed, and the parts of these."""
@@ -311,11 +297,11 @@ class _RangeEvaluation:
         objects, cold, began = self.changed.objects, self.changed.cold, perf_counter()
         arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.control.after.space)
         self.failures.share(pairs.query, perf_counter() - began, ids)
-        running = np.intersect1d(self._still, ids[queries.aggregates])
+        running = np.intersect1d(self.placement.still, ids[queries.aggregates])
         here = members.filter(pl.col("query").is_in(running.tolist()))
         touched = pl.col("key").is_in(self.changed.touched.tolist())
         moved = here.filter(touched)
-        wanted = np.union1d(self.shifted, np.flatnonzero(np.isin(ids, list(self.tracks.wanting))))
+        wanted = np.union1d(self.placement.shifted, np.flatnonzero(np.isin(ids, list(self.tracks.wanting))))
         wanted_here = ids[np.intersect1d(wanted, queries.aggregates)]
         altered = distinct(np.r_[moved["query"].to_numpy(), arrived["query"].to_numpy(), wanted_here])
         members, began = pl.concat([here.filter(~touched), arrived]), perf_counter()
@@ -329,17 +315,11 @@ class _RangeEvaluation:
         ids, queries = self.control.after.distributed_ids, self.are.queries
         asked = np.intersect1d(np.flatnonzero(np.isin(ids, self.control.applied.snapshots)), queries.ranges)
         objects, cold = self.changed.objects, self.changed.cold
-        rows = np.arange(len(objects)) if len(asked) else np.empty(0, dtype=np.int64)
-        pairs = self._matched(self.are, ids, (objects, cold), rows, asked)
+        if not len(asked):
+            return writer.snapshot(_answers(_Found.none(), ids), objects, cold)
+        elements = elements_of(objects, cold)
+        pairs = self._matching(self.are.some(asked), elements, objects.key_hash, self.indexed.after.look)
         return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)
-
-
-def _mask(objects, keys):
-    """Tell which objects have one of some keys, bool of shape (M,)."""
-    mask = np.zeros(len(objects), dtype=bool)
-    position, present = find(objects.key_hash, keys)
-    mask[position[present]] = True
-    return mask
 
 
 def _answers(found, ids):

@@ -1,42 +1,32 @@
-"""The objects that a region keeps: hot columns in arrays, cold columns in appended segments.
+"""The objects that a region keeps: a table of sorted runs, and objects taken from it as arrays."""
 
-References
-----------
-P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996: runs are appended, and merged when they
-have grown to a similar size, so that the amount written follows the updates.
-"""
-
-from dataclasses import dataclass, fields, replace
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.elements import Elements
-from streaming.operators.runs import find
+from streaming.operators.runs import find, first_of_runs
+from streaming.servers.sorted_runs import Column, Run, SortedRuns, gathered
 from streaming.spaces import Space
 
+HOT_COLUMNS = ("stream", "time_us", "heard_us", "bounds")
 COLD_COLUMNS = ("key", "geometry", "properties")
 
 
 @dataclass(frozen=True)
-class Segment:
-    """An immutable table of cold columns; no other segment of the region ever has its number."""
-
-    number: int
-    table: pa.Table
-
-
-@dataclass(frozen=True)
 class Objects:
-    """Objects of one region, ordered by `key_hash`.
+    """Objects as arrays, ordered by `key_hash` unless it is said otherwise.
 
     Parameters
     ----------
     key_hash, stream, time_us, heard_us : ndarray of int64, shape (M,)
     bounds : ndarray of float64, shape (M, 2n)
     segment, row : ndarray of int64, shape (M,)
-        The number of the segment that has the object's cold columns, and the row in it.
+        The number of the run that has the object's cold columns, and the row in it.
     """
 
     key_hash: np.ndarray
@@ -48,14 +38,8 @@ class Objects:
     row: np.ndarray
 
     @classmethod
-    def empty(cls, space: Space) -> "Objects":
-        """Return no objects."""
-        columns = {field.name: np.empty(0, dtype=np.int64) for field in fields(cls)}
-        return cls(**{**columns, "bounds": np.empty((0, 2 * space.n))})
-
-    @classmethod
     def arrived(cls, elements: pa.Table, segment: int) -> "Objects":
-        """Return the objects of elements with `elements.tracked_schema`, ordered by key, as rows of a new segment."""
+        """Return the objects of elements with `elements.tracked_schema`, as rows of a run with the number `segment`."""
         column = {name: elements[name].to_numpy() for name in ("key_hash", "stream", "time_us", "heard_us")}
         rows = np.arange(elements.num_rows)
         return cls(**column, bounds=bounds_of(elements["bounds"]), segment=np.full(len(rows), segment), row=rows)
@@ -64,8 +48,13 @@ class Objects:
         return len(self.key_hash)
 
     def take(self, rows: np.ndarray) -> "Objects":
-        """Return the objects at `rows`, which are ascending positions or a mask."""
+        """Return the objects at `rows`, positions or a mask."""
         return Objects(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def found(self, keys: np.ndarray) -> tuple["Objects", np.ndarray]:
+        """Return the objects of those keys (K,) that are here, in the order of `keys`, and which are here."""
+        position, present = find(self.key_hash, keys)
+        return self.take(position[present]), present
 
     def followed(self, more: "Objects") -> "Objects":
         """Return these objects and more after them; the result is not ordered."""
@@ -77,8 +66,8 @@ class Objects:
         """Return these objects with newer ones, which replace those of the same key or are inserted."""
         position, present = find(self.key_hash, newer.key_hash)
         columns = []
-        for field in fields(self):
-            column, values = getattr(self, field.name).copy(), getattr(newer, field.name)
+        for name in (column.name for column in fields(self)):
+            column, values = getattr(self, name).copy(), getattr(newer, name)
             column[position[present]] = values[present]
             columns.append(np.insert(column, position[~present], values[~present], axis=0))
         return Objects(*columns)
@@ -86,49 +75,183 @@ class Objects:
 
 @dataclass(frozen=True)
 class Cold:
-    """The segments of a region, oldest first, and the number of the next."""
+    """The cold columns of runs, by their numbers, and a number that no run has yet."""
 
-    segments: tuple[Segment, ...] = ()
+    columns: Mapping[int, Mapping[str, Column]]
     following: int = 0
 
-    @property
+    @functools.cached_property
     def has_geometries(self) -> bool:
         """Whether any row has a geometry besides its box."""
-        return any(segment.table["geometry"].null_count < segment.table.num_rows for segment in self.segments)
+        geometries = [columns["geometry"] for columns in self.columns.values()]
+        return any(isinstance(column, pa.Array) and column.null_count < len(column) for column in geometries)
 
-    def append(self, table: pa.Table) -> "Cold":
-        """Return the segments and one more, which has the `COLD_COLUMNS` of a table."""
-        segment = Segment(self.following, table.select(COLD_COLUMNS))
-        return Cold((*self.segments, segment), self.following + 1)
+    def append(self, elements: pa.Table) -> "Cold":
+        """Return the cold columns of these runs and of one more, whose rows are elements."""
+        return Cold({**self.columns, self.following: cold_columns(elements)}, self.following + 1)
 
     def take(self, objects: Objects) -> pa.Table:
         """Return the cold columns of objects, one row each."""
-        table = pa.concat_tables([segment.table for segment in self.segments])
-        return table.take(pa.array(self._positions(objects)))
-
-    def _positions(self, objects):
-        """Return the rows of objects in the concatenation of all segments."""
-        numbers = np.array([segment.number for segment in self.segments], dtype=np.int64)
-        sizes = np.array([segment.table.num_rows for segment in self.segments], dtype=np.int64)
-        return (np.cumsum(sizes) - sizes)[np.searchsorted(numbers, objects.segment)] + objects.row
-
-    def compacted(self, objects: Objects) -> tuple["Cold", Objects]:
-        """Merge the youngest segments if they have grown to a similar size; drop the rows that no object needs."""
-        merged = 1
-        rows = [segment.table.num_rows for segment in self.segments]
-        while merged < len(rows) and 2 * sum(rows[-merged:]) >= rows[-merged - 1]:
-            merged += 1
-        if merged == 1:
-            return self, objects
-        old = self.segments[-merged:]
-        live = np.flatnonzero(objects.segment >= old[0].number)
-        table = Cold(old).take(objects.take(live)).combine_chunks()
-        segment, row = objects.segment.copy(), objects.row.copy()
-        segment[live], row[live] = self.following, np.arange(len(live))
-        cold = Cold((*self.segments[:-merged], Segment(self.following, table)), self.following + 1)
-        return cold, replace(objects, segment=segment, row=row)
+        if len(objects) and (objects.segment == objects.segment[0]).all():
+            numbers, place = objects.segment[:1], np.zeros(len(objects), dtype=np.int64)
+        else:
+            numbers, place = np.unique(objects.segment, return_inverse=True)
+        runs = [Run(number, objects.key_hash[:0], self.columns[number]) for number in numbers.tolist()]
+        return pa.table(gathered(runs, place, objects.row, COLD_COLUMNS, NO_COLD))
 
 
-def elements_of(objects: Objects, cold: Cold) -> Elements:
+def cold_columns(elements: pa.Table) -> dict[str, pa.Array]:
+    """Return the cold columns of elements, each in one piece."""
+    return {name: elements[name].combine_chunks() for name in COLD_COLUMNS}
+
+
+@dataclass(frozen=True)
+class ObjectTable:
+    """An immutable version of the objects of a region.
+
+    Attributes that `Objects` has as well are those of all objects together. They take time and memory for every object
+    of the region, so a step asks for them only if it has to look at every object.
+
+    Parameters
+    ----------
+    table : SortedRuns
+        With `HOT_COLUMNS` and `COLD_COLUMNS`, by `key_hash`; one row a key.
+    """
+
+    table: SortedRuns
+    _since: "tuple[ObjectTable, Objects, np.ndarray] | None" = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def empty(cls, space: Space, following: int = 0) -> "ObjectTable":
+        """Return no objects."""
+        return cls(SortedRuns(no_columns(space), following=following))
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def following(self) -> int:
+        """The number of the run that `updated` adds."""
+        return self.table.following
+
+    def updated(self, elements: pa.Table) -> "ObjectTable":
+        """Return a version with newer elements.
+
+        Parameters
+        ----------
+        elements : pyarrow.Table
+            With `elements.tracked_schema`, ordered by `key_hash`, one row a key.
+        """
+        arrived = Objects.arrived(elements, self.following)
+        difference = int((self.table.find(arrived.key_hash)[0] < 0).sum())
+        columns = {name: getattr(arrived, name) for name in HOT_COLUMNS} | cold_columns(elements)
+        table = self.table.put(arrived.key_hash, columns, arrived.key_hash[:0], difference)
+        return ObjectTable(table, (self, arrived, arrived.key_hash[:0]))
+
+    def without(self, keys: np.ndarray) -> "ObjectTable":
+        """Return a version without some of the objects, whose keys are ascending and distinct.
+
+        The rows of elements that have come with `updated` stay where they are.
+        """
+        if not len(keys):
+            return self
+        before, arrived, _ = self._since or (self, self._taken(*np.empty((2, 0), dtype=np.int64)), keys)
+        return ObjectTable(self.table.without(keys, newest=len(arrived) > 0), (before, arrived, keys))
+
+    def settled(self) -> "ObjectTable":
+        """Return the same objects, after the merges that are due."""
+        return ObjectTable(self.table.settled())
+
+    def found(self, keys: np.ndarray) -> tuple[Objects, np.ndarray]:
+        """Return the objects of those keys (K,) that are here, in the order of `keys`, and which are here."""
+        wanted, place = _distinct(keys)
+        part, row = self.table.find(wanted)
+        known = part >= 0
+        objects = self._taken(part[known], row[known])
+        if place is None:
+            return objects, known
+        present = known[place]
+        return objects.take((np.cumsum(known) - 1)[place[present]]), present
+
+    def select(self, matching: Callable[[Run], np.ndarray]) -> Objects:
+        """Return the objects that `matching` chooses; see `SortedRuns.select`."""
+        part, row = self.table.select(matching)
+        order = np.argsort(self.table.keys(part, row), kind="stable")
+        return self._taken(part[order], row[order])
+
+    @functools.cached_property
+    def whole(self) -> Objects:
+        """All objects."""
+        if self._since is None:
+            return self._taken(*self.table.whole())
+        before, arrived, removed = self._since
+        whole = before.whole.merged(arrived)
+        return whole if not len(removed) else whole.take(~find(removed, whole.key_hash)[1])
+
+    def _taken(self, part, row):
+        hot = self.table.take(part, row, HOT_COLUMNS)
+        numbers = np.array([run.number for run in self.table.parts], dtype=np.int64)
+        segment = numbers[part] if len(part) else np.empty(0, dtype=np.int64)
+        return Objects(self.table.keys(part, row), **hot, segment=segment, row=row)
+
+    @functools.cached_property
+    def cold(self) -> Cold:
+        """The cold columns of the objects."""
+        return Cold({run.number: run.columns for run in self.table.parts}, self.following)
+
+    def take(self, rows: np.ndarray) -> Objects:
+        """Return the objects at `rows` of all objects."""
+        return self.whole.take(rows)
+
+    @property
+    def key_hash(self) -> np.ndarray:
+        """See `Objects`."""
+        return self.whole.key_hash
+
+    @property
+    def stream(self) -> np.ndarray:
+        """See `Objects`."""
+        return self.whole.stream
+
+    @property
+    def time_us(self) -> np.ndarray:
+        """See `Objects`."""
+        return self.whole.time_us
+
+    @property
+    def heard_us(self) -> np.ndarray:
+        """See `Objects`."""
+        return self.whole.heard_us
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """See `Objects`."""
+        return self.whole.bounds
+
+
+def _distinct(keys):
+    """Return the distinct keys, ascending, and the place of each key among them; None if the keys are so already."""
+    if (keys[1:] > keys[:-1]).all():
+        return keys, None
+    if (keys[1:] >= keys[:-1]).all():
+        first = first_of_runs(keys)
+        return keys[first], np.cumsum(first) - 1
+    return np.unique(keys, return_inverse=True)
+
+
+NO_COLD = {
+    "key": pa.array([], pa.string()),
+    "geometry": pa.array([], pa.binary()),
+    "properties": pa.array([], pa.string()),
+}
+
+
+def no_columns(space: Space) -> dict[str, Column]:
+    """Return the columns of the objects of a space, without rows."""
+    whole = {name: np.empty(0, dtype=np.int64) for name in HOT_COLUMNS}
+    return {**whole, "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
+
+
+def elements_of(objects: Objects | ObjectTable, cold: Cold) -> Elements:
     """Return objects as the `Elements` that operators take."""
     return Elements(objects.stream, objects.bounds, lambda wanted: cold.take(objects.take(wanted)), cold.has_geometries)

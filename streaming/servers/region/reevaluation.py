@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
-from streaming.operators.runs import distinct, expand, find
+from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.results import (
     EDITED,
@@ -24,7 +24,9 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import reasons
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.registry import Applied, Registry
-from streaming.servers.region.objects import Cold, Objects, elements_of
+from streaming.servers.region.member_table import MemberTable
+from streaming.servers.region.objects import elements_of
+from streaming.servers.region.state import ObjectChanges
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,7 @@ class Reevaluation:
         Without and with the batch's control entries.
     applied : Applied
         What those entries did.
-    touched : ndarray of int64
-        Keys of objects that moved, appeared or left, ascending.
-    objects : Objects
-        As the batch leaves them.
+    changed : ObjectChanges
     failures : Failures
         Collects the errors of user-defined filters, by the numbers of answers.
     """
@@ -48,8 +47,7 @@ class Reevaluation:
     before: Registry
     after: Registry
     applied: Applied
-    touched: np.ndarray
-    objects: Objects
+    changed: ObjectChanges
     failures: Failures
 
     @functools.cached_property
@@ -62,24 +60,29 @@ class Reevaluation:
         """The recipients after the batch; queries with a new plan are reported by themselves."""
         return self.after.recipients(self.applied.changed)
 
-    def covers(self, key: np.ndarray, answer: np.ndarray) -> np.ndarray:
-        """Tell which members of answers, ordered by key, the batch may change: bool of shape (P,)."""
-        covered = np.zeros(len(key), dtype=bool)
-        covered[_members(key, self.touched)] = True
+    def members(self, pairs: MemberTable) -> Answers:
+        """Return all members with the objects of which the batch may change members that there were, ordered by key."""
+        objects = [self.changed.touched, self._near]
         if len(self._altered):
-            covered |= np.isin(answer, self._altered)
+            objects.append(pairs.of_answers(self._altered).key)
+        return pairs.of_objects(distinct(np.concatenate(objects)))
+
+    @property
+    def alters(self) -> bool:
+        """Whether the batch changes or ends whole answers."""
+        return len(self._altered) > 0
+
+    def covers(self, members: Answers) -> np.ndarray:
+        """Tell which members, under the numbers of answers, the batch may change: bool of shape (P,)."""
+        covered = find(self.changed.touched, members.key)[1]
+        if len(self._altered):
+            covered |= np.isin(members.query, self._altered)
         if len(self._near):
-            near = _members(key, self.objects.key_hash[self._near])
-            covered[near[np.isin(answer[near], self._edited)]] = True
+            covered |= np.isin(members.query, self._edited) & find(self._near, members.key)[1]
         return covered
 
-    def evaluated(self, cold: Cold) -> tuple[Answers, Answers]:
+    def evaluated(self) -> tuple[Answers, Answers]:
         """Evaluate the part of the answers that the batch may change.
-
-        Parameters
-        ----------
-        cold : Cold
-            The cold columns of `objects`.
 
         Returns
         -------
@@ -88,24 +91,25 @@ class Reevaluation:
         told : Answers
             What queries report that keep no answer.
         """
-        moved, present = find(self.objects.key_hash, self.touched)
-        moved = moved[present]
-        found, told = self._matched(cold, moved, None)
-        others = np.ones(len(self.objects), dtype=bool)
-        others[moved] = False
-        for rows, answers in ((others, self._fresh), (others & self._is_near, self._edited)):
-            if len(answers):
-                found = found.joined(self._matched(cold, np.flatnonzero(rows), answers)[0])
+        found, told = self._matched(self.changed.moved, None)
+        if len(self._fresh):
+            queries = self.after.queries.only(self._fresh)
+            some = self.changed.objects.select(lambda run: queries.meets(run.columns["stream"], run.columns["bounds"]))
+            others = some.take(~find(self.changed.touched, some.key_hash)[1])
+            found = found.joined(self._matched(others, self._fresh, queries)[0])
+        if len(self._near):
+            near = np.setdiff1d(self._near, self.changed.touched, assume_unique=True)
+            found = found.joined(self._matched(self.changed.objects.found(near)[0], self._edited)[0])
         return found, told
 
-    def measured(self, members: Answers, cold: Cold) -> Answers:
+    def measured(self, members: Answers) -> Answers:
         """Return members whose objects are present, with their distances, which are not kept but measured again."""
         mine = self.after.measuring(members.query)
         if not mine.any():
             return members
         joins = distinct(members.query[mine])
-        rows = find(self.objects.key_hash, distinct(members.key[mine]))[0]
-        return members.take(~mine).joined(self._matched(cold, rows, joins)[0])
+        objects = self.changed.objects.found(distinct(members.key[mine]))[0]
+        return members.take(~mine).joined(self._matched(objects, joins)[0])
 
     def with_kept(self, old: Answers, new: Answers) -> Answers:
         """Return the new members, and those old ones that were not evaluated again.
@@ -116,9 +120,9 @@ class Reevaluation:
         kept = kept[find(self.after.answers, kept)[1]]
         if not len(kept):
             return new
-        again = find(self.touched, old.key)[1]
+        again = find(self.changed.touched, old.key)[1]
         if len(self._near):
-            again |= np.isin(old.query, self._edited) & np.isin(old.key, self.objects.key_hash[self._near])
+            again |= np.isin(old.query, self._edited) & find(self._near, old.key)[1]
         still = old.take(np.isin(old.query, kept) & ~again)
         return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
 
@@ -133,7 +137,7 @@ class Reevaluation:
             reason[(reason == MOVED) & edited] = EDITED
         return reason
 
-    def explained(self, changes: Answers, was: Objects, cold: Cold) -> Answers:
+    def explained(self, changes: Answers) -> Answers:
         """Return changes with the reason `FILTERED` where a filter decided, not a place.
 
         There the object (in a join: together with its partner) satisfies the query without its filters now, and did so
@@ -143,23 +147,21 @@ class Reevaluation:
         ----------
         changes : Answers
             With signs and reasons as arrays.
-        was : Objects
-            The objects as the batch found them.
-        cold : Cold
-            The cold columns of `was` and of `objects`.
         """
         reason, queries = np.array(changes.reason), self.after.queries
         number = self.recipients.answers_of(changes.query)
         ours = (reason == MOVED) & find(self.after.answers, number)[1]
         # The version in the answer satisfies the query, so only the other version is tested.
-        for sign, objects in ((ENTERED, was), (LEFT, self.objects)):
+        for sign, table in ((ENTERED, self.changed.was.objects), (LEFT, self.changed.objects)):
             mine = np.flatnonzero(ours & (changes.sign == sign))
-            place, known = find(objects.key_hash, changes.key[mine])
-            mine, place = mine[known], place[known]
-            rows, row = np.unique(place, return_inverse=True)
-            if len(rows):
+            if not len(mine):
+                continue
+            keys, row = np.unique(changes.key[mine], return_inverse=True)
+            objects, known = table.found(keys)
+            mine, row = mine[known[row]], (np.cumsum(known) - 1)[row[known[row]]]
+            if len(mine):
                 pairs = Pairs(row, number[mine], changes.partner[mine], np.full(len(mine), np.nan))
-                elements = elements_of(objects.take(rows), cold)
+                elements = elements_of(objects, self.changed.cold)
                 reason[mine[queries.lies(elements, pairs, self.after.features)]] = FILTERED
         return replace(changes, reason=reason)
 
@@ -206,31 +208,22 @@ class Reevaluation:
 
     @functools.cached_property
     def _near(self):
-        """Positions of the objects near features that differ, ascending."""
-        return np.flatnonzero(self._is_near)
-
-    @functools.cached_property
-    def _is_near(self):
+        """The `key_hash` of the objects near features that differ, ascending."""
         if not len(self._edited):
-            return np.zeros(len(self.objects), dtype=bool)
-        return self.after.queries.only(self._edited).reached(self.objects.bounds, self._differing.__getitem__)
+            return np.empty(0, dtype=np.int64)
+        queries, features_of = self.after.queries.only(self._edited), self._differing.__getitem__
+        return self.changed.objects.select(lambda run: queries.reached(run.columns["bounds"], features_of)).key_hash
 
-    def _matched(self, cold, rows, answers):
-        """Match the objects at `rows` with the queries of some answers, or of all.
+    def _matched(self, objects, answers, queries=None):
+        """Match objects with the queries of some answers, or of all.
 
         Return the members of answers that are kept, and those of answers that are not.
         """
-        chosen = self.objects if len(rows) == len(self.objects) else self.objects.take(rows)
-        queries = self.after.queries if answers is None else self.after.queries.only(answers)
-        pairs = queries.match(elements_of(chosen, cold), self.after.features, self.failures)
-        members = Answers.of(pairs, chosen.key_hash)
+        if queries is None:
+            queries = self.after.queries if answers is None else self.after.queries.only(answers)
+        pairs = queries.match(elements_of(objects, self.changed.cold), self.after.features, self.failures)
+        members = Answers.of(pairs, objects.key_hash)
         if self.after.keep_all:
             return members, members.take(slice(0))
         keep = self.after.keep(pairs.query)
         return members.take(keep), members.take(~keep)
-
-
-def _members(key, chosen):
-    """Return the positions of some keys in `key`, which is ascending and may have repeats."""
-    start, stop = np.searchsorted(key, chosen, "left"), np.searchsorted(key, chosen, "right")
-    return expand(start, stop - start)[1]

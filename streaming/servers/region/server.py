@@ -14,11 +14,9 @@ import pyarrow as pa
 
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.runs import find
-from streaming.results import (
-    result_schema,
-)
-from streaming.servers.answers.changes import compared
+from streaming.operators.runs import distinct, find
+from streaming.results import STAYED, result_schema
+from streaming.servers.answers.changes import changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import worth_telling
 from streaming.servers.answers.recipients import Recipients
@@ -46,34 +44,51 @@ def step(changed: ObjectChanges, passing: pa.Table, control: ControlStep) -> tup
         At most one tuple per (query, object, partner), except for queries that emit all. A tuple of an object that
         departed to another region has the reason ``handoff`` and must be netted with the tuples of that region.
     """
-    region, cold, objects = changed.was, changed.cold, changed.objects
-    region = region.without(control.applied.forgotten)
     before, after, applied, failures = control.before, control.after, control.applied, Failures()
-    reevaluation = Reevaluation(before, after, applied, changed.touched, objects, failures)
-    inside = reevaluation.covers(region.pair_key, region.pair_answer)
-    rest = ~inside
-    old = Answers(region.pair_key[inside], region.pair_answer[inside], region.pair_partner[inside])
-    new, told = reevaluation.evaluated(cold)
+    pairs = changed.was.pairs.without(applied.forgotten)
+    reevaluation = Reevaluation(before, after, applied, changed, failures)
+    members = reevaluation.members(pairs)
+    covered = reevaluation.covers(members)
+    old, rest = members.take(covered), members.take(~covered)
+    new, told = reevaluation.evaluated()
     new = reevaluation.with_kept(old, new)
     recipients = reevaluation.recipients
-    changes = _changes(reevaluation, reevaluation.recipients_before.told(old), recipients.told(new), changed)
-    writer, began = TupleWriter(changed.known, cold, changed.departures, before, after), perf_counter()
+    both = compared(reevaluation.recipients_before.told(old), recipients.told(new))
+    changes = _explained(reevaluation, both, changed)
+    writer, began = TupleWriter(changed.known, changed.cold, changed.departures, before, after), perf_counter()
     rows = [writer.rows(changes), writer.rows(recipients.told(told))]
     failures.share(recipients.answers_of(changes.query), perf_counter() - began, after.answers)
     rows.append(_passing(passing, writer, recipients, failures))
-    position = np.searchsorted(region.pair_key[rest], new.key)
-    pair_key = np.insert(region.pair_key[rest], position, new.key)
-    pair_answer = np.insert(region.pair_answer[rest], position, new.query)
-    pair_partner = np.insert(region.pair_partner[rest], position, new.partner)
-    state = Region(objects, cold, pair_key, pair_answer, pair_partner, control.now_us)
-    snapshots = _snapshots(applied.snapshots, state, reevaluation, writer)
-    cold, objects = cold.compacted(objects)
+    pairs = _replaced(pairs, members, (rest, new), None if reevaluation.alters else both)
+    snapshots = _snapshots(applied.snapshots, pairs, reevaluation, writer)
+    state = Region(changed.objects.settled(), pairs.settled(), control.now_us, deadlines=changed.deadlines)
     table = pa.concat_tables(rows)
     shared, told_rows = recipients.shared_in(table["query"].to_numpy())
-    counters = {"objects": len(objects), "results": told_rows}
+    counters = {"objects": len(state.objects), "results": told_rows}
     errors, seconds = (_of_queries(told, after) for told in (failures.errors, failures.seconds))
-    results = Results(table, snapshots, counters, errors, shared, seconds=seconds)
-    return replace(state, objects=objects, cold=cold), results
+    return state, Results(table, snapshots, counters, errors, shared, seconds=seconds)
+
+
+def _replaced(pairs, old, parts, both):
+    """Return the members of answers with the two `parts` in the place of `old`, which are all members of some objects.
+
+    If no answer changes or ends, `both` has the changes of the members.
+    """
+    rest, new = parts
+    more = pairs.of_objects(distinct(new.key[~find(old.key, new.key)[1]]))
+    old, rest = (_together(members, more) for members in (old, rest))
+    now = _together(rest, new)
+    changed = changed_objects(old, now) if both is None else distinct(both.key[both.sign != STAYED])
+    return pairs.replaced(old, now, changed)
+
+
+def _together(members, more):
+    """Return members, ordered by key, and more of them."""
+    if not len(more.key):
+        return members
+    columns = (np.r_[getattr(members, name), getattr(more, name)] for name in ("key", "query", "partner"))
+    both = Answers(*columns)
+    return both.take(np.argsort(both.key, kind="stable"))
 
 
 def _of_queries(told, registry):
@@ -87,14 +102,10 @@ def _of_queries(told, registry):
     )
 
 
-def _changes(reevaluation, old, new, changed):
-    """Compare old and new answers; return the changes to report."""
-    both = compared(old, new)
-    fate = changed.fate[np.searchsorted(changed.known.key_hash, both.key)]
-    changes = reevaluation.explained(
-        replace(both, reason=reevaluation.reasons(both, fate)), changed.was.objects, changed.cold
-    )
-    touched = find(reevaluation.touched, both.key)[1]
+def _explained(reevaluation, both, changed):
+    """Return those of the differences between the old and the new answers that are reported, with their reasons."""
+    changes = reevaluation.explained(replace(both, reason=reevaluation.reasons(both, changed.fates(both.key))))
+    touched = find(changed.touched, both.key)[1]
     return changes.take(worth_telling(changes, touched, reevaluation.before, reevaluation.after))
 
 
@@ -112,15 +123,13 @@ def _passing(passing, writer, recipients, failures):
     return writer.table(answers, objects.take(told.key), passing.take(pa.array(told.key)))
 
 
-def _snapshots(queries, state, reevaluation, writer):
+def _snapshots(queries, pairs, reevaluation, writer):
     """Return the whole answers of `queries`."""
     after = reevaluation.after
     asked = after.columns.chosen(np.array(queries, dtype=np.int64))
-    wanted = asked.ordered_answer
-    chosen = np.flatnonzero(np.isin(state.pair_answer, wanted)) if len(wanted) else np.empty(0, np.int64)
-    if not len(chosen):
+    members = pairs.of_answers(np.unique(asked.answer))
+    if not len(members.key):
         return result_schema(after.space).empty_table()
-    key, answer, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
     recipients = Recipients(asked, asked.query)
-    members = reevaluation.measured(Answers(key, answer, partner, np.full(len(key), np.nan)), state.cold)
-    return writer.snapshot(recipients.told(members), state.objects, state.cold)
+    members = reevaluation.measured(replace(members, distance=np.full(len(members.key), np.nan)))
+    return writer.snapshot(recipients.told(members), reevaluation.changed.objects, reevaluation.changed.cold)

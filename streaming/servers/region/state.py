@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,9 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
-from streaming.servers.region.objects import Cold, Objects
+from streaming.servers.region.expiry import Deadlines
+from streaming.servers.region.member_table import MemberTable
+from streaming.servers.region.objects import Cold, Objects, ObjectTable
 from streaming.spaces import Space
 
 
@@ -29,45 +31,38 @@ class Region:
 
     Parameters
     ----------
-    objects : Objects
-    cold : Cold
-    pair_key, pair_answer, pair_partner : ndarray of int64, shape (P,)
-        The members of answers, ordered by key: the `key_hash` of the object, the number of the answer, and in a join
-        the `key_hash` of the partner (otherwise 0). Queries with equal plans share an answer.
+    objects : ObjectTable
+    pairs : MemberTable
+        The members of answers. Queries with equal plans share an answer.
     now_us : int
         The latest tick.
     left_out : mapping of int to LeftOut
         The queries, of all kinds, that the region does not evaluate.
+    deadlines : Deadlines
+        When objects expire; not stored.
     """
 
-    objects: Objects
-    cold: Cold
-    pair_key: np.ndarray
-    pair_answer: np.ndarray
-    pair_partner: np.ndarray
+    objects: ObjectTable
+    pairs: MemberTable
     now_us: int = 0
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
+    deadlines: Deadlines = field(default_factory=Deadlines, compare=False)
 
     @classmethod
-    def empty(cls, space: Space) -> "Region":
-        """Return the state of a server that has not seen any object."""
-        return cls(Objects.empty(space), Cold(), *np.empty((3, 0), dtype=np.int64))
+    def empty(cls, space: Space, following: int = 0) -> "Region":
+        """Return the state of a server that has not seen any object; the number of the first run is `following`."""
+        return cls(ObjectTable.empty(space, following), MemberTable.empty(following))
 
-    def without(self, answers: np.ndarray) -> "Region":
-        """Return the state without the members of some answers."""
-        if not len(answers):
-            return self
-        kept = ~np.isin(self.pair_answer, answers)
-        return replace(
-            self, **{name: getattr(self, name)[kept] for name in ("pair_key", "pair_answer", "pair_partner")}
-        )
+    @property
+    def cold(self) -> Cold:
+        """The cold columns of the objects."""
+        return self.objects.cold
 
-    def elements(self, rows: np.ndarray, space: Space) -> pa.Table:
-        """Return the objects at `rows`, with `elements.tracked_schema`.
+    def elements(self, objects: Objects, space: Space) -> pa.Table:
+        """Return some of the objects, with `elements.tracked_schema`.
 
         Only the home servers know versions, so `version` has the event time.
         """
-        objects = self.objects.take(rows)
         columns = {name: getattr(objects, name) for name in ("key_hash", "stream", "time_us", "heard_us")}
         columns |= {"version": objects.time_us, "bounds": bounds_array(objects.bounds)}
         source, schema = self.cold.take(objects), tracked_schema(space)
@@ -94,42 +89,74 @@ class ObjectChanges:
     ----------
     was : Region
         The region as the batch before left it.
-    known : Objects, M of them
+    known : ObjectTable
         The objects that were there or arrived, with their newest elements.
-    cold : Cold
-        The cold columns of `known`.
-    fate : ndarray of int8, shape (M,)
-        Why each object leaves the region, or MOVED if it stays.
-    touched : ndarray of int64
+    objects : ObjectTable
+        The objects that stay in the region.
+    moved : Objects
+        Those that arrived and stay.
+    touched : ndarray of int64, shape (T,)
         Keys of objects that moved, appeared or leave, ascending.
+    touched_fate : ndarray of int8, shape (T,)
+        Why each of them leaves the region, or MOVED if it stays.
     departures : pyarrow.Table
         The newest elements of objects that went to another region, with `elements.tracked_schema`.
+    deadlines : Deadlines
+        When `objects` expire.
     """
 
     was: Region
-    known: Objects
-    cold: Cold
-    fate: np.ndarray
+    known: ObjectTable
+    objects: ObjectTable
+    moved: Objects
     touched: np.ndarray
+    touched_fate: np.ndarray
     departures: pa.Table
+    deadlines: Deadlines
 
     @classmethod
     def of(cls, region: Region, sent: ObjectInput, control: ControlStep) -> "ObjectChanges":
         """Return what the input from the home servers and the control step change in a region."""
         arrivals = sent.arrivals.take(np.argsort(sent.arrivals["key_hash"].to_numpy()))
-        known, cold = region.objects, region.cold
-        if arrivals.num_rows:
-            known, cold = known.merged(Objects.arrived(arrivals, cold.following)), cold.append(arrivals)
-        departed = sent.departures["key_hash"].to_numpy()
-        fate = fates(known, departed, control.after, control.applied, control.now_us)
-        touched = distinct(np.r_[arrivals["key_hash"].to_numpy(), known.key_hash[fate != MOVED]])
-        return cls(region, known, cold, fate, touched, sent.departures)
+        arrived = arrivals["key_hash"].to_numpy()
+        known = region.objects.updated(arrivals)
+        overdue, deadlines = region.deadlines.overdue(known.table, control.after, control.now_us)
+        dropped = _of_streams(known, control.applied.dropped)
+        departed = np.sort(sent.departures["key_hash"].to_numpy())
+        departed = departed[known.table.find(departed)[0] >= 0]
+        touched = distinct(np.r_[arrived, overdue, dropped, departed])
+        fate = np.full(len(touched), MOVED, dtype=np.int8)
+        for keys, why in ((overdue, EXPIRED), (dropped, DROPPED), (departed, HANDOFF)):
+            fate[find(touched, keys)[0]] = why
+        leaving = touched[fate != MOVED]
+        objects = known.without(leaving)
+        moved = Objects.arrived(arrivals, region.objects.following)
+        moved = moved.take(~find(leaving, arrived)[1])
+        return cls(region, known, objects, moved, touched, fate, sent.departures, deadlines)
+
+    @property
+    def cold(self) -> Cold:
+        """The cold columns of `known`, and of the objects as the batch before left them."""
+        return self.known.cold
+
+    def fates(self, keys: np.ndarray) -> np.ndarray:
+        """Return why objects leave the region, or MOVED for those that stay, int8, given their keys (K,)."""
+        fate = np.full(len(keys), MOVED, dtype=np.int8)
+        position, present = find(self.touched, keys)
+        fate[present] = self.touched_fate[position[present]]
+        return fate
 
     @functools.cached_property
-    def objects(self) -> Objects:
-        """The objects that stay in the region."""
-        stays = self.fate == MOVED
-        return self.known if stays.all() else self.known.take(stays)
+    def fate(self) -> np.ndarray:
+        """Why each object of all that are `known` leaves the region, or MOVED if it stays (int8, shape (M,))."""
+        return self.fates(self.known.key_hash)
+
+
+def _of_streams(objects, streams):
+    """Return the keys of the objects of some streams, ascending."""
+    if not streams:
+        return np.empty(0, dtype=np.int64)
+    return objects.select(lambda run: np.isin(run.columns["stream"], list(streams))).key_hash
 
 
 def fates(known: Objects, departed: np.ndarray, after: Registry, applied: Applied, now_us: int) -> np.ndarray:

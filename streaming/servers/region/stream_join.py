@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from streaming.operators.failures import Failures
 from streaming.operators.partitioners import Partitioner
-from streaming.operators.runs import distinct, find
+from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
-from streaming.servers.answers.changes import SIGN, among, compared
+from streaming.servers.answers.changes import SIGN, among, changed_objects, compared
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.reasons import Versions, reasons, worth_telling
 from streaming.servers.answers.tuples import Results, result_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
-from streaming.servers.region.objects import Cold, Objects, elements_of
+from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
 from streaming.servers.region.state import Region, fates
 from streaming.spaces import Space
 
@@ -50,11 +50,10 @@ class RegionPlace:
         """Return the elements of joined streams that this region must know, whichever region keeps them."""
         tables = [tracked_schema(reach.space).empty_table()]
         for region in regions:
-            chosen = np.flatnonzero(np.isin(region.objects.stream, reach.streams))
-            objects = region.objects.take(chosen)
+            objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
             met = reach.regions(objects.bounds, objects.stream, self.partitioner)[:, self.number]
             if met.any():
-                tables.append(region.elements(chosen[met], reach.space))
+                tables.append(region.elements(objects.take(met), reach.space))
         return pa.concat_tables(tables)
 
 
@@ -108,48 +107,55 @@ def step(state: Region, joined: JoinInput, control: ControlStep, place: RegionPl
         At most one tuple per (query, object, partner), except for queries that emit all. A pair that another region may
         report from now on leaves with the reason ``handoff``, to be netted with the tuples of that region.
     """
-    state = state.without(control.applied.forgotten)
-    known, cold = state.objects, state.cold
-    if joined.found is not None:
-        known, cold = _with(known, cold, joined.found)
-    gone = joined.gone.filter(pa.array(find(known.key_hash, joined.gone["key_hash"].to_numpy())[1]))
-    known, cold = _with(known, cold, joined.present)
-    known, cold = _with(known, cold, gone)
-    fate = fates(known, gone["key_hash"].to_numpy(), control.after, control.applied, control.now_us)
+    pairs = state.pairs.without(control.applied.forgotten)
+    elements, gone = _newer(state.objects, joined)
+    newer = state.objects.updated(elements)
+    known, cold = newer.whole, newer.cold
+    fate = fates(known, gone, control.after, control.applied, control.now_us)
     touched = fate != MOVED
     touched[find(known.key_hash, joined.present["key_hash"].to_numpy())[0]] = True
     evaluation = _JoinEvaluation(state.objects, known, cold, fate, touched, control, place, Failures())
 
-    old, rest = evaluation.old_answers(state)
+    members = pairs.whole()
+    old, rest = evaluation.old_answers(members)
     new, held, told = evaluation.evaluate()
     writer = _Writer(known, cold, control.after.space)
     changes, began = evaluation.changes(old, new, held), perf_counter()
     rows = [writer.rows(changes), writer.rows(told)]
     evaluation.failures.share(changes.query, perf_counter() - began, control.after.stream_ids)
     rows.append(_passing(joined.passing, evaluation))
-    position = np.searchsorted(rest.key, new.key)
-    key, query, partner = (
-        np.insert(getattr(rest, name), position, getattr(new, name)) for name in ("key", "query", "partner")
-    )
-    state = Region(evaluation.objects, cold, key, query, partner, control.now_us)
-    snapshots = writer.rows(evaluation.snapshots(state))
-    cold, objects = cold.compacted(evaluation.objects)
+    now = _joined(rest, new)
+    pairs = pairs.replaced(members, now, changed_objects(members, now))
+    snapshots = writer.rows(evaluation.snapshots(pairs))
+    objects = newer.without(known.key_hash[~evaluation.stays])
     counters = {"results": sum(table.num_rows for table in rows)}
     told = evaluation.failures
     results = Results(pa.concat_tables(rows), snapshots, counters, told.errors, seconds=told.seconds)
-    return replace(state, objects=objects, cold=cold), results
+    return Region(objects.settled(), pairs.settled(), control.now_us), results
+
+
+def _joined(rest, new):
+    """Return the pairs that did not change and the new ones, ordered by key."""
+    both = Answers(*(np.r_[getattr(rest, name), getattr(new, name)] for name in ("key", "query", "partner")))
+    return both.take(np.argsort(both.key, kind="stable"))
 
 
 def _of_streams(table, streams):
     return table.filter(pa.array(np.isin(table["stream"].to_numpy(), streams)))
 
 
-def _with(known, cold, elements):
-    """Return objects, and cold columns, with newer elements, which replace those of the same key or are added."""
-    if not elements.num_rows:
-        return known, cold
-    elements = elements.take(np.argsort(elements["key_hash"].to_numpy()))
-    return known.merged(Objects.arrived(elements, cold.following)), cold.append(elements)
+def _newer(objects, joined):
+    """Return the newest elements that the input has, ordered by key, and the keys of objects that are gone."""
+    tables = [joined.present] if joined.found is None else [joined.found, joined.present]
+    keys = joined.gone["key_hash"].to_numpy()
+    known = objects.found(keys)[1]
+    if joined.found is not None:
+        known |= np.isin(keys, joined.found["key_hash"].to_numpy())
+    gone = joined.gone.filter(pa.array(known))
+    elements = pa.concat_tables([*tables, gone])
+    order = np.argsort(elements["key_hash"].to_numpy(), kind="stable")
+    order = order[last_of_runs(elements["key_hash"].to_numpy()[order])]
+    return elements.take(pa.array(order)), gone["key_hash"].to_numpy()
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,7 @@ class _JoinEvaluation:
     `touched` tells which of `known` moved or leave; `objects` are those that stay.
     """
 
-    were: Objects
+    were: ObjectTable
     known: Objects
     cold: Cold
     fate: np.ndarray
@@ -177,15 +183,14 @@ class _JoinEvaluation:
     def objects(self):
         return self.known if self.stays.all() else self.known.take(self.stays)
 
-    def old_answers(self, state):
+    def old_answers(self, members):
         """Return the pairs reported so far that the micro-batch may change, and the others."""
         applied, touched = self.control.applied, self.known.key_hash[self.touched]
-        reevaluation = find(touched, state.pair_key)[1] | find(touched, state.pair_partner)[1]
+        reevaluation = find(touched, members.key)[1] | find(touched, members.partner)[1]
         altered = np.r_[applied.changed, applied.cancelled]
         if len(altered):
-            reevaluation |= np.isin(state.pair_answer, altered)
-        answers = Answers(state.pair_key, state.pair_answer, state.pair_partner)
-        return answers.take(reevaluation), answers.take(~reevaluation)
+            reevaluation |= np.isin(members.query, altered)
+        return members.take(reevaluation), members.take(~reevaluation)
 
     def evaluate(self):
         """Match touched objects with all objects; for the joins that changed, match all with all.
@@ -219,12 +224,12 @@ class _JoinEvaluation:
         self.failures.add(failed, ids)
         return _members(meetings, objects, ids, self.place)
 
-    def snapshots(self, state):
+    def snapshots(self, pairs):
         """Return the requested snapshots; distances are not kept but measured again."""
         after, asked = self.control.after, self.control.applied.snapshots
-        chosen = np.flatnonzero(np.isin(state.pair_answer, asked)) if asked else np.empty(0, np.int64)
-        key, query, partner = state.pair_key[chosen], state.pair_answer[chosen], state.pair_partner[chosen]
-        members = Answers(key, query, partner, np.full(len(chosen), np.nan))
+        members = pairs.of_answers(np.array(asked, dtype=np.int64))
+        members = replace(members, distance=np.full(len(members.key), np.nan))
+        key, query, partner = members.key, members.query, members.partner
         mine = after.measuring(query)
         if mine.any():
             joins = distinct(query[mine])
@@ -251,7 +256,7 @@ class _JoinEvaluation:
         mine = np.flatnonzero(reason == MOVED)
         if len(mine):
             touched = np.array([self.touched[row[mine]], self.touched[partner[mine]]])
-            versions = Versions(self.objects, self.were, self.cold)
+            versions = Versions(self.objects, self.were.whole, self.cold)
             joins = after.stream_joins, after.stream_join_places, after.stream_ids
             reason[mine] = versions.of_pairs(changes.take(mine), touched, *joins)
         return replace(changes, reason=reason)

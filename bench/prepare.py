@@ -6,6 +6,7 @@ It runs as its own process, in the environment of the stack: ``python -m bench.p
 import argparse
 import json
 import os
+import time
 
 import django
 
@@ -14,7 +15,7 @@ from bench.scenarios import FRAMES_STREAM, JOINS, QUERIES_EACH, STREAM, WIRE_STR
 from streaming.plans import parse_plan, plan_document
 
 WATCHER = "watcher"
-ATTEMPTS = 10
+REGISTERED_WITHIN_S = 600.0
 WIRE_DECODER = {
     "columns": {"key": "key", "time": "time_us", "lon": "lon", "lat": "lat"},
     "time_format": "epoch_us",
@@ -105,14 +106,18 @@ def register() -> dict:
     """Tell the engine of the layers and all queries, and wait for its answers; return how many queries run."""
     from webapp.layers.versions import tell_engine
     from webapp.models import Query
+    from webapp.models.spaces import spaces_by_name
+    from webapp.redis import waiting_client
+    from webapp.settling import settle_acknowledged
     from webapp.tasks import reconcile
 
     tell_engine()
-    wanted, running = Query.objects.count(), 0
-    for _ in range(ATTEMPTS):
-        if running >= wanted:
-            break
-        reconcile()
+    wanted, running, deadline_s = Query.objects.count(), 0, time.monotonic() + REGISTERED_WITHIN_S
+    reconcile()
+    while running < wanted and time.monotonic() < deadline_s:
+        # As the worker does, where there is one.
+        if not settle_acknowledged(waiting_client(), spaces_by_name(), 1.0):
+            reconcile()
         running = Query.objects.filter(status=Query.RUNNING).count()
     return {"running": running}
 

@@ -59,5 +59,5 @@ def written_bytes(home: Path) -> dict[int, int]:
 def element_bytes(redis_url: str) -> float:
     """Return how many bytes an element takes in the newest block of the ingest log."""
     with redis.Redis.from_url(redis_url) as client:
-        (newest,) = RedisEventLog(client).read_back(LogNames("earth").ingest(0), limit=1)
-    return len(newest.fields[b"block"]) / int(newest.fields[b"count"])
+        fields = RedisEventLog(client).read_back(LogNames("earth").ingest(0), limit=1)[0].fields
+    return len(fields[b"block"]) / int(fields[b"count"])

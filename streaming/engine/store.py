@@ -252,7 +252,7 @@ class Store:
     def save_partial(self, number: int, batch: int, members: pl.DataFrame, partial: Partial) -> None:
         """Write the members that a participating server keeps after `batch`, and what it sends to the assembler."""
         found = [_arrays(part) for part in (partial.removed, partial.added)]
-        named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking")]
+        named = [pa.table({name: getattr(partial, name)}) for name in ("moved", "altered", "lacking", "renewed")]
         self._save(f"partial/{number}", batch, partial, [*found, *named, _of_frame(partial.parts)])
         self._save(f"participant/{number}", batch, members, [_of_frame(members)])
 
@@ -420,11 +420,12 @@ def _read_members(path, _):
 
 
 def _read_partial(path, _):
-    removed, added, moved, altered, lacking, parts = read_tables(path)
+    removed, added, moved, altered, lacking, renewed, parts = read_tables(path)
     found = (_of_arrays(Candidates, table) for table in (removed, added))
     # Arrow packs booleans into bits, so numpy needs a copy of them.
     mask = moved["moved"].combine_chunks().to_numpy(zero_copy_only=False)
-    return Partial(*found, mask, _array(altered["altered"]), _frame(parts), _array(lacking["lacking"]))
+    keys = _array(lacking["lacking"]), _array(renewed["renewed"])
+    return Partial(*found, mask, _array(altered["altered"]), _frame(parts), *keys)
 
 
 def _assembly_tables(state):

@@ -116,7 +116,8 @@ def step(
     whole = merged(held.filter(concerned).sort("query", "group", "region").drop("region"))
     values = _timed(pl.concat([valued(whole, groups.aggregates), _empty(whole, altered, groups)]), groups)
     gone = ~pl.col("query").is_in(running)
-    newest, changes = _compared(state.told.filter(concerned | gone), values, groups)
+    renewed = np.concatenate([partial.renewed for partial in partials])
+    newest, changes = _compared(state.told.filter(concerned | gone), values, groups, renewed)
     told = pl.concat([state.told.filter(~concerned & ~gone), newest])
     crossed = _crossed(state.crossed, told, groups)
     crossings = _crossings(state.crossed, crossed, told)
@@ -154,7 +155,7 @@ def _timed(values, groups):
     return values.with_columns(time_us=time_us).select(list(TOLD)).cast(TOLD)
 
 
-def _compared(old, new, groups):
+def _compared(old, new, groups, renewed):
     """Return the values as they are now, and the changes; groups of a query with a new plan are reported again."""
     both = old.with_columns(was=pl.lit(True)).join(
         new.with_columns(now=pl.lit(True)), on=GROUP, how="full", suffix="_new", coalesce=True
@@ -163,7 +164,8 @@ def _compared(old, new, groups):
     sign = pl.when(was & now).then(STAYED).when(now).then(ENTERED).otherwise(LEFT).cast(pl.Int8)
     names = ("count", "value", "object")
     same = was & now & pl.all_horizontal([pl.col(name).eq_missing(pl.col(f"{name}_new")) for name in names])
-    same &= pl.col("time_us_new").is_null() | (pl.col("time_us_new") == pl.col("time_us"))
+    # An object may lie elsewhere, although its event time is the same.
+    same &= ~pl.col("object").is_in(renewed.tolist()).fill_null(False)
     same &= ~pl.col("query").is_in(groups.changed.tolist())
     newest = {name: pl.when(now).then(pl.col(f"{name}_new")).otherwise(pl.col(name)) for name in names}
     changed_us = pl.col("time_us_new").fill_null(groups.now_us)

@@ -55,6 +55,8 @@ class Partial:
         All parts of these aggregates, with the columns `aggregates.PARTS`.
     lacking : ndarray of int64
         Queries that the region leaves out, so that their answers lack its part; ascending.
+    renewed : ndarray of int64
+        The `key_hash` of the touched objects among those that `parts` names, ascending.
     """
 
     removed: Candidates
@@ -63,6 +65,7 @@ class Partial:
     altered: np.ndarray
     parts: pl.DataFrame
     lacking: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    renewed: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def only(self, queries: np.ndarray) -> "Partial":
         """Return what is sent for some queries alone; `queries` are ascending."""
@@ -77,6 +80,7 @@ class Partial:
             self.altered[altered],
             self.parts.filter(pl.col("query").is_in(self.altered[altered].tolist())),
             self.lacking,
+            self.renewed,
         )
 
 

@@ -93,7 +93,15 @@ def step(
     snapshots = evaluation.snapshots(writer)
     evaluation.check_ranges()
     results = Results(rows, snapshots, counters, failures.errors, seconds=failures.seconds)
-    return members, results, Partial(removed, added, moved, altered, partial)
+    renewed = np.intersect1d(changed.touched, _extremes(partial))
+    return members, results, Partial(removed, added, moved, altered, partial, renewed=renewed)
+
+
+def _extremes(parts):
+    """Return the `key_hash` of the objects that parts name, ascending."""
+    if not len(parts):
+        return np.empty(0, dtype=np.int64)
+    return np.unique(pl.concat([parts["min_key"], parts["max_key"]]).drop_nulls().to_numpy())
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from streaming.servers.assembler.aggregation import Aggregation
 from streaming.servers.assembler.nearest import Ranked, Ranking
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.border import LeftOut
+from streaming.servers.control.registrations import level_of, level_table
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.focals import Focals
 from streaming.servers.home import Home
@@ -101,6 +102,7 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._newest: dict[str, tuple[int, Any]] = {}
         self._registries: dict[int, Registry] = {}
+        self._applied: tuple[Registry, Sequence[Mapping[str, Any]], Registry, Applied] | None = None
         for folder in FOLDERS:
             (root / folder).mkdir(parents=True, exist_ok=True)
 
@@ -147,35 +149,62 @@ class Store:
         return store.read(stream, version, self.space)
 
     def registry(self, batch: int) -> Registry:
-        """Return the registry before `batch`; only batches that change the registry write a version of it."""
+        """Return the registry before `batch`; only batches that change the registry write a version of it.
+
+        What a registry that this process knows has in common with it is not read again.
+        """
         version = max((v for v in _versions(self.root / "registry", ".json") if v < batch), default=-1)
         if version not in self._registries:
             registry = Registry(self.space, catalogue=self.features)
             if version >= 0:
-                text = (self.root / "registry" / f"{version}.json").read_bytes()
-                registry = Registry.from_json(text, self.space, self.features)
+                known = self._registries[max(self._registries)] if self._registries else registry
+                head = orjson.loads((self.root / "registry" / f"{version}.json").read_bytes())
+                if "levels" not in head:
+                    raise LostState(
+                        f"an earlier release wrote {self.root}, which this one cannot read; remove the folder"
+                    )
+                registry = known.restored(head, [self._level(number, known) for number in head["levels"]])
             self._remember(version, registry)
         return self._registries[version]
+
+    def _level(self, number, known):
+        """Return a level of the registry, from a registry that has it or from disk."""
+        for level in known.registrations.levels:
+            if level.number == number:
+                return level
+        (table,) = read_tables(self.root / "registry" / f"level-{number}.arrow")
+        return level_of(number, table, self.space)
 
     def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
         """Return the registry after the control entries of `batch`, and what the entries did."""
         before = self.registry(batch)
-        after, applied = before.apply(control)
+        # The tasks of a process get the same entries, and share the registry that the first of them made.
+        known = self._applied
+        if known is None or known[0] is not before or known[1] != control:
+            known = self._applied = (before, control, *before.apply(control))
+        _, _, after, applied = known
         if after is not before:
-            # Equal entries make equal registries, so the tasks of a process share the queries that the first compiled.
-            after = self._registries.get(batch, after)
             self._remember(batch, after)
         return after, applied
 
     def save_registry(self, batch: int, registry: Registry) -> None:
-        """Write the registry after `batch`."""
-        path = self.root / "registry" / f"{batch}.json"
+        """Write the registry after `batch`: its head, and the levels of registrations that the one before lacks."""
+        folder, before = self.root / "registry", self.registry(batch)
+        written = {level.number for level in before.registrations.levels}
+        for level in registry.registrations.levels:
+            if level.number not in written:
+                write_tables(folder / f"level-{level.number}.arrow", [level_table(level)])
+        path = folder / f"{batch}.json"
         temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        temporary.write_bytes(registry.to_json())
+        temporary.write_bytes(orjson.dumps(registry.head()))
         os.replace(temporary, path)
-        older = sorted(version for version in _versions(path.parent, ".json") if version < batch)
+        older = sorted(version for version in _versions(folder, ".json") if version < batch)
         for version in older[:-1]:
-            (path.parent / f"{version}.json").unlink(missing_ok=True)
+            (folder / f"{version}.json").unlink(missing_ok=True)
+        written |= {level.number for level in registry.registrations.levels}
+        for level_path in folder.glob("level-*.arrow"):
+            if int(level_path.stem.removeprefix("level-")) not in written:
+                level_path.unlink(missing_ok=True)
 
     def _remember(self, version, registry):
         self._registries[version] = registry

@@ -72,8 +72,10 @@ class ObjectIndex:
         return replace(self, objects=objects, stale=stale, changed=changed)
 
     def covers(self, objects: Objects) -> bool:
-        """Tell whether this is the index over some objects; compares identities, so it may say no where it is."""
-        return objects.key_hash is self.objects.key_hash and objects.bounds is self.objects.bounds
+        """Tell whether this is the index over some objects. It compares the places of all, which costs little."""
+        return all(
+            np.array_equal(getattr(self.objects, name), getattr(objects, name)) for name in ("key_hash", "bounds")
+        )
 
     @functools.cached_property
     def _changed_rows(self):

@@ -36,14 +36,6 @@ MOST_ENTRIES = 10_000
 PASSWORD = "a long pass phrase"
 
 
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory):
-    """Keep the test database in a file: threads share that as the project's do."""
-    from django.conf import settings
-
-    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
-
-
 @pytest.fixture(autouse=True)
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""

@@ -1,4 +1,4 @@
-"""Tie a state folder to the definition of its space: a space that is defined anew starts with empty state."""
+"""Tie a state folder to the definition of its space, and to the format of this release."""
 
 import os
 import shutil
@@ -10,43 +10,59 @@ from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 
 STATE = ("checkpoint", *FOLDERS, "epoch")
+# The format of the files of the state. It rises when a release writes files that earlier ones cannot read, or cannot
+# read theirs.
+FORMAT = "2"
 
 
-def claim(root: Path, space: Space, log: Log) -> bool:
-    """Record the space of a state folder; remove the state and the logs if they belong to another definition.
+def claim(root: Path, space: Space, log: Log) -> str:
+    """Record the space and the format of a state folder; remove a state of another definition or another format.
+
+    The logs are removed only with the state of another definition: their elements have other dimensions.
 
     Parameters
     ----------
     root : Path
-        The state folder; created if missing. State without a record, left by an earlier release, counts as the
-        space's own.
+        The state folder; created if missing.
     space : Space
     log : Log
         The logs under the space's name.
 
     Returns
     -------
-    bool
-        Whether state and logs of another definition were removed.
+    str
+        Why a state was removed, in words; empty if none was.
     """
-    path = root / "space.json"
-    other = path.exists() and _known(path) != space
-    if other:
+    reason = ""
+    if _is_other(root / "space.json", space):
+        reason = "the space is defined anew"
         log.clear()
+    elif (root / "epoch").exists() and _format_of(root) != FORMAT:
+        reason = f"another release wrote it, in format {_format_of(root)}; this release reads format {FORMAT}"
+    if reason:
         for name in STATE:
             _remove(root / name)
     root.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(space_text(space))
-    os.replace(temporary, path)
-    return other
+    for name, content in (("format", FORMAT), ("space.json", space_text(space))):
+        temporary = root / f"{name}.{os.getpid()}.tmp"
+        temporary.write_text(content)
+        os.replace(temporary, root / name)
+    return reason
 
 
-def _known(path):
+def _is_other(path, space):
     try:
-        return parse_space(path.read_text())
+        return parse_space(path.read_text()) != space
+    except FileNotFoundError:
+        return False
     except InvalidSpace:  # a release with other rules wrote it
-        return None
+        return True
+
+
+def _format_of(root):
+    """Return the format of a state; before there were formats, no file told it."""
+    path = root / "format"
+    return path.read_text() if path.exists() else "1"
 
 
 def _remove(path):

@@ -78,8 +78,8 @@ def _stand_by(settings, java, lease):
 def _evaluate(spark, settings, log, archive):
     space = settings.space
     forget(log)
-    if claim(settings.state_dir, space, log):
-        logger.warning("space %s is defined anew: the state of the former one is removed", space.name)
+    if reason := claim(settings.state_dir, space, log):
+        logger.warning("the former state of space %s is removed: %s", space.name, reason)
     warm_up(spark)
     query = start_query(spark, settings)
     # Until here, a signal ends the process at once, since no batch has to be finished.

@@ -159,10 +159,6 @@ class Store:
             if version >= 0:
                 known = self._registries[max(self._registries)] if self._registries else registry
                 head = orjson.loads((self.root / "registry" / f"{version}.json").read_bytes())
-                if "levels" not in head:
-                    raise LostState(
-                        f"an earlier release wrote {self.root}, which this one cannot read; remove the folder"
-                    )
                 registry = known.restored(head, [self._level(number, known) for number in head["levels"]])
             self._remember(version, registry)
         return self._registries[version]

@@ -4,11 +4,12 @@ import asyncio
 import shutil
 import time
 
-import orjson
 import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
+from streaming.engine.store import Store
+from streaming.spaces import EARTH
 from tests.live.swarm import DECODER, Swarm
 from tests.live.truth import AtRest, answer, differences, moving_differences
 from tests.stopwatch import Stopwatch
@@ -32,11 +33,13 @@ BOX = {"lo": [-1, -1], "hi": [1, 1]}
 
 def registered(live, stream) -> set[int]:
     """Return the numbers of the queries and views that the engine evaluates over a stream, from its newest state."""
-    newest = max((live.home / "engine" / "earth" / "registry").glob("*.json"), key=lambda path: int(path.stem))
-    known = orjson.loads(newest.read_bytes())["queries"]
-    numbers = [number for number, _, plan, *_ in known if plan and plan["stream"] == stream]
-    assert len(numbers) == len(set(numbers))
-    return set(numbers)
+    folder = live.home / "engine" / "earth"
+    newest = max(int(path.stem) for path in (folder / "registry").glob("*.json"))
+    try:
+        registry = Store(folder, EARTH, live.home / "layers").registry(newest + 1)
+    except FileNotFoundError:  # the engine has written a newer one
+        return registered(live, stream)
+    return {query for query in registry.ids.tolist() if registry.plan(query).stream == stream}
 
 
 @pytest.fixture(autouse=True)

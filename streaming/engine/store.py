@@ -22,7 +22,7 @@ from streaming.operators.features import Features, ordered
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.registry import Applied, Registry
-from streaming.servers.control.registry_codec import registry_codec
+from streaming.servers.control.registry_codec import registry_codec, restored
 from streaming.servers.home import Home
 from streaming.servers.home_codec import HOME
 from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
@@ -84,7 +84,9 @@ class Store:
         self._layers = LayerStore(layers or root / "layers")
         self._snapshots = snapshots(history or root / "history", space)
         self._features: dict[str, dict[int, Features]] = {}
+        self._no_queries = Registry(space, catalogue=self.features)
         self._registries: dict[int, Registry] = {}
+        self._applied: tuple[Registry, Sequence[Mapping[str, Any]], Registry, Applied] | None = None
 
     def epoch(self) -> str:
         """Return the unique name of this state, made when it is first asked for; batch numbers count from then on."""
@@ -149,19 +151,26 @@ class Store:
         return (self._layers if stream == layer else self._snapshots), stream
 
     def registry(self, batch: int) -> Registry:
-        """Return the registry before `batch`; only batches that change the registry write a version of it."""
+        """Return the registry before `batch`; only batches that change the registry write a version of it.
+
+        What a registry that this process knows has in common with it is not read again.
+        """
         version = self._versions.written("registry", batch)
         if version not in self._registries:
-            self._remember(version, self._versions.before("registry", batch, keep=False))
+            known = self._registries[max(self._registries)] if self._registries else self._no_queries
+            parts = self._versions.stored("registry", batch)
+            self._remember(version, restored(parts, known) if parts else self._no_queries)
         return self._registries[version]
 
     def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
         """Return the registry after the control entries of `batch`, and what the entries did."""
         before = self.registry(batch)
-        after, applied = before.apply(control)
+        # The tasks of a process get the same entries, and share the registry that the first of them made.
+        known = self._applied
+        if known is None or known[0] is not before or known[1] != control:
+            known = self._applied = (before, control, *before.apply(control))
+        _, _, after, applied = known
         if after is not before:
-            # Equal entries make equal registries, so the tasks of a process share the queries that the first compiled.
-            after = self._registries.get(batch, after)
             self._remember(batch, after)
         return after, applied
 

@@ -14,7 +14,12 @@ METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
 
 
 def intersects(
-    boxes: np.ndarray, row: np.ndarray, others: np.ndarray, other_row: np.ndarray, space: Space
+    boxes: np.ndarray,
+    row: np.ndarray,
+    others: np.ndarray,
+    other_row: np.ndarray,
+    space: Space,
+    axes: Sequence[int] | None = None,
 ) -> np.ndarray:
     """Tell which pairs of boxes intersect; boxes are closed, so touching counts.
 
@@ -25,14 +30,17 @@ def intersects(
         The pairs, as positions in `boxes` and `others`.
     space : Space
         In a dimension that wraps, boxes also intersect if they meet after one is moved by a turn.
+    axes : sequence of int, optional
+        What `bounded_axes` returns for `others`. A caller that knows it saves a look at all of them.
 
     Returns
     -------
     ndarray of bool, shape (P,)
     """
     keep = np.ones(len(row), dtype=bool)
-    for axis, dimension in enumerate(space.dimensions):
-        if _unbounded(others, axis, space) or _unbounded(boxes, axis, space):
+    for axis in bounded_axes(others, space) if axes is None else axes:
+        dimension = space.dimensions[axis]
+        if _unbounded(boxes, axis, space):
             continue
         low, high = boxes[row, axis], boxes[row, space.n + axis]
         other_low, other_high = others[other_row, axis], others[other_row, space.n + axis]
@@ -43,6 +51,11 @@ def intersects(
             meet |= (low - turn <= other_high) & (other_low <= high - turn)
         keep &= meet
     return keep
+
+
+def bounded_axes(boxes: np.ndarray, space: Space) -> list[int]:
+    """Return the dimensions in which some of the boxes (N, 2n) are bounded."""
+    return [axis for axis in range(space.n) if not _unbounded(boxes, axis, space)]
 
 
 def _unbounded(boxes, axis, space):

@@ -1,23 +1,40 @@
 """The conditions that queries set for the elements in their range: CQL2 text and filters."""
 
+import functools
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from streaming.filters import parse_filter
 from streaming.kinds.base import Plan
-from streaming.kinds.parts import BoxFilter, KeyFilter
+from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.numbered import Numbered
 from streaming.operators.runs import distinct
 from streaming.property_columns import PropertyColumns, property_names
 from streaming.spaces import Space
 from streaming.udf import Judged, evaluate_element
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a query asks of an element besides its place: CQL2 text (empty for none), and filters."""
+
+    where: str
+    filters: tuple[Filter, ...]
+
+    @functools.cached_property
+    def expression(self) -> pl.Expr | None:
+        """The CQL2 text as an expression, parsed on first use; None without a text."""
+        return parse_filter(self.where) if self.where else None
 
 
 class Conditions:
@@ -30,10 +47,26 @@ class Conditions:
     """
 
     def __init__(self, plans: Sequence[Plan], space: Space) -> None:
-        self.space = space
-        conditions, self._condition = numbered([(plan.where, plan.filters) for plan in plans])
-        self._conditions = [(parse_filter(where) if where else None, filters) for where, filters in conditions]
-        self._asks = np.array([where is not None or bool(filters) for where, filters in self._conditions], dtype=bool)
+        self._use(Numbered.of([Condition(plan.where, plan.filters) for plan in plans]), space)
+
+    def _use(self, column, space):
+        self.space, self._column, self._condition = space, column, column.number
+        self._asks = np.array([bool(one.where or one.filters) for one in column.values], dtype=bool)
+
+    @classmethod
+    def _of(cls, column, space):
+        conditions = cls.__new__(cls)
+        conditions._use(column, space)
+        return conditions
+
+    def take(self, queries: np.ndarray) -> "Conditions":
+        """Return the conditions of the queries at positions."""
+        return self._of(self._column.take(queries).used()[0], self.space)
+
+    @classmethod
+    def together(cls, parts: Sequence["Conditions"]) -> "Conditions":
+        """Return the conditions of the queries of all parts, one part after the other; needs at least one part."""
+        return cls._of(Numbered.together([part._column for part in parts])[0], parts[0].space)
 
     def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
         """Tell which pairs have an element that passes the filters of the query.
@@ -57,11 +90,14 @@ class Conditions:
             return keep
         seconds = np.zeros(len(row))
         asked = _asked(self._condition[query], self._asks, row)
+        if not asked:
+            return keep
         columns = self._columns(asked, elements)
         for one in asked:
-            where, filters = self._conditions[one.condition]
+            condition = self._column.values[one.condition]
             began = perf_counter()
-            passing, failed = _passing(columns, elements, one.rows, where, filters, self.space)
+            asking = condition.expression, condition.filters
+            passing, failed = _passing(columns, elements, one.rows, *asking, self.space)
             keep[one.pair] = passing[one.place]
             for error, judged in failed:
                 failures.note(query[one.pair[judged[one.place]]], error)
@@ -71,7 +107,7 @@ class Conditions:
 
     def _columns(self, asked, elements):
         """Return the properties of all elements that a condition over properties must judge."""
-        wheres = [(self._conditions[one.condition][0], one.rows) for one in asked]
+        wheres = [(self._column.values[one.condition].expression, one.rows) for one in asked]
         wheres = [(where, rows) for where, rows in wheres if where is not None]
         place = np.zeros(len(elements), dtype=np.int64)
         for _, rows in wheres:
@@ -120,12 +156,6 @@ def _once(ordered):
     """Return the distinct values of ordered numbers and the inverse, as `np.unique` does, but without sorting."""
     first = np.r_[True, ordered[1:] != ordered[:-1]]
     return ordered[first], np.cumsum(first) - 1
-
-
-def numbered(values: Sequence) -> tuple[list, np.ndarray]:
-    """Return the distinct values and, for each value, its number among them (int64)."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return list(numbers), np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 def _passing(columns, elements, rows, where, filters, space):

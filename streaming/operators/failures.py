@@ -64,9 +64,10 @@ class Failures:
         if among is not None:
             position, known = find(among, queries)
             queries = position[known]
-        work = np.bincount(queries)
-        known = np.flatnonzero(work)
-        self.charge(known if among is None else among[known], each * work[known])
+        if not len(queries):
+            return
+        known, work = _counted(queries)
+        self.charge(known if among is None else among[known], each * work)
 
     def charge(self, queries: np.ndarray, seconds: np.ndarray) -> None:
         """Add costs to queries: `queries` has the shape (Q,) and may repeat, `seconds` is float64 of shape (Q,)."""
@@ -91,3 +92,12 @@ class Failures:
         queries, seconds = (np.concatenate(parts) for parts in zip(*spent, strict=True))
         queries, place = np.unique(queries, return_inverse=True)
         return queries, np.bincount(place, weights=seconds, minlength=len(queries))
+
+
+def _counted(queries):
+    """Return the distinct queries, ascending, and how often each occurs; the cost follows the fewer of both."""
+    if queries.max() > 4 * len(queries):
+        return np.unique(queries, return_counts=True)
+    work = np.bincount(queries)
+    known = np.flatnonzero(work)
+    return known, work[known]

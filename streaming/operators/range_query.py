@@ -5,24 +5,67 @@ References
 BBoxDB Streams (2022), section 4.4.1: the query ``q_cr(S, alpha, sigma(tau, theta, beta))``.
 """
 
+import copy
+import functools
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from time import perf_counter
 
 import numpy as np
 
 from streaming.elements import stream_number
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import enlarged, in_plane, intersects, with_turns
-from streaming.operators.conditions import Conditions, numbered
+from streaming.operators.boxes import bounded_axes, enlarged, in_plane, intersects, with_turns
+from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.numbered import Numbered
 from streaming.operators.query_index import FAR, QueryIndex
 from streaming.operators.runs import distinct
 from streaming.spaces import Space
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """What the places of queries decide, a row for each query: see `RangePlan`.
+
+    `reach` has boxes (Q, 2n) that an element must meet.
+    """
+
+    area: np.ndarray
+    compare: np.ndarray
+    outside: np.ndarray
+    stream: np.ndarray
+    reach: np.ndarray
+    transform: Numbered
+
+    @classmethod
+    def of(cls, plans, space):
+        """Return the columns of plans."""
+        area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
+        compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
+        outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
+        stream = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
+        transform = Numbered.of([plan.transform for plan in plans])
+        reach = _reach(area, compare, outside, _all_margins(transform)[transform.number], space)
+        return cls(area, compare, outside, stream, reach, transform)
+
+    def take(self, rows):
+        """Return the rows at positions."""
+        arrays = [getattr(self, field.name)[rows] for field in fields(self)[:-1]]
+        return _Columns(*arrays, self.transform.take(rows).used()[0])
+
+    @classmethod
+    def together(cls, parts):
+        """Return the rows of all parts, one part after the other."""
+        arrays = [np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)[:-1]]
+        return cls(*arrays, Numbered.together([part.transform for part in parts])[0])
+
+
 class RangeQueries:
     """An immutable set of range queries of one space, ready to be matched.
+
+    Sets are made of others without a look at the plans: see `take`, `together` and `masked`.
 
     Parameters
     ----------
@@ -31,22 +74,54 @@ class RangeQueries:
     """
 
     def __init__(self, plans: Sequence[RangePlan], space: Space) -> None:
-        self.space = space
-        self.area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
-        self.compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
-        self.outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
-        self._transforms, self._transform = numbered([plan.transform for plan in plans])
-        self._conditions = Conditions(plans, space)
+        self._use(_Columns.of(plans, space), Conditions(plans, space))
+
+    def _use(self, columns, conditions):
+        self.space, self._columns, self._conditions = conditions.space, columns, conditions
+        self._transforms, self._transform = columns.transform.values, columns.transform.number
         self._factor = max(map(_factor, self._transforms), default=1.0)
+        self._metres = 2 * _all_margins(columns.transform)[:, 1].max(initial=0.0)
         # If area and compare are the same box and nothing is transformed, one comparison is enough.
-        self._twofold = self.outside | (self.area != self.compare).any(1)
-        self._twofold |= np.array([bool(plan.transform) for plan in plans], dtype=bool)
-        streams = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
-        margins = np.array([_margins(transform) for transform in self._transforms]).reshape(-1, 2)
-        self._metres = 2 * margins[:, 1].max(initial=0.0)
-        reach = _reach(self.area, self.compare, self.outside, margins[self._transform], space)
-        self._index = {
-            int(stream): _index(np.flatnonzero(streams == stream), reach, space) for stream in np.unique(streams)
+        self._twofold = columns.outside | (columns.area != columns.compare).any(1)
+        self._twofold |= np.array([bool(steps) for steps in self._transforms], dtype=bool)[self._transform]
+        self._axes = {name: bounded_axes(getattr(columns, name), self.space) for name in ("area", "compare")}
+        self._kept: np.ndarray | None = None
+
+    @classmethod
+    def _of(cls, columns, conditions):
+        queries = cls.__new__(cls)
+        queries._use(columns, conditions)
+        return queries
+
+    def __len__(self) -> int:
+        return len(self._transform)
+
+    def take(self, queries: np.ndarray) -> "RangeQueries":
+        """Return the set of the queries at positions, in that order."""
+        return self._of(self._columns.take(queries), self._conditions.take(queries))
+
+    @classmethod
+    def together(cls, parts: Sequence["RangeQueries"]) -> "RangeQueries":
+        """Return the queries of all parts, one part after the other; needs at least one part."""
+        conditions = Conditions.together([part._conditions for part in parts])
+        return cls._of(_Columns.together([part._columns for part in parts]), conditions)
+
+    def masked(self, kept: np.ndarray) -> "RangeQueries":
+        """Return the set such that only queries that are kept (bool, shape (Q,)) match; positions stay as they are.
+
+        A query that is not kept is found in the index, but is not evaluated.
+        """
+        _ = self._index  # which both share from now on
+        queries = copy.copy(self)
+        queries._kept = kept
+        return queries
+
+    @functools.cached_property
+    def _index(self):
+        """The index of the queries of each stream, by the stream's number."""
+        streams, reach = self._columns.stream, self._columns.reach
+        return {
+            int(stream): _index(np.flatnonzero(streams == stream), reach, self.space) for stream in np.unique(streams)
         }
 
     def match(self, elements: Elements, failures: Failures | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -69,7 +144,7 @@ class RangeQueries:
             rows = np.flatnonzero(elements.stream == number)
             if len(rows):
                 found.append(self._of_stream(index, rows, elements.bounds, failures))
-        row, query = _ordered(np.hstack(found), len(self.area))
+        row, query = _ordered(np.hstack(found), len(self._transform))
         keep = self._conditions.passing(row, query, elements, failures)
         return row[keep], query[keep]
 
@@ -79,10 +154,10 @@ class RangeQueries:
         for number, index in self._index.items():
             mine = stream == number
             if mine.all():
-                meets[index.at(bounds, self.space, self._grown)[0]] = True
+                meets[self._candidates(index, bounds)[0]] = True
             elif mine.any():
                 rows = np.flatnonzero(mine)
-                meets[rows[index.at(bounds[rows], self.space, self._grown)[0]]] = True
+                meets[rows[self._candidates(index, bounds[rows])[0]]] = True
         return meets
 
     def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
@@ -92,11 +167,19 @@ class RangeQueries:
     def _of_stream(self, index, rows, bounds, failures):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""
         began = perf_counter()
-        row, query = index.at(bounds[rows], self.space, self._grown)
+        row, query = self._candidates(index, bounds[rows])
         row = rows[row]
         keep = self._satisfies(bounds, row, query)
         failures.share(query, perf_counter() - began)
         return np.stack([row[keep], query[keep]])
+
+    def _candidates(self, index, bounds):
+        """Return the pairs of boxes and queries that are kept and that may meet."""
+        row, query = index.at(bounds, self.space, self._grown)
+        if self._kept is None:
+            return row, query
+        kept = self._kept[query]
+        return row[kept], query[kept]
 
     def _grown(self, bounds, space):
         """Return boxes of the plane, enlarged by the largest factor and twice the largest metres of any query."""
@@ -107,15 +190,17 @@ class RangeQueries:
 
     def _satisfies(self, bounds, row, query):
         """Evaluate area, transformation, query box and report for candidate pairs."""
-        keep = intersects(bounds, row, self.area, query, self.space)
+        columns = self._columns
+        keep = intersects(bounds, row, columns.area, query, self.space, self._axes["area"])
         again = np.flatnonzero(keep & self._twofold[query])
         for number in np.unique(self._transform[query[again]]):
             pair = again[self._transform[query[again]] == number]
             boxes = bounds[row[pair]]
             for step in self._transforms[number]:
                 boxes = enlarged(boxes, step.by, step.amount, self.space)
-            inside = intersects(boxes, np.arange(len(pair)), self.compare, query[pair], self.space)
-            keep[pair] = inside != self.outside[query[pair]]
+            compared = columns.compare, query[pair], self.space, self._axes["compare"]
+            inside = intersects(boxes, np.arange(len(pair)), *compared)
+            keep[pair] = inside != columns.outside[query[pair]]
         return keep
 
 
@@ -153,6 +238,11 @@ def _leaves_circle(boxes, space):
             low, high = boxes[:, axis], boxes[:, space.n + axis]
             leaves |= np.isfinite(low) & ((low < dimension.lo) | (high >= dimension.hi))
     return leaves
+
+
+def _all_margins(transforms):
+    """Return the margins of each distinct transformation, float64 of shape (T, 2); see `_margins`."""
+    return np.array([_margins(transform) for transform in transforms.values]).reshape(-1, 2)
 
 
 def _margins(transform):

@@ -1,109 +1,185 @@
 """Refinements: how kinds of queries choose among the elements that ranges find, each region for itself."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from streaming.kinds.base import Plan
 from streaming.kinds.range.plan import RangePlan
-from streaming.kinds.registry import kind_of
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.features import Features
-from streaming.operators.runs import find
-from streaming.operators.spatial_join import Pairs
+from streaming.operators.numbered import Numbered
+from streaming.operators.spatial_join import FeaturesOf, Pairs
 from streaming.spaces import Space
 
 
 class Refinement(Protocol):
-    """An immutable set of queries that look at the elements that ranges find; for example `SpatialJoins`.
+    """An immutable set of queries of one kind that look at the elements that ranges find; for example `SpatialJoins`.
 
-    It is made of the plans by the positions of the queries, the space, and a callable that returns the `Features` of a
-    layer by its name.
+    It is made of the plans (a sequence of length J) and the space. Sets are made of others without a look at the plans:
+    see `take`, `together` and `masked`. In all methods, a query is its position in the set, and a range its number. The
+    caller passes the features of layers, so an edit of a layer compiles nothing.
     """
 
-    ranges: list[RangePlan]
-    """The ranges whose elements the queries look at."""
+    range: Numbered
+    """The range of each query, J rows; queries may share one. Its values, which are hashable, stand for the ranges."""
+
+    def __init__(self, plans: Sequence[Any], space: Space) -> None: ...
+
+    @staticmethod
+    def range_of(plan: Any) -> RangePlan:
+        """Return the range that finds the elements that the query with a plan looks at."""
+
+    def take(self, queries: np.ndarray) -> tuple[Self, np.ndarray]:
+        """Return the set of the queries at positions, in that order, and the former number of each of its ranges."""
+
+    @classmethod
+    def together(cls, parts: Sequence[Self]) -> tuple[Self, np.ndarray]:
+        """Return the queries of all parts, one part after the other; needs at least one part.
+
+        Also return the number of each range among those of all parts, one part after the other; int64.
+        """
+
+    def masked(self, kept: np.ndarray) -> Self:
+        """Return the set such that only queries that are kept (bool, shape (J,)) have pairs; positions stay."""
 
     def of(self, number: int) -> np.ndarray:
-        """Return the positions of the queries of a range, given its position in `ranges`; int64."""
+        """Return the positions of the queries of a range, given its number; int64."""
 
-    def range_of(self, queries: np.ndarray) -> np.ndarray:
-        """Return the position in `ranges` of each query's range, int64."""
-
-    def refined(self, elements: Elements, row: np.ndarray, number: np.ndarray, failures: Failures) -> Pairs:
+    def refined(
+        self, elements: Elements, row: np.ndarray, number: np.ndarray, features_of: FeaturesOf, failures: Failures
+    ) -> Pairs:
         """Return the pairs of an element and a query that it satisfies, in any order.
 
         Parameters
         ----------
         elements : Elements
         row, number : ndarray of int64, shape (P,)
-            The positions of elements, and of the ranges that they satisfy, in `ranges`; ordered by row.
+            The positions of elements, and the numbers of the ranges that they satisfy; ordered by row.
+        features_of : callable
+            Returns the `Features` of a layer by its name.
         failures : Failures
             Receives the errors of user-defined filters, and what queries cost, by their positions.
         """
 
-    def charge(self, failures: Failures, seconds: np.ndarray) -> None:
-        """Charge the queries with the seconds that their ranges took, float64 of (R,)."""
+    def charge(self, failures: Failures, ranges: np.ndarray, seconds: np.ndarray) -> None:
+        """Charge the queries with the seconds that ranges took, given the ranges' numbers, (R,) each."""
 
-    def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
+    def lies(self, elements: Elements, pairs: Pairs, features_of: FeaturesOf) -> np.ndarray:
         """Tell which pairs satisfy their query, ranges and filters aside: bool of shape (P,)."""
 
-    def reached(self, bounds: np.ndarray) -> np.ndarray:
+    def reached(self, bounds: np.ndarray, features_of: FeaturesOf) -> np.ndarray:
         """Tell which elements, given their boxes (N, 2n), may have a partner in one of the queries: bool of (N,)."""
 
 
-def refinement_of(plans: Mapping[int, Plan], space: Space, features_of: Callable[[str], Features]) -> Refinement | None:
-    """Return the refinement of some plans, by the positions of the queries; None if no plan needs one."""
-    places: dict[str, dict[int, Any]] = {}
-    for query, plan in plans.items():
-        if place := kind_of(plan).refinement:
-            places.setdefault(place, {})[query] = plan
-    made = [(resolve_name(place)(some, space, features_of), list(some)) for place, some in places.items()]
-    return made[0][0] if len(made) == 1 else _Together(made) if made else None
+def refinement_of(place: str, plans: Sequence[Any], space: Space) -> tuple[Refinement, list[RangePlan]]:
+    """Return the refinement of some plans of one kind, and its ranges by their numbers.
+
+    Parameters
+    ----------
+    place : str
+        Where the class is; see `Kind.refinement`.
+    plans : sequence of Plan
+    space : Space
+    """
+    made: Refinement = resolve_name(place)(plans, space)
+    plan_of = dict(zip(made.range.number.tolist(), plans, strict=True))
+    return made, [made.range_of(plan_of[number]) for number in range(len(made.range.values))]
 
 
-class _Together:
-    """Refinements of several kinds as one: its ranges are those of each, one after the other."""
+@dataclass(frozen=True)
+class Refined:
+    """The queries of one refinement within a larger set.
 
-    def __init__(self, parts: Sequence[tuple[Refinement, list[int]]]) -> None:
-        self._parts = [(part, np.sort(np.array(queries, dtype=np.int64))) for part, queries in parts]
-        self._first = np.cumsum([0, *(len(part.ranges) for part, _ in parts)])
-        self.ranges = [entry for part, _ in parts for entry in part.ranges]
+    Parameters
+    ----------
+    refinement : Refinement
+    queries : ndarray of int64, shape (J,)
+        Their positions in the larger set, ascending.
+    first : int
+        The number of the first of their ranges among all ranges of the larger set, where they stand side by side.
+    """
 
-    def of(self, number):
-        at = int(np.searchsorted(self._first, number, "right")) - 1
-        return self._parts[at][0].of(number - self._first[at])
+    refinement: Refinement
+    queries: np.ndarray
+    first: int
 
-    def range_of(self, queries):
-        numbers = np.empty(len(queries), dtype=np.int64)
-        for (part, own), first in zip(self._parts, self._first, strict=False):
-            mine = find(own, queries)[1]
-            numbers[mine] = first + part.range_of(queries[mine])
-        return numbers
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of their ranges in the larger set, int64."""
+        return self.first + np.arange(len(self.refinement.range.values))
 
-    def refined(self, elements, row, number, failures):
-        found = []
-        for (part, _), first, last in self._slices():
-            mine = (first <= number) & (number < last)
-            found.append(part.refined(elements, row[mine], number[mine] - first, failures))
-        return Pairs.together(found)
+    def among(self, number: np.ndarray) -> np.ndarray:
+        """Return the positions in `number` of those ranges that are theirs, int64."""
+        return np.flatnonzero((number >= self.first) & (number < self.first + len(self.refinement.range.values)))
 
-    def charge(self, failures, seconds):
-        for (part, _), first, last in self._slices():
-            part.charge(failures, seconds[first:last])
+    def range_of(self, place: np.ndarray) -> np.ndarray:
+        """Return the numbers, in the larger set, of the ranges of queries, given their positions in `queries`."""
+        return self.first + self.refinement.range.number[place]
 
-    def lies(self, elements, pairs):
-        lies = np.zeros(len(pairs.row), dtype=bool)
-        for part, own in self._parts:
-            mine = np.flatnonzero(find(own, pairs.query)[1])
-            lies[mine] = part.lies(elements, pairs.take(mine))
-        return lies
+    def asking(self, number: int) -> np.ndarray:
+        """Return the queries of a range, given its number in the larger set, int64."""
+        return self.queries[self.refinement.of(number - self.first)]
 
-    def reached(self, bounds):
-        return np.logical_or.reduce([part.reached(bounds) for part, _ in self._parts])
+    def match(
+        self,
+        elements: Elements,
+        found: tuple[np.ndarray, np.ndarray],
+        costs: tuple[np.ndarray, np.ndarray],
+        features_of: FeaturesOf,
+        failures: Failures,
+    ) -> Pairs:
+        """Return the pairs of an element and a query that it satisfies, in any order.
 
-    def _slices(self):
-        return zip(self._parts, self._first[:-1], self._first[1:], strict=True)
+        Parameters
+        ----------
+        elements : Elements
+        found : tuple of ndarray of int64
+            The elements and the ranges that they satisfy, ordered by element; ranges may belong to other queries.
+        costs : tuple of ndarray
+            Ranges, and the seconds that each took.
+        features_of : callable
+            Returns the `Features` of a layer by its name.
+        failures : Failures
+            Receives what went wrong and what queries cost, by their positions in the larger set.
+        """
+        own, mine, charged = Failures(), self.among(found[1]), self.among(costs[0])
+        self.refinement.charge(own, costs[0][charged] - self.first, costs[1][charged])
+        pairs = self.refinement.refined(elements, found[0][mine], found[1][mine] - self.first, features_of, own)
+        failures.add(own, self.queries)
+        return Pairs(pairs.row, self.queries[pairs.query], pairs.partner, pairs.distance)
+
+
+def side_by_side(refinements: Mapping[str, tuple[Refinement, np.ndarray]], first: int) -> dict[str, Refined]:
+    """Number the ranges of refinements one after the other, from `first` on; each comes with its queries."""
+    refined = {}
+    for place, (refinement, queries) in refinements.items():
+        refined[place] = Refined(refinement, queries, first)
+        first += len(refinement.range.values)
+    return refined
+
+
+def together(parts: Sequence[Refined], position: np.ndarray) -> tuple[Refinement, np.ndarray, np.ndarray]:
+    """Return the queries of refinements of one kind, each within the same larger set, in another order.
+
+    Parameters
+    ----------
+    parts : sequence of Refined
+        At least one.
+    position : ndarray of int64, shape (Q,)
+        Where each query of the larger set stands in the other order.
+
+    Returns
+    -------
+    refinement : Refinement
+    queries : ndarray of int64
+        The positions of its queries in the other order, ascending.
+    numbers : ndarray of int64
+        The number that each of its ranges has in the larger set.
+    """
+    refinement, source = type(parts[0].refinement).together([part.refinement for part in parts])
+    queries = position[np.concatenate([part.queries for part in parts])]
+    refinement, used = refinement.take(np.argsort(queries))
+    return refinement, np.sort(queries), np.concatenate([part.numbers for part in parts])[source[used]]

@@ -6,8 +6,10 @@ BBoxDB Streams (2022), section 4.4.2: the query ``q_cj(S, R, alpha, sigma(theta,
 J. Patel, D. DeWitt, "Partition Based Spatial-Merge Join", SIGMOD 1996: a filter step on boxes, then refinement.
 """
 
+import copy
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -22,11 +24,14 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features
 from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
+from streaming.operators.numbered import Numbered
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, find, last_of_runs
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import box_shapes, shapes_of
+
+FeaturesOf = Callable[[str], Features]
 
 # The prepared geometry of the feature must be the first argument, so each predicate maps to its converse.
 CONVERSE = {
@@ -68,6 +73,11 @@ class Pairs:
     distance: np.ndarray
 
     @classmethod
+    def none(cls) -> "Pairs":
+        """Return no pairs."""
+        return cls.without_partners(*np.empty((2, 0), dtype=np.int64))
+
+    @classmethod
     def without_partners(cls, row: np.ndarray, query: np.ndarray) -> "Pairs":
         """Return the pairs of queries that are no joins, given their rows and queries, (P,) each."""
         return cls(row, query, np.zeros(len(row), dtype=np.int64), np.full(len(row), np.nan))
@@ -75,51 +85,67 @@ class Pairs:
     @classmethod
     def together(cls, parts: Sequence["Pairs"]) -> "Pairs":
         """Return the pairs of all parts, one part after the other; needs at least one part."""
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in cls.__dataclass_fields__))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in NAMES))
+
+    def merged(self, more: "Pairs") -> "Pairs":
+        """Return these pairs and more, preferably fewer, pairs; all are ordered by row, then query."""
+        start, stop = np.searchsorted(self.row, more.row, "left"), np.searchsorted(self.row, more.row, "right")
+        of, place = expand(start, stop - start)
+        place = start + np.bincount(of[self.query[place] < more.query[of]], minlength=len(start))
+        return Pairs(*(np.insert(getattr(self, name), place, getattr(more, name)) for name in NAMES))
 
     def take(self, rows: np.ndarray) -> "Pairs":
         """Return the pairs at positions, or where a mask is true."""
         return Pairs(self.row[rows], self.query[rows], self.partner[rows], self.distance[rows])
 
 
+NAMES = tuple(Pairs.__dataclass_fields__)
+
+
 @dataclass(frozen=True)
 class _Condition:
     """The filters of features and pairs that some joins of a comparison have in common, and these joins by range.
 
-    The joins of range r are ``query[first[r] : first[r] + count[r]]``.
+    The joins of the range ``ranges[i]`` are ``join[first[i] : first[i] + count[i]]``; `ranges` is ascending.
     """
 
     where: str
     filters: tuple[Filter, ...]
     pair_filters: tuple[UserFilter, ...]
-    query: np.ndarray
+    join: np.ndarray
+    ranges: np.ndarray
     first: np.ndarray
     count: np.ndarray
 
     @classmethod
-    def of(cls, conditions, members, ranges):
-        """Return a condition, given its filters, its members (range, query), and how many ranges there are."""
-        number, query = np.array(sorted(members), dtype=np.int64).T
-        first = np.searchsorted(number, np.arange(ranges))
-        return cls(*conditions, query, first, np.searchsorted(number, np.arange(ranges), "right") - first)
+    def of(cls, asked, join, ranges):
+        """Return a condition, given its filters, its joins, and the range of each join, ascending."""
+        ranges, first, count = np.unique(ranges, return_index=True, return_counts=True)
+        return cls(*asked, join, ranges, first, count)
 
-    @functools.cached_property
-    def range_of(self):
-        """The range of each join in `query`, int64."""
-        return np.repeat(np.arange(len(self.count)), self.count)
+    def members(self, number, kept):
+        """Return the joins of ranges (K,) that are kept: the position of its range in `number`, and the join."""
+        place, known = find(self.ranges, number)
+        known = np.flatnonzero(known)
+        member, position = expand(self.first[place[known]], self.count[place[known]])
+        member, join = known[member], self.join[position]
+        return (member, join) if kept is None else (member[kept[join]], join[kept[join]])
 
-    def members(self, number):
-        """Return the joins of ranges (K,): for each join the position in `number` of its range, and that in `query`."""
-        return expand(self.first[number], self.count[number])
+    def asks(self, number, kept):
+        """Tell which ranges (K,) have a join that is kept, bool of shape (K,)."""
+        if kept is None:
+            return find(self.ranges, number)[1]
+        ranges, place = np.unique(number, return_inverse=True)
+        return (np.bincount(self.members(ranges, kept)[0], minlength=len(ranges)) > 0)[place]
 
-    def note(self, failures, number, error):
+    def note(self, failures, number, kept, error):
         """Note that a filter failed for the joins of some ranges; do nothing if there is no error."""
         if error is not None:
-            failures.note(self.query[self.members(np.unique(number))[1]], error)
+            failures.note(self.members(np.unique(number), kept)[1], error)
 
 
 class SpatialJoins:
-    """An immutable set of joins.
+    """An immutable set of joins, a `Refinement`.
 
     Joins share work: a range, if stream, area, filters of elements and `emit` are the same; the comparison, if they
     compare in the same way (layer, predicate, distance and transformations); and the evaluation of equal filters of
@@ -127,80 +153,136 @@ class SpatialJoins:
 
     Parameters
     ----------
-    plans : mapping of int to JoinPlan
-        By the positions of the queries.
+    plans : sequence of JoinPlan, length J
     space : Space
-    features_of : callable
-        Returns the `Features` of a layer by its name.
 
     Attributes
     ----------
-    ranges : list of RangePlan
-        The distinct ranges whose elements the joins compare.
+    range : Numbered, J rows
+        The range of each join; joins of equal ranges share one. Its values stand for the ranges.
     """
 
-    def __init__(self, plans: Mapping[int, JoinPlan], space: Space, features_of: Callable[[str], Features]) -> None:
-        self._range_numbers: dict[int, int] = {}
-        numbers: dict[RangePlan, int] = {}
-        groups: dict[tuple, dict[tuple, list[tuple[int, int]]]] = {}
-        for query, plan in plans.items():
-            number = self._range_numbers[query] = numbers.setdefault(_range(plan), len(numbers))
-            groups.setdefault(_way(plan), {}).setdefault(_conditions(plan.partners), []).append((number, query))
-        self.ranges = list(numbers)
-        self._groups = []
-        for conditions in groups.values():
-            plan = plans[next(iter(conditions.values()))[0][1]]
-            asked = [_Condition.of(*entry, len(numbers)) for entry in conditions.items()]
-            self._groups.append((Comparison(plan, space, features_of(plan.partners.layer)), asked))
+    def __init__(self, plans: Sequence[JoinPlan], space: Space) -> None:
+        ways = [_way(plan) for plan in plans]
+        self._use(
+            space,
+            Numbered.of([_key(self.range_of(plan)) for plan in plans]),
+            Numbered.of(ways),
+            Numbered.of([_conditions(plan.partners) for plan in plans]),
+            dict(zip(ways, plans, strict=True)),
+        )
+
+    @staticmethod
+    def range_of(plan: JoinPlan) -> RangePlan:
+        """Return the range query over a join's area, which finds the elements that the join compares."""
+        return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
+
+    def _use(self, space, ranges, way, condition, plan_of):
+        self.space, self.range, self._way, self._condition, self._plan_of = (space, ranges, way, condition, plan_of)
+        self._kept: np.ndarray | None = None
+
+    @classmethod
+    def _of(cls, *columns):
+        joins = cls.__new__(cls)
+        joins._use(*columns)
+        return joins
+
+    def take(self, joins: np.ndarray) -> tuple["SpatialJoins", np.ndarray]:
+        """Return the set of the joins at positions, in that order, and the former number of each of its ranges."""
+        ranges, used = self.range.take(joins).used()
+        way, condition = (column.take(joins).used()[0] for column in (self._way, self._condition))
+        return self._of(self.space, ranges, way, condition, {name: self._plan_of[name] for name in way.values}), used
+
+    @classmethod
+    def together(cls, parts: Sequence["SpatialJoins"]) -> tuple["SpatialJoins", np.ndarray]:
+        """Return the joins of all parts, and the number of each range among those of all parts, one after the other."""
+        ranges, source = Numbered.together([part.range for part in parts])
+        way, condition = (
+            Numbered.together([getattr(part, name) for part in parts])[0] for name in ("_way", "_condition")
+        )
+        plan_of = {way: plan for part in parts for way, plan in part._plan_of.items()}
+        return cls._of(parts[0].space, ranges, way, condition, plan_of), source
+
+    def masked(self, kept: np.ndarray) -> "SpatialJoins":
+        """Return the set such that only joins that are kept (bool, shape (J,)) have pairs; positions stay."""
+        _ = self._groups  # which both share from now on
+        joins = copy.copy(self)
+        joins._kept = kept
+        return joins
+
+    @functools.cached_property
+    def _groups(self):
+        """The number of each way to compare, a plan that compares so, and the conditions of the joins that do."""
+        order = np.lexsort((self.range.number, self._condition.number, self._way.number))
+        way, condition = self._way.number[order], self._condition.number[order]
+        start = 1 + np.flatnonzero((way[1:] != way[:-1]) | (condition[1:] != condition[:-1]))
+        groups: dict[int, list[_Condition]] = {}
+        for join in np.split(order, start) if len(order) else ():
+            asked = _Condition.of(
+                self._condition.values[self._condition.number[join[0]]], join, self.range.number[join]
+            )
+            groups.setdefault(int(self._way.number[join[0]]), []).append(asked)
+        return [(way, self._plan_of[self._way.values[way]], conditions) for way, conditions in groups.items()]
+
+    def _comparisons(self, features_of):
+        """Yield each way to compare: its number, the comparison, and the conditions of the joins."""
+        for way, plan, conditions in self._groups:
+            yield way, Comparison(plan, self.space, features_of(plan.partners.layer)), conditions
 
     def of(self, number: int) -> np.ndarray:
-        """Return the positions of the joins of a range, given its position in `ranges`; int64."""
-        asking = [asked for _, conditions in self._groups for asked in conditions]
-        return np.concatenate([asked.query[asked.members(np.array([number]))[1]] for asked in asking])
+        """Return the positions of the joins of a range, given its number; int64."""
+        asking = [asked for _, _, conditions in self._groups for asked in conditions]
+        return np.concatenate([asked.members(np.array([number]), self._kept)[1] for asked in asking])
 
-    def refined(self, elements: Elements, row: np.ndarray, number: np.ndarray, failures: Failures) -> Pairs:
+    def refined(
+        self, elements: Elements, row: np.ndarray, number: np.ndarray, features_of: FeaturesOf, failures: Failures
+    ) -> Pairs:
         """Join the elements that satisfy ranges with their partners.
 
         Parameters
         ----------
         elements : Elements
         row, number : ndarray of int64, shape (P,)
-            The positions of elements, and of the ranges that they satisfy, in `ranges`; ordered by row.
+            The positions of elements, and the numbers of the ranges that they satisfy; ordered by row.
+        features_of : callable
+            Returns the `Features` of a layer by its name.
         failures : Failures
-            Receives the errors of user-defined filters, and what queries cost, by their positions.
+            Receives the errors of user-defined filters, and what joins cost, by their positions.
 
         Returns
         -------
         Pairs
             In any order.
         """
-        found = [Pairs.without_partners(row[:0], number[:0])]
-        for comparison, conditions in self._groups:
-            wanted = sum(condition.count for condition in conditions) > 0
-            mine = np.flatnonzero(wanted[number])
+        found = [Pairs.none()]
+        if not len(row):
+            return found[0]
+        for _, comparison, conditions in self._comparisons(features_of):
+            asked = [condition.asks(number, self._kept) for condition in conditions]
+            mine = np.flatnonzero(np.any(asked, axis=0))
             if len(mine):
                 began = perf_counter()
                 found += self._of_group(comparison, conditions, elements, row[mine], number[mine], failures)
-                looked_at = np.bincount(number[mine], minlength=len(self.ranges))
-                _share(failures, conditions, looked_at, perf_counter() - began)
+                ranges, count = np.unique(number[mine], return_counts=True)
+                self._share(failures, conditions, ranges, count, perf_counter() - began)
         return Pairs.together(found)
 
-    def charge(self, failures: Failures, seconds: np.ndarray) -> None:
-        """Charge the joins with the seconds that their ranges took, float64 of (R,); joins of a range share evenly."""
-        asking = [condition for _, conditions in self._groups for condition in conditions]
-        each = seconds / np.maximum(1, sum(condition.count for condition in asking))
-        for condition in asking:
-            failures.charge(condition.query, each[condition.range_of])
+    def charge(self, failures: Failures, ranges: np.ndarray, seconds: np.ndarray) -> None:
+        """Charge the joins with the seconds that ranges took, (R,) each; joins of a range share evenly."""
+        asking = [condition for _, _, conditions in self._groups for condition in conditions]
+        members = [condition.members(ranges, self._kept) for condition in asking] if len(ranges) else []
+        sharing = np.zeros(len(ranges), dtype=np.int64)
+        for range_, _ in members:
+            sharing += np.bincount(range_, minlength=len(ranges))
+        for range_, join in members:
+            failures.charge(join, seconds[range_] / sharing[range_])
 
-    def range_of(self, queries: np.ndarray) -> np.ndarray:
-        """Return the position in `ranges` of each join's range, int64; raise KeyError for a query that is no join."""
-        return np.array([self._range_numbers[query] for query in queries.tolist()], dtype=np.int64)
-
-    def lies(self, elements: Elements, pairs: Pairs) -> np.ndarray:
+    def lies(self, elements: Elements, pairs: Pairs, features_of: FeaturesOf) -> np.ndarray:
         """Tell which pairs satisfy the predicate of their join, area and filters aside: bool of shape (P,)."""
         lies = np.zeros(len(pairs.row), dtype=bool)
-        for comparison, conditions in self._groups:
-            mine = np.flatnonzero(np.isin(pairs.query, np.concatenate([condition.query for condition in conditions])))
+        way_of = self._way.number[pairs.query]
+        for way, comparison, _ in self._comparisons(features_of):
+            mine = np.flatnonzero(way_of == way)
             feature, there = comparison.features.find(pairs.partner[mine])
             mine, feature = mine[there], feature[there]
             rows, place = np.unique(pairs.row[mine], return_inverse=True)
@@ -210,10 +292,10 @@ class SpatialJoins:
                 lies[mine] = find(np.sort(at * size + partner), place * size + feature)[1]
         return lies
 
-    def reached(self, bounds: np.ndarray) -> np.ndarray:
+    def reached(self, bounds: np.ndarray, features_of: FeaturesOf) -> np.ndarray:
         """Tell which elements, given their boxes (N, 2n), may have a partner in one of the joins: bool of (N,)."""
         reached = np.zeros(len(bounds), dtype=bool)
-        for comparison, _ in self._groups:
+        for _, comparison, _ in self._comparisons(features_of):
             left = np.flatnonzero(~reached)
             reached[left[comparison.reached(bounds[left])]] = True
         return reached
@@ -226,35 +308,34 @@ class SpatialJoins:
         at, feature, distance = rows[at[order]], feature[order], distance[order]
         start, stop = np.searchsorted(at, row, "left"), np.searchsorted(at, row, "right")
         pair, position = expand(start, stop - start)
-        number, features = number[pair], comparison.features
+        number, features, kept = number[pair], comparison.features, self._kept
         for asked in conditions:
-            keep = asked.count[number] > 0
+            keep = asked.asks(number, kept)
             if asked.where or asked.filters:
                 judged = features.judged(asked.where, asked.filters)
-                asked.note(failures, number[keep], judged.error)
+                asked.note(failures, number[keep], kept, judged.error)
                 keep &= judged.passes[feature[position]]
             chosen = np.flatnonzero(keep)
             for entry in asked.pair_filters:
                 batches = elements.batch(at[position[chosen]]), features.batch(feature[position[chosen]])
                 judged = evaluate_pair(entry.udf, *batches, entry.argument)
-                asked.note(failures, number[chosen], judged.error)
+                asked.note(failures, number[chosen], kept, judged.error)
                 chosen = chosen[judged.passes]
-            member, place = asked.members(number[chosen])
+            member, join = asked.members(number[chosen], kept)
             of = position[chosen[member]]
-            yield Pairs(at[of], asked.query[place], features.key_hash[feature[of]], distance[of])
+            yield Pairs(at[of], join, features.key_hash[feature[of]], distance[of])
+
+    def _share(self, failures, conditions, ranges, count, seconds):
+        """Share a cost among joins in proportion to how many elements were compared for each: `count` by range."""
+        work = [condition.members(ranges, self._kept) for condition in conditions]
+        each = seconds / max(1, sum(count[range_].sum() for range_, _ in work))
+        for range_, join in work:
+            failures.charge(join, each * count[range_])
 
 
-def _share(failures, conditions, looked_at, seconds):
-    """Share a cost among joins, in proportion to how many elements were compared for each, given by range."""
-    work = [looked_at[condition.range_of] for condition in conditions]
-    each = seconds / max(1, sum(part.sum() for part in work))
-    for condition, part in zip(conditions, work, strict=True):
-        failures.charge(condition.query, each * part)
-
-
-def _range(plan):
-    """Return the range query over a join's area, which finds the elements that the join compares."""
-    return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
+def _key(plan):
+    """Return what stands for a plan: a digest, since the hash of a plan is computed anew each time."""
+    return hashlib.blake2b(repr(plan).encode(), digest_size=16).digest()
 
 
 def _conditions(partners):

@@ -8,4 +8,4 @@ class LostState(LookoutError):
 
 
 class OtherSettings(LookoutError):
-    """The state was written with other settings, or in a format that this release does not know."""
+    """The state was written with other settings."""

@@ -16,8 +16,9 @@ import pyarrow as pa
 from streaming.state.errors import LostState
 from streaming.state.stores import StateStore
 
-# The format of all files of the state. It rises when a codec, a receipt or the manifest changes.
-FORMAT = 1
+# The format of all files of the state. It rises when a codec, a receipt or the manifest changes. Earlier releases
+# wrote formats 1 and 2, without manifests.
+FORMAT = 3
 # The folders of a store that belong to the state.
 MANIFESTS, RECEIPTS, PARTS = "manifests", "receipts", "parts"
 
@@ -81,7 +82,6 @@ class Manifest:
         The position in each log up to which the state has read.
     blocks : sequence of int
         How many blocks the state has read since its epoch began, by partition.
-    format : int
     """
 
     batch: int
@@ -90,7 +90,6 @@ class Manifest:
     states: Mapping[str, Files] = field(default_factory=dict)
     positions: Mapping[str, str] = field(default_factory=dict)
     blocks: tuple[int, ...] = ()
-    format: int = FORMAT
 
     @property
     def name(self) -> str:
@@ -127,10 +126,10 @@ def _wrong(store, file):
 
 
 def read_manifest(store: StateStore, batch: int) -> Manifest:
-    """Return the manifest of a batch; raise LostState if it is missing or damaged."""
+    """Return the manifest of a batch; raise LostState if it is missing, damaged, or in another format."""
     document = _unsealed(store, f"{MANIFESTS}/{batch}.json")
-    if document["format"] != FORMAT:  # whatever else it says, this release cannot know
-        return Manifest(batch, "", Shape("", 0, 0), format=document["format"])
+    if document["format"] != FORMAT:
+        raise LostState(f"the manifest of batch {batch} has format {document['format']}, not {FORMAT}")
     return Manifest(
         document["batch"],
         document["epoch"],
@@ -139,6 +138,11 @@ def read_manifest(store: StateStore, batch: int) -> Manifest:
         document["positions"],
         tuple(document["blocks"]),
     )
+
+
+def format_of(store: StateStore, batch: int) -> int:
+    """Return the format of the state that a batch has left; raise LostState if its manifest is missing or damaged."""
+    return _unsealed(store, f"{MANIFESTS}/{batch}.json")["format"]
 
 
 def manifest_batches(store: StateStore) -> list[int]:
@@ -186,9 +190,8 @@ def _states(document):
 
 
 def _manifest_document(manifest):
-    return {name: getattr(manifest, name) for name in ("format", "batch", "epoch", "states", "positions", "blocks")} | {
-        "shape": vars(manifest.shape)
-    }
+    kept = {name: getattr(manifest, name) for name in ("batch", "epoch", "states", "positions", "blocks")}
+    return kept | {"format": FORMAT, "shape": vars(manifest.shape)}
 
 
 def _sealed(document: Mapping[str, Any]) -> bytes:

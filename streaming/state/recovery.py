@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 
 from streaming.state.errors import LostState, OtherSettings
 from streaming.state.manifest import (
-    FORMAT,
     MANIFESTS,
     RECEIPTS,
     Manifest,
@@ -48,7 +47,7 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
     Raises
     ------
     OtherSettings
-        If the state was written with other settings, or in a later format.
+        If the state was written with other settings.
     LostState
         If there are manifests, but none is whole.
     """
@@ -83,12 +82,7 @@ ANEW = (
 
 
 def check_settings(manifest: Manifest, shape: Shape) -> None:
-    """Raise OtherSettings if a state was written with other settings than `shape`, or in a later format."""
-    if manifest.format != FORMAT:
-        raise OtherSettings(
-            f"the state has format {manifest.format}, and this release reads format {FORMAT}: run the release that "
-            f"wrote it. {ANEW}"
-        )
+    """Raise OtherSettings if a state was written with other settings than `shape`."""
     for name, setting in (("partitions", "LOOKOUT_PARTITIONS"), ("regions", "LOOKOUT_REGIONS")):
         was, now = getattr(manifest.shape, name), getattr(shape, name)
         if was != now:

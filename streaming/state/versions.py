@@ -68,6 +68,10 @@ class Versions:
         """Return a state after `batch`, which has ended or whose tasks have; see `ended`."""
         return self._read(name, batch)
 
+    def stored(self, name: str, batch: int) -> Parts:
+        """Return the parts of a state before `batch` as they are stored; none if the state is empty."""
+        return {part: _Stored(self.store, file) for part, file in self.files(name, batch - 1).items()}
+
     def written(self, name: str, batch: int) -> int:
         """Return the batch that last changed a state before `batch`; -1 if the state is empty."""
         files = self.files(name, batch - 1)
@@ -122,9 +126,7 @@ class Versions:
             part: file for part, file in files.items() if part != HEAD and known and known.files.get(part) == file
         }
         parts: Parts = codec.encode(known.state) if shared else {}
-        return codec.decode(
-            {part: parts[part] if part in shared else _Stored(self.store, files[part]) for part in files}
-        )
+        return codec.decode(self.stored(name, version + 1) | {part: parts[part] for part in shared})
 
     def _write(self, name, batch, state):
         """Write the parts of a state that the batch before does not have; return the files of all parts."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -23,18 +24,14 @@ from streaming.state.upkeep import Upkeep
 from streaming.state.versions import Attempt, Versions
 from tests.servers.harness import Client, Engine, one
 
-PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 150
+PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 111
 SHAPE = Shape("earth", PARTITIONS, REGIONS)
 PLANS = (
     {"stream": "ships", "area": {"lo": [-5, -5], "hi": [5, 5]}},
     {"stream": "ships", "compare": {"lo": [-3, -9], "hi": [4, 2]}, "report": "outside"},
     {"stream": "ships", "kind": "knn", "around": {"key": "ship 0"}, "k": 3},
-    {"stream": "ships", "kind": "join", "join": {"stream": "ships", "max_distance_m": 50_000}},
-    {
-        "stream": "ships",
-        "around": {"key": "ship 1", "radius_m": 300_000},
-        "aggregates": [{"function": "count"}],
-    },
+    {"stream": "ships", "kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 50_000}},
+    {"stream": "ships", "around": {"key": "ship 1", "radius": 300_000}, "aggregate": {"function": "count"}},
 )
 
 
@@ -122,7 +119,7 @@ class Process:
         for partition in range(PARTITIONS):
             mine = table.filter(partition_of(table["key_hash"].to_numpy(), PARTITIONS) == partition)
             positions = {"batch": str(batch)}
-            blocks = [IngestBlock("ships", batch, to_ipc(mine))]
+            blocks = [IngestBlock("ships", batch * 1_000_000, to_ipc(mine))]
             for sent in home_task(self.layout, partition, batch, blocks, control, positions):
                 inputs[sent.region].append(sent)
         return inputs
@@ -167,10 +164,13 @@ def truth(tmp_path_factory):
     for batch in range(len(history.batches)):
         inputs = process.homes(batch)
         for number in range(REGIONS):
-            reader.publish(process.region(number, batch, inputs))
+            fragments = process.region(number, batch, inputs)
+            assert not any(ack["error"] for fragment in fragments for ack in fragment.acks)
+            reader.publish(fragments)
         upkeep.sync()
         upkeep.clean()
-    assert sum(map(len, reader.log)) > BATCHES
+    shown = Counter(query for answers in reader.log for query in answers)
+    assert all(shown[query] > BATCHES / 3 for query in range(len(PLANS))), shown
     return reader.log
 
 
@@ -297,12 +297,6 @@ def test_other_settings_are_refused_with_the_values_and_what_to_do(engine, shape
         newest_whole(engine.layout.store.files, shape, committed=4)
 
 
-def test_a_later_format_is_refused(engine, monkeypatch):
-    monkeypatch.setattr("streaming.state.recovery.FORMAT", 0)
-    with pytest.raises(OtherSettings, match="has format 1, and this release reads format 0"):
-        newest_whole(engine.layout.store.files, SHAPE, committed=4)
-
-
 def test_only_files_that_no_kept_manifest_names_are_removed(engine):
     files = engine.layout.store.files
     kept = [read_manifest(files, batch) for batch in kept_batches(files)]
@@ -331,6 +325,40 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
     written = {part: batch_of(file.name) for part, file in read_manifest(files, 2).states["numbers"].items()}
     assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}
     assert len(files.list(PARTS)) == 4 + 3
+
+
+def test_a_level_of_the_registry_is_written_once_and_read_only_where_it_is_not_known(tmp_path, monkeypatch):
+    monkeypatch.setattr("streaming.servers.control.levels.RATIO", 2)
+    engine, rng, written = Engine(tmp_path), random.Random(4), {}
+    reading = Store(tmp_path, EARTH)
+    for batch in range(40):
+        queries = rng.sample(range(100), rng.choice([0, 1, 1, 3, 9]))
+        entries = [
+            {
+                "op": rng.choice(["register", "register", "cancel"]),
+                "query": query,
+                "revision": batch + 1,
+                "plan": PLANS[0],
+            }
+            for query in queries
+        ]
+        engine.run([], entries)
+        files = engine.layout.store.files
+        parts = read_manifest(files, batch).states.get("registry", {})
+        for part, file in parts.items():
+            assert part == HEAD or written.setdefault(part, file) == file
+        registry = engine.layout.store.registry(batch + 1)
+        assert parts.keys() - {HEAD} == {f"level-{level.number}" for level in registry.registrations.levels}
+        if rng.random() < 0.3:
+            engine.restart()
+        for read in (engine.layout.store.registry(batch + 1), Store(tmp_path, EARTH).registry(batch + 1)):
+            assert read == registry and read.ids.tolist() == registry.ids.tolist()
+        if batch % 4 == 0:  # this process knows an earlier version
+            known = {level.number: level for one in reading._registries.values() for level in one.registrations.levels}
+            levels = reading.registry(batch + 1).registrations.levels
+            assert all(known.get(level.number, level) is level for level in levels)
+            assert reading.registry(batch + 1) == registry
+    assert len(written) > 20
 
 
 def test_a_version_shares_with_one_in_memory_the_parts_whose_files_are_the_same(tmp_path):

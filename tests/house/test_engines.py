@@ -92,7 +92,7 @@ async def test_engines_come_and_go_with_the_published_spaces(engines, redis_clie
         redis_client.delete(SPACES_KEY)  # a Redis that has lost its data says nothing of spaces
         publish(EARTH, LAND)
         await until(lambda: two_of("land"))
-        assert not any(map(alive, prices))
+        await until(lambda: not any(map(alive, prices)))
         land = running()["land"]
         publish(EARTH, replace(LAND, dimensions=(*LAND.dimensions, replace(LAND.dimensions[0], name="y"))))
         await until(lambda: two_of("land") and not running()["land"] & land)

@@ -4,11 +4,15 @@ import asyncio
 import shutil
 import time
 
-import orjson
 import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
+from streaming.engine.store import Store
+from streaming.spaces import EARTH
+from streaming.state.errors import LostState
+from streaming.state.manifest import MANIFESTS, batch_of
+from streaming.state.stores import LocalStore
 from tests.live.swarm import DECODER, Swarm
 from tests.live.truth import AtRest, answer, differences, moving_differences
 from tests.stopwatch import Stopwatch
@@ -32,11 +36,13 @@ BOX = {"lo": [-1, -1], "hi": [1, 1]}
 
 def registered(live, stream) -> set[int]:
     """Return the numbers of the queries and views that the engine evaluates over a stream, from its newest state."""
-    newest = max((live.home / "engine" / "earth" / "registry").glob("*.json"), key=lambda path: int(path.stem))
-    known = orjson.loads(newest.read_bytes())["queries"]
-    numbers = [number for number, _, plan, *_ in known if plan and plan["stream"] == stream]
-    assert len(numbers) == len(set(numbers))
-    return set(numbers)
+    folder = live.home / "engine" / "earth"
+    newest = max(map(batch_of, LocalStore(folder).list(MANIFESTS)))
+    try:
+        registry = Store(folder, EARTH, live.home / "layers").registry(newest + 1)
+    except (LostState, FileNotFoundError):  # the engine has written newer ones
+        return registered(live, stream)
+    return {query for query in registry.ids.tolist() if registry.plan(query).stream == stream}
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +151,7 @@ async def test_queries_return_by_themselves_after_the_engines_state_has_gone(liv
         )
 
         def known():
-            return any((state / "registry").glob("*.json")) and registered(live, stream) == queries
+            return any((state / MANIFESTS).glob("*.json")) and registered(live, stream) == queries
 
         await asyncio.to_thread(wait_for, known, "the queries in the new state")
         await asyncio.gather(*(monitor.snapshot(query) for query in queries))

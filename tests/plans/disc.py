@@ -1,5 +1,6 @@
 """A kind of query for the tests: the elements whose middle lies in a disc about a fixed place, in flat units."""
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from streaming.kinds.fields import common, emitted, opening
 from streaming.kinds.parts import check_keys, parse_number
 from streaming.kinds.range.plan import RangePlan
 from streaming.kinds.schema import AMOUNT, Schema, object_schema, of_kind
+from streaming.operators.numbered import Numbered
 from streaming.operators.spatial_join import Pairs
 
 
@@ -72,33 +74,55 @@ class DiscKind(Kind[DiscPlan]):
 class Discs:
     """The `Refinement` of discs: a range each, then the distance from the middle of the box."""
 
-    def __init__(self, plans, space, features_of):
-        self._queries = np.array(sorted(plans), dtype=np.int64)
-        chosen = [plans[query] for query in self._queries.tolist()]
-        self.ranges = [
-            RangePlan(p.stream, p.area, p.area, where=p.where, filters=p.filters, emit=p.emit) for p in chosen
-        ]
-        self._discs = np.array([(p.x, p.y, p.radius) for p in chosen])
+    def __init__(self, plans, space):
+        self._use(Numbered.of(plans), np.array([(p.x, p.y, p.radius) for p in plans]).reshape(-1, 3))
+
+    def _use(self, column, discs):
+        self.range, self._discs, self._kept = column, discs, np.ones(len(discs), dtype=bool)
+
+    @classmethod
+    def _of(cls, column, discs):
+        made = cls.__new__(cls)
+        made._use(column, discs)
+        return made
+
+    @staticmethod
+    def range_of(plan):
+        return RangePlan(plan.stream, plan.area, plan.area, where=plan.where, filters=plan.filters, emit=plan.emit)
+
+    def take(self, queries):
+        column, used = self.range.take(queries).used()
+        return self._of(column, self._discs[queries]), used
+
+    @classmethod
+    def together(cls, parts):
+        column, source = Numbered.together([part.range for part in parts])
+        return cls._of(column, np.concatenate([part._discs for part in parts])), source
+
+    def masked(self, kept):
+        masked = copy.copy(self)
+        masked._kept = kept
+        return masked
 
     def of(self, number):
-        return self._queries[[number]]
+        return np.flatnonzero((self.range.number == number) & self._kept)
 
-    def range_of(self, queries):
-        return np.searchsorted(self._queries, queries)
+    def refined(self, elements, row, number, features_of, failures):
+        pair, query = np.nonzero((number[:, None] == self.range.number) & self._kept)
+        near = self._near(elements.bounds[row[pair]], query)
+        return Pairs.without_partners(row[pair[near]], query[near])
 
-    def refined(self, elements, row, number, failures):
-        near = self._near(elements.bounds[row], number)
-        return Pairs.without_partners(row[near], self._queries[number[near]])
+    def charge(self, failures, ranges, seconds):
+        for number, spent in zip(ranges.tolist(), seconds.tolist(), strict=True):
+            asking = self.of(number)
+            failures.charge(asking, np.full(len(asking), spent / len(asking)))
 
-    def charge(self, failures, seconds):
-        failures.charge(self._queries, seconds)
+    def lies(self, elements, pairs, features_of):
+        return self._near(elements.bounds[pairs.row], pairs.query)
 
-    def lies(self, elements, pairs):
-        return self._near(elements.bounds[pairs.row], self.range_of(pairs.query))
-
-    def reached(self, bounds):
+    def reached(self, bounds, features_of):
         return np.zeros(len(bounds), dtype=bool)
 
-    def _near(self, bounds, number):
+    def _near(self, bounds, query):
         middle = (bounds[:, :2] + bounds[:, 2:]) / 2
-        return np.hypot(*(middle - self._discs[number, :2]).T) <= self._discs[number, 2]
+        return np.hypot(*(middle - self._discs[query, :2]).T) <= self._discs[query, 2]

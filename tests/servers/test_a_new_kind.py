@@ -6,15 +6,23 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import orjson
+import pyarrow as pa
 import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from streaming.elements import stream_number
 from streaming.errors import InvalidPlan
 from streaming.kinds import registry
 from streaming.layers.features import feature_table
+from streaming.operators.continuous_queries import ContinuousQueries
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.features import Features, ordered
+from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan, plan_document
 from streaming.plans.schema import plan_schema
 from streaming.spaces import Dimension, Space
@@ -113,3 +121,67 @@ def test_its_answers_equal_brute_force_after_every_batch_beside_other_kinds(seed
                 assert set(world.client.answers[query]) == set(world.expected(plan)), plan
             if world.rng.random() < 0.2:
                 world.engine.restart()
+
+
+def random_queries(rng):
+    """Return plans of several kinds; some of them are equal, so that they share a range."""
+    documents = [BOX, BOX | {"where": "speed > 1"}, JOIN, JOIN | {"where": "speed > 1"}]
+    documents += [disc(x, 4, 3, where=where) for x in (2, 6) for where in ("", "speed > 1")]
+    documents.append({**JOIN, "join": {"layer": "zones", "predicate": "disjoint"}})
+    return [parse_plan(rng.choice(documents), PLANE) for _ in range(rng.randint(0, 12))]
+
+
+def random_elements(rng, count=20):
+    places = np.array([(rng.uniform(0, 9), rng.uniform(0, 9)) for _ in range(count)])
+    cold = pa.table(
+        {
+            "key": [str(row) for row in range(count)],
+            "properties": [orjson.dumps({"speed": rng.randint(0, 3)}).decode() for _ in range(count)],
+            "geometry": pa.nulls(count, pa.binary()),
+        }
+    )
+    streams = np.full(count, stream_number("s"))
+    return Elements(streams, np.hstack([places, places]), lambda rows: cold.take(pa.array(rows)))
+
+
+def seen(queries, elements, kept=None):
+    """Return what a set of queries tells about some elements; those not kept have no pairs and no costs."""
+    failures, zone = Failures(), Features(ordered(feature_table("zones", ["z"], [ZONE], [{}], space=PLANE)), PLANE)
+    kept = np.ones(len(queries), dtype=bool) if kept is None else kept
+    pairs = queries.match(elements, lambda _: zone, failures)
+    row, query = (part.ravel() for part in np.indices((len(elements), len(queries))))
+    asked = Pairs(row, query, np.full(len(row), zone.key_hash[0]), np.full(len(row), np.nan))
+    lies = queries.lies(elements, asked, lambda _: zone)[kept[query]]
+    told = zip(pairs.row.tolist(), pairs.query.tolist(), pairs.partner.tolist(), strict=True)
+    return list(told), lies.tolist(), sorted(failures.seconds)
+
+
+def of(told, queries):
+    """Return what was told of some queries, ascending, by their positions among these."""
+    place = {query: position for position, query in enumerate(queries.tolist())}
+    pairs, lies, costs = told
+    lies = np.array(lies, dtype=bool).reshape(20, -1)[:, queries].ravel().tolist()
+    pairs = [(row, place[query], partner) for row, query, partner in pairs if query in place]
+    return pairs, lies, [place[query] for query in costs if query in place]
+
+
+@given(st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_sets_of_several_kinds_that_are_made_of_others_equal_those_made_of_plans(seed):
+    rng = random.Random(seed)
+    elements, parts = random_elements(rng), [random_queries(rng) for _ in range(rng.randint(1, 3))]
+    plans = [plan for part in parts for plan in part]
+    order = np.array(rng.sample(range(len(plans)), len(plans)), dtype=np.int64)
+    made = ContinuousQueries.together([ContinuousQueries(part, PLANE) for part in parts], order)
+    plans = [plans[query] for query in order.tolist()]
+    expected = seen(ContinuousQueries(plans, PLANE), elements)
+    assert len(made) == len(plans) and seen(made, elements) == expected
+    chosen = np.flatnonzero([rng.random() < 0.5 for _ in plans])
+    alone = seen(ContinuousQueries([plans[query] for query in chosen.tolist()], PLANE), elements)
+    assert seen(made.take(chosen), elements) == alone == of(expected, chosen)
+    kept = np.zeros(len(plans), dtype=bool)
+    kept[chosen] = True
+    pairs, lies, costs = seen(made.masked(kept), elements, kept)
+    chosen = chosen.tolist()
+    assert [(row, chosen.index(query), partner) for row, query, partner in pairs] == alone[0]
+    assert lies == alone[1] and [chosen.index(query) for query in costs] == alone[2]

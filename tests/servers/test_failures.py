@@ -138,8 +138,8 @@ def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, e
 def test_a_plan_that_a_release_refuses_is_told_until_the_query_is_edited_also_after_another_restart(engine):
     plans = {1: {"compare": AROUND}, 2: {"compare": AROUND, "where": "speed > 5"}}
     engine.run([ship()], [register(query, plan, 3) for query, plan in plans.items()])
-    (path,) = (engine.root / "registry").glob("*.json")
-    path.write_bytes(path.read_bytes().replace(b"speed > 5", b"never (a filter"))
+    (path,) = (engine.root / "registry").glob("level-*.arrow")
+    path.write_bytes(path.read_bytes().replace(b"speed > 5", b"never (a "))
     told = {"refused": True, "queries": [[2, 3]]}
     for control in ([], [register(7, {"compare": AROUND})], [register(2, plans[2], 3)]):
         engine.restart()

@@ -36,14 +36,6 @@ MOST_ENTRIES = 10_000
 PASSWORD = "a long pass phrase"
 
 
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory):
-    """Keep the test database in a file: threads share that as the project's do."""
-    from django.conf import settings
-
-    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
-
-
 @pytest.fixture(autouse=True)
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""
@@ -209,11 +201,11 @@ def cookie_of(user):
 
 
 class Socket(WebsocketCommunicator):
-    """A client of ``/ws/monitor/``; `skipped` has the last message of each type that nobody waited for."""
+    """A client of ``/ws/monitor/``; `skipped` has the messages that came while it waited for others."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        self.skipped = {}
+        self.skipped = []
 
     async def tell(self, kind, **fields):
         """Send a message."""
@@ -224,9 +216,14 @@ class Socket(WebsocketCommunicator):
         async with asyncio.timeout(timeout):
             while True:
                 message = await self.hear_any(timeout)
-                if message["type"] == kind and all(message.get(k) == v for k, v in expected.items()):
+                if _is(message, kind, expected):
                     return message
-                self.skipped[message["type"]] = message
+                self.skipped.append(message)
+
+    async def hear_or_heard(self, kind, **expected):
+        """Return the message of a type with the expected fields, which may have come already."""
+        found = [message for message in self.skipped if _is(message, kind, expected)]
+        return found[-1] if found else await self.hear(kind, **expected)
 
     async def hear_any(self, timeout=PATIENCE_S):
         """Return the next message, text or binary."""
@@ -248,6 +245,10 @@ class Socket(WebsocketCommunicator):
             while (response := await self.receive_output(timeout))["type"] != "websocket.close":
                 pass
         return response["code"]
+
+
+def _is(message, kind, expected):
+    return message["type"] == kind and all(message.get(field) == value for field, value in expected.items())
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from streaming.gateway.presets import DEMO_STREAMS
-from tests.webapp.conftest import PASSWORD, PLAN
+from tests.webapp.conftest import PASSWORD, PLAN, settled
 from webapp import queries
 from webapp.models import ApiToken, LoginLink, Query, Stream
 
@@ -197,7 +197,7 @@ def test_stale_elements_are_shown_with_a_hint_where_they_are_many(site, streams,
 def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams, engine, staff):
     form = {"name": "one", "plan": json.dumps(PLAN)}
     assert site.post(reverse("admin:webapp_query_add"), form).status_code == 302
-    query = Query.objects.get()
+    (query,) = settled(Query.objects.get())
     assert (query.status, query.owner) == ("running", staff)
     change = reverse("admin:webapp_query_change", args=[query.pk])
     site.post(change, form | {"name": "two"})
@@ -207,7 +207,7 @@ def test_queries_are_made_edited_paused_and_cancelled_in_the_admin(site, streams
     for action, status in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
         body = {"action": action, "_selected_action": [query.pk]}
         site.post(reverse("admin:webapp_query_changelist"), body)
-        assert Query.objects.get().status == status
+        assert settled(query)[0].status == status
     assert site.get(change).status_code == 200
 
 

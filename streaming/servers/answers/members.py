@@ -25,12 +25,12 @@ class Answers:
     reason: np.ndarray | int = MOVED
 
     @classmethod
-    def of(cls, pairs: Pairs, keys: np.ndarray, queries: np.ndarray) -> "Answers":
-        """Return pairs as members of answers, given the keys of the rows and the numbers of the queries."""
-        return cls(keys[pairs.row], queries[pairs.query], pairs.partner, pairs.distance)
+    def of(cls, pairs: Pairs, keys: np.ndarray) -> "Answers":
+        """Return pairs of elements and answers as members of answers, given the keys of the rows."""
+        return cls(keys[pairs.row], pairs.query, pairs.partner, pairs.distance)
 
-    def take(self, rows: np.ndarray) -> "Answers":
-        """Return the members at `rows`, positions or a mask."""
+    def take(self, rows: np.ndarray | slice) -> "Answers":
+        """Return the members at `rows`: positions, a mask or a slice."""
         columns = (getattr(self, field.name) for field in fields(self))
         return Answers(*(column[rows] if isinstance(column, np.ndarray) else column for column in columns))
 

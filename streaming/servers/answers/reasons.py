@@ -58,8 +58,9 @@ def reasons(name: np.ndarray, fate: np.ndarray, before: Registry, after: Registr
     changed = np.isin(name, applied.changed)
     here = fate == MOVED
     reason[here & changed] = EDITED
-    reason[here & changed & ~np.isin(name, before.ids)] = REGISTERED
-    reason[(fate == HANDOFF) & find(after.quiet, name)[1]] = QUIET_HANDOFF
+    reason[here & changed & ~find(before.ids, name)[1]] = REGISTERED
+    handed = np.flatnonzero(fate == HANDOFF)
+    reason[handed[after.quiet(name[handed])]] = QUIET_HANDOFF
     reason[np.isin(name, applied.cancelled)] = CANCELLED
     reason[np.isin(name, applied.failed)] = FAILED
     return reason
@@ -81,9 +82,9 @@ def worth_telling(members: Answers, moved: np.ndarray, before: Registry, after: 
     news = moved | ~np.isnan(members.distance)
     if before is not after:
         # An edit took the distance away, or the answer reported membership alone until now.
-        altered = [np.setdiff1d(getattr(before, name), getattr(after, name)) for name in ("measuring_ids", "quiet")]
-        news |= np.isin(members.query, np.concatenate(altered))
-    return (members.sign != STAYED) | (news & ~find(after.quiet, members.query)[1])
+        for was, now in ((before.measuring, after.measuring), (before.quiet, after.quiet)):
+            news |= was(members.query) & ~now(members.query)
+    return (members.sign != STAYED) | (news & ~after.quiet(members.query))
 
 
 # The reason, indexed by (the other side decided, a filter decided).

@@ -4,83 +4,100 @@ A tuple of an answer that several queries share is evaluated, kept and written o
 Whoever nets the fragments fans it out to those of the queries that somebody watches.
 """
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streaming.operators.runs import expand, find
+from streaming.results import ANSWER_NUMBERS
 from streaming.servers.answers.members import Answers
+from streaming.servers.control.columns import Columns
 
 
 @dataclass(frozen=True)
 class Recipients:
     """The numbers under which answers are reported, and the queries that share them.
 
+    An answer is reported under the number of its query. If several queries share it, it is reported under its own
+    number, and under that of each query that is `apart`. Only what is asked for is looked up, so the recipients of all
+    queries cost nothing to make.
+
     Parameters
     ----------
-    answer, name : ndarray of int64, shape (N,)
-        Answers, ascending, and the number under which their tuples are reported: that of a query, or the answer's own.
-        An answer with several such numbers occurs several times.
-    shared : dict of int to tuple of int
-        The queries of each answer that is reported under its own number.
+    columns : Columns
+        The running queries.
+    apart : ndarray of int64
+        Queries to report under their own numbers, since their subscribers do not hold the same as those of the other
+        queries that share the answer. Ascending.
     """
 
-    answer: np.ndarray
-    name: np.ndarray
-    shared: dict[int, tuple[int, ...]]
+    columns: Columns
+    apart: np.ndarray
 
-    @classmethod
-    def of(cls, ids: np.ndarray, answer_of: np.ndarray, apart: np.ndarray) -> "Recipients":
-        """Group queries by their answers, and return the recipients.
+    @functools.cached_property
+    def _divided(self):
+        """The answers of queries that are apart, ascending; with several names repeated. And the names of each."""
+        mine = self.columns.answers_of(self.apart)
+        of, query = self.columns.queries_of(mine)
+        alone = find(self.apart, query)[1]
+        together = np.bincount(of[~alone], minlength=len(mine))
+        single = ~alone & (together[of] == 1)
+        several = np.flatnonzero(together > 1)
+        answer = np.r_[mine[of[alone | single]], mine[several]]
+        name = np.r_[query[alone | single], mine[several]]
+        order = np.argsort(answer, kind="stable")
+        return answer[order], name[order]
 
-        Parameters
-        ----------
-        ids, answer_of : ndarray of int64, shape (Q,)
-            Queries and their answers.
-        apart : ndarray of int64
-            Queries to report under their own numbers, since their subscribers do not hold the same as those of the
-            other queries that share the answer.
-        """
-        alone = np.isin(ids, apart)
-        order = np.argsort(answer_of[~alone], kind="stable")
-        queries = ids[~alone][order]
-        answer, start, count = np.unique(answer_of[~alone][order], return_index=True, return_counts=True)
-        several = np.flatnonzero(count > 1)
-        shared = {
-            number: tuple(queries[first : first + size].tolist())
-            for number, first, size in zip(*(part[several].tolist() for part in (answer, start, count)), strict=True)
-        }
-        answers = np.r_[answer, answer_of[alone]]
-        names = np.r_[np.where(count > 1, answer, queries[start]), ids[alone]]
-        order = np.argsort(answers, kind="stable")
-        return cls(answers[order], names[order], shared)
+    def _named(self, answers):
+        """Return the names of answers (K,): for each name the position of its answer, ascending, and the name."""
+        ordered, (divided, names) = self.columns.ordered_answer, self._divided
+        start, known = find(ordered, answers)
+        following = np.minimum(start + 1, len(ordered) - 1)
+        shared = known & (start + 1 < len(ordered))
+        shared[shared] = ordered[following[shared]] == answers[shared]
+        name = np.where(shared, answers, 0)
+        name[known & ~shared] = self.columns.ordered_query[start[known & ~shared]]
+        if not len(divided):
+            row = np.flatnonzero(known)
+            return row, name[row]
+        first = np.searchsorted(divided, answers, "left")
+        count = np.searchsorted(divided, answers, "right") - first
+        plain = np.flatnonzero(known & (count == 0))
+        row, position = expand(first, count)
+        order = np.argsort(rows := np.r_[plain, row], kind="stable")
+        return rows[order], np.r_[name[plain], names[position]][order]
 
     def told(self, answers: Answers) -> Answers:
         """Return members of answers under the numbers of their recipients; with several numbers a member repeats."""
-        start = np.searchsorted(self.answer, answers.query, "left")
-        count = np.searchsorted(self.answer, answers.query, "right") - start
-        if (count == 1).all():
-            return replace(answers, query=self.name[start])
-        row, position = expand(start, count)
-        return replace(answers.take(row), query=self.name[position])
+        row, name = self._named(answers.query)
+        return replace(answers.take(row), query=name)
 
     def answers_of(self, names: np.ndarray) -> np.ndarray:
-        """Return the answers that are reported under some numbers; 0 where there is none."""
-        order = np.argsort(self.name, kind="stable")
-        place, known = find(self.name[order], names)
+        """Return the answers that are reported under some numbers; 0 for a number that no query and no answer has."""
         answers = np.zeros(len(names), dtype=np.int64)
-        answers[known] = self.answer[order[place[known]]]
+        place, known = find(self.columns.query, names)
+        answers[known] = self.columns.answer[place[known]]
+        shared = find(self.columns.ordered_answer, names)[1] & ~known
+        answers[shared] = names[shared]
         return answers
 
     def names_of(self, answers: np.ndarray) -> np.ndarray:
         """Return all numbers under which some answers are reported."""
-        return self.name[np.isin(self.answer, answers)]
+        return self._named(answers)[1]
 
     def shared_in(self, names: np.ndarray) -> tuple[dict[int, tuple[int, ...]], int]:
         """Return the queries of the shared answers among `names`, and the number of tuples after the fan-out."""
-        if not self.shared:
+        own = names[names >= ANSWER_NUMBERS]
+        if not len(own):
             return {}, len(names)
-        occurring, count = np.unique(names, return_counts=True)
-        shared = {name: self.shared[name] for name in occurring.tolist() if name in self.shared}
-        sizes = [len(shared.get(name, (name,))) for name in occurring.tolist()]
-        return shared, int(np.dot(count, sizes))
+        occurring, count = np.unique(own, return_counts=True)
+        of, query = self.columns.queries_of(occurring)
+        keep = ~find(self.apart, query)[1]
+        order = np.lexsort((query[keep], of[keep]))
+        of, query = of[keep][order], query[keep][order]
+        several = np.bincount(of, minlength=len(occurring))
+        parts: Sequence[np.ndarray] = np.split(query, np.cumsum(several)[:-1])
+        shared = {name: tuple(part.tolist()) for name, part in zip(occurring.tolist(), parts, strict=True) if len(part)}
+        return shared, len(names) - len(own) + int(np.dot(count, np.maximum(several, 1)))

@@ -108,7 +108,7 @@ def step(
         As in `results.Fragment`.
     """
     state = state.without(control.applied.forgotten)
-    if control.after.left_out:
+    if control.after.leaves_out:
         partials = [partial.only(control.after.distributed_ids) for partial in partials]
     answers = _AnswerAssembly(state, partials, control, tracks, all_regions, Failures())
     ranking, neighbours, reach = answers.neighbours()
@@ -202,7 +202,7 @@ class _AnswerAssembly:
                 self.all_regions.column(keys, "bounds"), places[chosen[positions]], self.all_regions.space
             ),
             lambda ranked, seconds: self._charge(chosen, ranked, seconds),
-            np.isin(self.ids[chosen], self.control.after.quiet),
+            self.control.after.quiet(self.ids[chosen]),
         )
         ranking, changes, nearby = nearest.step(self.state.ranking, self.partials, searches)
         reach = np.full(len(self.ids), np.nan)
@@ -304,7 +304,7 @@ class _AnswerAssembly:
         """Return the changes of aggregates as result tuples."""
         if changes.is_empty() and crossings.is_empty():
             return result_schema(self.all_regions.space).empty_table()
-        quiet = pl.col("query").is_in(self.control.after.quiet.tolist()) & (pl.col("sign") == 0)
+        quiet = self.control.after.quiet(changes["query"].to_numpy()) & (changes["sign"].to_numpy() == 0)
         changes = changes.filter(~quiet)
         reason = self._reasons(changes["query"].to_numpy())
         groups = group_rows(changes, changes["sign"].to_numpy(), reason, self.all_regions, self.extremes)

@@ -120,7 +120,8 @@ class Border:
         except FAULTS as error:
             if not found or isinstance(error, OSError):
                 raise
-            result, lost = step(self._control(found, found)), found.keys() & set(self._control().before.ids.tolist())
+            before = self._control().before
+            result, lost = step(self._control(found, found)), {query for query in found if before.evaluates(query)}
         for query, why in found.items():
             logger.error("query %d is left out for a while: %s", query, why)
             self._leave(query, why)

@@ -1,9 +1,16 @@
-"""The registry of continuous queries and streams, a pure function of the control log."""
+"""The registry of continuous queries and streams, a pure function of the control log.
+
+A change shares all that it does not concern with the registry before it: the registrations (`Levels`), and the forms in
+which servers look at the queries that run (`RunningQueries`). So one query more, less or changed costs about as much
+with a hundred queries as with a hundred thousand, and a batch that changes no query costs nothing.
+
+The views of pages are queries like all others here, and are stored as these are. A registry without them, as it would
+be after a restart, were no function of the control log: a worker process that ends in the middle of a batch is replaced
+by one that reads the stored state, and its regions would not answer views that the other regions answer. A stored view
+costs one row when it begins, and one when it ends.
+"""
 
 import functools
-import hashlib
-import logging
-from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,21 +19,19 @@ import numpy as np
 import orjson
 
 from streaming.elements import stream_number
-from streaming.errors import LookoutError
-from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
-from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
-from streaming.operators.focal_ranges import focal_keys
-from streaming.operators.runs import distinct, find
-from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.plans import parse_plan, plan_document
-from streaming.results import ANSWER_NUMBERS
+from streaming.operators.query_levels import QueryLevels
+from streaming.operators.runs import find
+from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.servers.answers.recipients import Recipients
+from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, layer_of
+from streaming.servers.control.levels import Level, Levels
+from streaming.servers.control.registrations import Registration, parsed, words
+from streaming.servers.control.running import RunningQueries
 from streaming.spaces import Space
-
-logger = logging.getLogger(__name__)
 
 # The revisions of this many cancelled queries are kept, so that a late registration does not start one of them again.
 CANCELLED_KEPT = 10_000
@@ -34,40 +39,8 @@ MICROSECONDS = 1_000_000
 # More than one, since the regions of a process may leave out different queries.
 NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
-REFUSED = "this release refuses the plan, so the query has ended; edit it to start it again: {}"
 
 Catalogue = Callable[[str, int], Features]
-
-
-@dataclass(frozen=True)
-class Registration:
-    """A registered query.
-
-    Parameters
-    ----------
-    revision : int
-        Rises with each change of the query.
-    plan : Plan or None
-        None once cancelled.
-    text : bytes
-        The plan as JSON. It is kept because the whole registry is written whenever one query changes.
-    answer : int
-        The number of the query's answer, which queries with equal plans share.
-    error : str
-        Why this release refuses a plan that an earlier release accepted; the plan is then None.
-    """
-
-    revision: int
-    plan: Plan | None
-    text: bytes = b"null"
-    answer: int = 0
-    error: str = ""
-
-    @classmethod
-    def of(cls, revision: int, plan: Plan | None, space: Space, answer: int | None = None) -> "Registration":
-        """Return the registration of a plan; unless `answer` is given, its number follows from the plan."""
-        text = orjson.dumps(plan and plan_document(plan, space))
-        return cls(revision, plan, text, _answer_number(text) if answer is None else answer)
 
 
 @dataclass(frozen=True)
@@ -112,7 +85,7 @@ class Registry:
     Parameters
     ----------
     space : Space
-    registrations : mapping of int to Registration
+    registrations : Levels of Registration
         By query number.
     ttl_us : mapping of int to int
         Time-to-live by stream number; a stream that is absent keeps its objects for ever.
@@ -122,27 +95,30 @@ class Registry:
         The names of the streams whose elements are stored, by stream number.
     catalogue : callable
         Given a layer and a version, returns its `Features`.
-    left_out : frozenset of int
-        Queries that are not evaluated; see `without`.
+    running, evaluated : RunningQueries
+        The queries that run, and those of them that are not left out; see `without`.
+    ended : ndarray of int64
+        The queries in `registrations` that do not run; those that ended last come last.
+    refused : mapping of int to str
+        Why this release refuses plans that an earlier release accepted, by query; these queries have ended.
     """
 
     space: Space
-    registrations: Mapping[int, Registration] = field(default_factory=dict)
+    registrations: Levels[Registration] = field(default_factory=Levels)
     ttl_us: Mapping[int, int] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, str] = field(default_factory=dict)
     catalogue: Catalogue | None = field(default=None, compare=False)
-    left_out: frozenset[int] = frozenset()
+    running: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+    evaluated: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+    ended: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
+    refused: Mapping[int, str] = field(default_factory=dict)
 
-    @functools.cached_property
-    def _running(self):
-        """The registrations of the queries that run, by query."""
-        return {query: registration for query, registration in self.registrations.items() if registration.plan}
-
-    @functools.cached_property
-    def _evaluated(self):
-        """The registrations of the queries that run and are not left out, by query."""
-        return {query: running for query, running in self._running.items() if query not in self.left_out}
+    def __post_init__(self) -> None:
+        if self.running is None:
+            object.__setattr__(self, "running", RunningQueries.none(self.space))
+        if self.evaluated is None:
+            object.__setattr__(self, "evaluated", self.running)
 
     @functools.cached_property
     def _narrower(self):
@@ -154,158 +130,159 @@ class Registry:
 
         The newest `NARROWER_KEPT` results are kept, so that a repeated call compiles nothing again.
         """
-        left_out = frozenset(self._running.keys() & queries)
+        left_out = frozenset(query for query in queries if self.runs(query))
         if not left_out:
             return self
         if left_out not in self._narrower:
             for old in list(self._narrower)[: 1 - NARROWER_KEPT]:
                 del self._narrower[old]
-            self._narrower[left_out] = replace(self, left_out=left_out)
+            rows = [row for row in self._rows(sorted(left_out)) if self.evaluates(row.query)]
+            self._narrower[left_out] = replace(self, evaluated=self.evaluated.changed(rows, ()))
         return self._narrower[left_out]
 
     def only(self, queries: Collection[int]) -> "Registry":
         """Return the registry with only those of some queries that are not left out already."""
-        return replace(self, left_out=frozenset(self._running.keys() - queries) | self.left_out)
+        rows = self._rows(query for query in sorted(queries) if self.evaluates(query))
+        return replace(self, evaluated=self.evaluated.only(rows))
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether some of the running queries are left out."""
+        return self.evaluated is not self.running
+
+    def evaluates(self, query: int) -> bool:
+        """Tell whether a query runs and is not left out."""
+        return bool(find(self.ids, np.array([query]))[1][0])
+
+    def _rows(self, queries):
+        return [row for query in queries for row in self.registrations[query].row(query)]
+
+    def runs(self, query: int) -> bool:
+        """Tell whether a query runs; it may be left out."""
+        return self.revision(query) is not None
 
     def revision(self, query: int) -> int | None:
         """Return the revision of a query, None if it does not run."""
-        running = self._running.get(query)
-        return running and running.revision
+        told = self.registrations.get(query)
+        return told.revision if told and told.parsed else None
 
-    @functools.cached_property
-    def refused(self) -> dict[int, str]:
-        """Why this release refuses plans that an earlier release accepted, by query; these queries have ended."""
-        return {query: ended.error for query, ended in self.registrations.items() if ended.error}
-
-    @functools.cached_property
+    @property
     def ids(self) -> np.ndarray:
         """Numbers of the queries that run and are not left out, int64, ascending."""
-        return np.array(sorted(self._evaluated), dtype=np.int64)
+        return self.columns.query
 
-    @functools.cached_property
+    @property
     def answer_of(self) -> np.ndarray:
         """The number of the answer of each of `ids`, int64."""
-        return np.array([self.registrations[query].answer for query in self.ids.tolist()], dtype=np.int64)
+        return self.columns.answer
 
-    @functools.cached_property
+    @property
+    def columns(self) -> Columns:
+        """The queries that run and are not left out."""
+        return self.evaluated.columns
+
+    @property
     def answers(self) -> np.ndarray:
-        """Numbers of the answers that a region computes by itself, int64, ascending, each once; the order of `queries`.
+        """Numbers of the answers that a region computes by itself, int64, ascending, each once.
 
         These are all answers except those of joins with streams and of distributed queries.
         """
-        apart = np.r_[self.stream_ids, self.distributed_ids]
-        return np.unique(self.answer_of[np.isin(self.ids, apart, invert=True)])
+        return self.evaluated.answers
 
     def recipients(self, apart: np.ndarray) -> Recipients:
         """Return the recipients of answers; each of the queries `apart` is reported under its own number."""
-        return Recipients.of(self.ids, self.answer_of, apart) if len(apart) else self._everyone
+        return Recipients(self.columns, apart)
 
-    @functools.cached_property
-    def _everyone(self):
-        return Recipients.of(self.ids, self.answer_of, np.empty(0, dtype=np.int64))
-
-    @functools.cached_property
-    def queries(self) -> ContinuousQueries:
+    @property
+    def queries(self) -> QueryLevels:
         """The queries of `answers`, ready to be matched; queries that share an answer are one."""
-        return self.compiled(self.answers)
-
-    @functools.cached_property
-    def _plans(self):
-        """The plan of each answer."""
-        return {registration.answer: registration.plan for registration in self._evaluated.values()}
-
-    @functools.cached_property
-    def _joins(self):
-        """The numbers of the answers of joins with each layer, by the layer's name."""
-        joins = defaultdict(list)
-        for answer, plan in self._plans.items():
-            joins[kind_of(plan).layer(plan)].append(answer)
-        joins.pop(None, None)
-        return joins
+        return self.evaluated.levels
 
     @property
     def layers_joined(self) -> frozenset[str]:
         """Names of the layers that queries are joined with."""
-        return frozenset(self._joins)
+        return frozenset(self.columns.layers)
 
-    @functools.cached_property
-    def measuring(self) -> np.ndarray:
-        """Numbers of the answers of joins by distance, int64, ascending."""
-        measuring = (answer for answer, plan in self._plans.items() if kind_of(plan).measures(plan))
-        return np.array(sorted(measuring), dtype=np.int64)
+    def keep(self, answers: np.ndarray) -> np.ndarray:
+        """Tell which answers (K,) are kept, instead of being reported as elements arrive: bool of shape (K,)."""
+        if not self.columns.streams_in_full:
+            return np.ones(len(answers), dtype=bool)
+        return ~self.evaluated.are(answers, EVERY_ELEMENT)
 
-    @functools.cached_property
-    def measuring_ids(self) -> np.ndarray:
-        """Numbers of the queries that are joins by distance, int64, ascending."""
-        return self.ids[np.isin(self.answer_of, self.measuring)]
+    @property
+    def keep_all(self) -> bool:
+        """Whether all answers are kept."""
+        return not self.columns.streams_in_full
+
+    def quiet(self, names: np.ndarray) -> np.ndarray:
+        """Tell which numbers (K,) are those of queries that report membership alone, or of their answers: bool (K,)."""
+        return self.evaluated.are(names, MEMBERSHIP)
+
+    def measuring(self, names: np.ndarray) -> np.ndarray:
+        """Tell which numbers (K,) are those of joins by distance, or of their answers: bool of shape (K,)."""
+        return self.evaluated.are(names, BY_DISTANCE)
 
     def joins_with(self, layers: Container[str]) -> np.ndarray:
         """Return the numbers of the answers of joins with some layers, int64, ascending."""
-        joined = (answer for layer, answers in self._joins.items() if layer in layers for answer in answers)
-        return np.array(sorted(joined), dtype=np.int64)
+        columns = self.columns
+        if not any(layer in layers for layer in columns.layers):
+            return np.empty(0, dtype=np.int64)
+        rows = self._rows(columns.query[columns.having(LAYER_JOIN)].tolist())
+        return np.unique(np.array([row.answer for row in rows if layer_of(row.plan) in layers], dtype=np.int64))
 
-    @functools.cached_property
+    @property
     def stream_ids(self) -> np.ndarray:
         """Numbers of the joins with streams, int64, ascending; the order of `stream_joins`."""
-        return np.array([query for query in self.ids.tolist() if _joins_stream(self.plan(query))], dtype=np.int64)
+        return self.evaluated.stream_joins.ids
 
-    @functools.cached_property
+    @property
     def distributed_ids(self) -> np.ndarray:
         """Numbers of the distributed queries (moving ranges, kNN, aggregates), int64, ascending.
 
         This is the order of `distributed`.
         """
-        return np.array([q for q in self.ids.tolist() if _evaluation(self.plan(q)).distributed], dtype=np.int64)
+        return self.evaluated.distributed.ids
 
     def assembled(self, query: int) -> bool:
         """Tell whether the assembler reports the answer of a running query, instead of each region its part."""
-        return _evaluation(self.plan(query)).assembled
+        plan = self.plan(query)
+        return kind_of(plan).evaluation(plan).assembled
 
-    @functools.cached_property
-    def quiet(self) -> np.ndarray:
-        """Numbers of the queries that report membership alone, and of their answers, int64, ascending."""
-        queries = np.array([q for q in self.ids.tolist() if self.plan(q).emit == "membership"], dtype=np.int64)
-        return np.union1d(queries, self.answer_of[np.isin(self.ids, queries)])
-
-    @functools.cached_property
+    @property
     def stream_joins(self) -> StreamJoins:
         """The joins with streams that run, ready to be matched."""
-        return self.compiled_joins(self.stream_ids)
+        return self.evaluated.stream_joins.joins
 
-    @functools.cached_property
+    @property
     def stream_join_places(self) -> StreamJoins:
         """The joins of `stream_joins` without their filters."""
-        return StreamJoins([unfiltered(plan) for plan in self._plans_of(self.stream_ids)], self.space)
+        return self.evaluated.stream_joins.places
 
-    @functools.cached_property
+    @property
     def reach(self) -> Reach:
         """How far elements of joined streams reach for partners; false without a join with a stream.
 
         Joins that are left out count, too.
         """
-        plans = (registration.plan for registration in self._running.values())
-        return Reach.of([plan for plan in plans if _joins_stream(plan)], self.space)
+        return self.running.stream_joins.reach
 
-    @functools.cached_property
+    @property
     def distributed(self) -> DistributedQueries:
         """The distributed queries that run, ready to be placed and matched."""
-        return DistributedQueries(self._plans_of(self.distributed_ids), self.space)
+        return self.evaluated.distributed.queries
 
-    @functools.cached_property
+    @property
     def focal(self) -> np.ndarray:
         """The `key_hash` of every object that a query follows, int64, ascending."""
-        foci = (kind_of(plan).focus(plan) for plan in self._plans_of(self.distributed_ids))
-        return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
+        return self.evaluated.distributed.focal
 
-    @functools.cached_property
+    @property
     def streams_in_full(self) -> frozenset[int]:
         """Numbers of the streams whose every element is needed, not only the newest of each object.
 
         A query emits all of them, or the stream is stored.
         """
-        plans = (registration.plan for registration in self.registrations.values())
-        asked = {stream_number(plan.stream) for plan in plans if plan is not None and plan.emit == "all"}
-        return frozenset(asked | self.stored.keys())
+        return frozenset(self.running.columns.streams_in_full.keys() | self.stored.keys())
 
     def ttl_of(self, stream: np.ndarray) -> np.ndarray:
         """Return the times-to-live of streams, given their numbers (M,), in microseconds; `FOREVER_US` without one."""
@@ -316,20 +293,9 @@ class Registry:
         ttl[known] = ttl_us[position[known]]
         return ttl
 
-    def compiled(self, answers: np.ndarray, features_of: Callable[[str], Features] | None = None) -> ContinuousQueries:
-        """Return the queries of some answers, ready to be matched, in the order of `answers`.
-
-        Joins use the features of layers as they are now, or those that `features_of` returns.
-        """
-        plans = [self._plans[answer] for answer in answers.tolist()]
-        return ContinuousQueries(plans, self.space, features_of or self.features)
-
     def compiled_joins(self, ids: np.ndarray) -> StreamJoins:
         """Return some of the joins with streams, ready to be matched, in the order of `ids`."""
-        return StreamJoins(self._plans_of(ids), self.space)
-
-    def _plans_of(self, ids):
-        return [self.plan(query) for query in ids.tolist()]
+        return StreamJoins([self.running.stream_joins.plans[query] for query in ids.tolist()], self.space)
 
     def plan(self, query: int) -> Plan:
         """Return the plan of a query that runs; raise KeyError if it does not."""
@@ -353,121 +319,145 @@ class Registry:
             `self` if nothing changed.
         applied : Applied
         """
-        change = _Change(dict(self.registrations), dict(self.ttl_us), dict(self.layers), dict(self.stored))
+        change = _Change(self)
         for entry in entries:
-            change.apply(entry, self.space)
+            change.apply(entry)
         return self._changed(change), change.applied()
 
     def _changed(self, change):
-        changed = {name: getattr(change, name) for name in ("registrations", "ttl_us", "layers", "stored")}
-        if all(value == getattr(self, name) for name, value in changed.items()):
+        rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored")}
+        if not change.put and all(value == getattr(self, name) for name, value in rest.items()):
             return self
-        cancelled = [query for query, registration in change.registrations.items() if registration.plan is None]
-        for query in cancelled[:-CANCELLED_KEPT]:
-            del change.registrations[query]
-        return replace(self, **changed)
+        put = change.put
+        ended = self.ended[~np.isin(self.ended, list(put))] if put else self.ended
+        ended = np.r_[ended, np.array([query for query, told in put.items() if not told.parsed], dtype=np.int64)]
+        put = dict.fromkeys(ended[:-CANCELLED_KEPT].tolist()) | put
+        put |= dict.fromkeys(put.keys() & set(ended[:-CANCELLED_KEPT].tolist()))
+        refused = {query: error for query, error in self.refused.items() if query not in put} if put else self.refused
+        registrations = self.registrations.changed(put)
+        running = self._running_after(put, registrations)
+        return Registry(
+            self.space,
+            registrations,
+            **rest,
+            catalogue=self.catalogue,
+            running=running,
+            ended=ended[-CANCELLED_KEPT:],
+            refused=refused,
+        )
 
-    def to_json(self) -> bytes:
-        """Return the registry as a JSON document; `from_json` is the inverse."""
-        queries = [
-            [query, told.revision, orjson.Fragment(told.text), told.answer, told.error]
-            for query, told in self.registrations.items()
-        ]
+    def _running_after(self, queries, registrations):
+        """Return the queries that run according to other registrations, which differ only for some queries."""
+        none = Registration(0)
+        told = [(query, self.registrations.get(query, none), registrations.get(query, none)) for query in queries]
+        told = [(query, was, now) for query, was, now in told if was.parsed is not now.parsed]
+        ended = [row for query, was, _ in told for row in was.row(query)]
+        return self.running.changed(ended, [row for query, _, now in told for row in now.row(query)])
+
+    def head(self) -> dict[str, Any]:
+        """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""
+        levels = [level.number for level in self.registrations.levels]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
-        return orjson.dumps({"queries": queries, "layers": self.layers} | numbered)
+        return {"levels": levels, "layers": dict(self.layers)} | numbered
 
-    @classmethod
-    def from_json(cls, text: bytes, space: Space, catalogue: Catalogue | None = None) -> "Registry":
-        """Return the registry of a space that `to_json` wrote."""
-        document = orjson.loads(text)
-        registrations = {
-            # An earlier release did not share answers: an answer had the number of its query.
-            query: _restored(query, revision, plan, space, *(more or [query]))
-            for query, revision, plan, *more in document["queries"]
-        }
-        layers, stored = document.get("layers", {}), dict(document.get("stored", ()))
-        return cls(space, registrations, dict(document["ttl_us"]), layers, stored, catalogue)
+    def restored(self, head: Mapping[str, Any], levels: Iterable[Level[Registration]]) -> "Registry":
+        """Return a registry that was stored. What it has in common with this one, both share.
 
-
-def _restored(query, revision, plan, space, answer, error=""):
-    """Return a registration that was written; if this release refuses its plan, the query has ended."""
-    try:
-        return replace(Registration.of(revision, plan and parse_plan(plan, space), space, answer), error=error)
-    except Exception as refusal:  # whatever an earlier release accepted, the other queries go on
-        error = REFUSED.format(_words(refusal))
-        logger.error("query %d: %s", query, error)
-        return replace(Registration.of(revision, None, space, answer), error=error)
-
-
-def _words(error):
-    """Return the text of a refusal; an error that is not a `LookoutError` is a bug, so its class is named, too."""
-    return str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
+        Parameters
+        ----------
+        head : mapping
+            From `head`.
+        levels : iterable of Level
+            The levels that it names. Those that this registry has too should be the same objects.
+        """
+        registrations = Levels(list(levels))
+        mine = {id(level) for level in self.registrations.levels}
+        new = [level for level in registrations.levels if id(level) not in mine]
+        known = {query: registrations[query] for query in registrations}
+        differing = {query for level in new for query in level.entries}
+        differing.update(set(self.running.columns.query.tolist()) - known.keys())
+        return Registry(
+            self.space,
+            registrations,
+            dict(head["ttl_us"]),
+            dict(head["layers"]),
+            dict(head["stored"]),
+            self.catalogue,
+            self._running_after(sorted(differing), registrations),
+            ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
+            refused={query: told.error for query, told in known.items() if told.error},
+        )
 
 
 class _Change:
     """Collects the effects of a sequence of control entries."""
 
-    def __init__(self, registrations, ttl_us, layers, stored):
-        self.registrations, self.ttl_us, self.layers, self.stored = registrations, ttl_us, layers, stored
+    def __init__(self, before):
+        self.space, self._before = before.space, before.registrations
+        self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
+        self.stored = dict(before.stored)
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
         self._edited = set()
 
-    def apply(self, entry, space):
+    def apply(self, entry):
         operation = getattr(self, f"_{entry.get('op')}", None)
         if operation is not None:
-            operation(entry, space)
+            operation(entry)
 
     def applied(self):
-        running = [query for query in self._touched if self.registrations[query].plan is not None]
-        ended = [query for query in self._touched if self.registrations[query].plan is None]
+        running = [query for query in self._touched if self.put[query].parsed]
+        ended = [query for query in self._touched if not self.put[query].parsed]
         return Applied(
             tuple(self._acks),
             np.array(sorted(running), dtype=np.int64),
             np.array(sorted(ended), dtype=np.int64),
             # A query that is not known yet has no answer; to send an empty snapshot would be wrong.
-            tuple(query for query in self._snapshots if query in self.registrations),
+            tuple(query for query in self._snapshots if self._known(query)),
             dict(self._dropped),
             self._now_us,
             frozenset(self._edited),
         )
 
-    def _register(self, entry, space):
+    def _register(self, entry):
         if not self._news(entry):
-            return self._ack(entry, self.registrations[entry["query"]].error or None)
+            return self._ack(entry, self._known(entry["query"]).error or None)
         try:
-            registration = Registration.of(entry["revision"], parse_plan(entry["plan"], space), space)
+            registration = Registration(entry["revision"], parsed(orjson.dumps(entry["plan"]), self.space))
         except Exception as error:  # whatever is wrong with a plan, the other entries are applied
-            return self._ack(entry, _words(error))
+            return self._ack(entry, words(error))
         return self._put(entry, registration)
 
-    def _cancel(self, entry, _):
+    def _cancel(self, entry):
         if self._news(entry):
-            return self._put(entry, Registration(entry["revision"], None))
+            return self._put(entry, Registration(entry["revision"]))
         return self._ack(entry, None)
 
+    def _known(self, query):
+        return self.put.get(query) or self._before.get(query)
+
     def _news(self, entry):
-        known = self.registrations.get(entry["query"])
+        known = self._known(entry["query"])
         return known is None or entry["revision"] > known.revision
 
     def _put(self, entry, registration):
         query = entry["query"]
-        known = self.registrations.pop(query, None)
-        self.registrations[query] = registration
-        if known is not None or registration.plan is not None:
+        if self._known(query) is not None or registration.parsed:
             self._touched[query] = None
+        self.put.pop(query, None)  # the query that ended last comes last
+        self.put[query] = registration
         self._ack(entry, None)
 
     def _ack(self, entry, error):
         head = {name: entry[name] for name in ("query", "revision", "op")}
         self._acks.append({**head, "error": error})
 
-    def _snapshot(self, entry, _):
+    def _snapshot(self, entry):
         self._snapshots[entry["query"]] = None
 
-    def _tick(self, entry, _):
+    def _tick(self, entry):
         self._now_us = max(self._now_us, entry["now_us"])
 
-    def _stream(self, entry, _):
+    def _stream(self, entry):
         number = stream_number(entry["stream"])
         if entry.get("ttl_s") is None:
             self.ttl_us.pop(number, None)
@@ -478,31 +468,18 @@ class _Change:
         else:
             self.stored.pop(number, None)
 
-    def _layer(self, entry, _):
+    def _layer(self, entry):
         """Put another version of a layer in force for the joins with it."""
         if self.layers.get(entry["layer"]) != entry["version"]:
             self.layers[entry["layer"]] = entry["version"]
             self._edited.add(entry["layer"])
 
-    def _drop_layer(self, entry, _):
+    def _drop_layer(self, entry):
         if self.layers.pop(entry["layer"], None) is not None:
             self._edited.add(entry["layer"])
 
-    def _drop_stream(self, entry, _):
+    def _drop_stream(self, entry):
         number = stream_number(entry["stream"])
         self.ttl_us.pop(number, None)
         self.stored.pop(number, None)
         self._dropped[number] = entry["stream"]
-
-
-def _evaluation(plan):
-    return kind_of(plan).evaluation(plan)
-
-
-def _joins_stream(plan):
-    return _evaluation(plan) is Evaluation.STREAM_JOIN
-
-
-def _answer_number(text):
-    """Return the number of a plan's answer; equal plans have equal numbers, in every process and after a restart."""
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS

@@ -1,21 +1,52 @@
-"""How the registry is stored: as one JSON document."""
+"""How the registry is stored: what is small as a JSON document, and each level of registrations as a part."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
+from streaming.servers.control.levels import Level
+from streaming.servers.control.registrations import Registration, level_of, level_table
 from streaming.servers.control.registry import Catalogue, Registry
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, Codec, Tables
+from streaming.state.codec import HEAD, NOTHING, Codec, Part, Parts, Tables, head_of, with_head
 
 
 def registry_codec(space: Space, catalogue: Catalogue) -> Codec:
     """Return the codec of a space's registries; they find the features of layers by `catalogue`."""
 
-    def decode(parts):
-        (table,) = parts[HEAD].tables()
-        return Registry.from_json(table["document"][0].as_py(), space, catalogue)
+    def empty(_=0):
+        return Registry(space, catalogue=catalogue)
 
-    return Codec(lambda batch: Registry(space, catalogue=catalogue), _encode, decode)
+    return Codec(empty, _encode, lambda parts: restored(parts, empty()))
+
+
+def restored(parts: Parts, known: Registry) -> Registry:
+    """Return the registry that has some parts. What `known`, another version of it, has in common, both share."""
+    (table,) = parts[HEAD].tables()
+    head, levels = head_of(table), {level.number: level for level in known.registrations.levels}
+    return known.restored(head, [levels.get(number) or _level(number, parts, known) for number in head["levels"]])
+
+
+@dataclass(frozen=True)
+class _LevelPart:
+    """A level of registrations as a part of the state."""
+
+    level: Level[Registration]
+
+    def tables(self) -> Sequence[pa.Table]:
+        return [level_table(self.level)]
+
+
+def _level(number, parts: Mapping[str, Part], known):
+    (table,) = parts[_part(number)].tables()
+    return level_of(number, table, known.space)
 
 
 def _encode(registry):
-    return {HEAD: Tables([pa.table({"document": pa.array([registry.to_json()], pa.large_binary())})])}
+    levels = {_part(level.number): _LevelPart(level) for level in registry.registrations.levels}
+    return {HEAD: Tables([with_head(NOTHING, registry.head())])} | levels
+
+
+def _part(number):
+    return f"level-{number}"

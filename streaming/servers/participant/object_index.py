@@ -15,7 +15,7 @@ import numpy as np
 
 from streaming.operators.element_grid import ElementGrid
 from streaming.operators.runs import distinct, find
-from streaming.servers.region.objects import Objects, ObjectTable
+from streaming.servers.region.objects import Objects
 from streaming.spaces import Space
 
 # The grid is made anew when this part of its objects has changed.
@@ -39,7 +39,7 @@ class ObjectIndex:
 
     Parameters
     ----------
-    objects : Objects or ObjectTable
+    objects : Objects
         The objects as they are.
     base : _Base
         The objects as they were when the index was made, and the grid over them.
@@ -49,19 +49,19 @@ class ObjectIndex:
         The keys of the objects that have changed since, or appeared, ascending.
     """
 
-    objects: Objects | ObjectTable
+    objects: Objects
     base: _Base
     stale: np.ndarray
     changed: np.ndarray
 
     @classmethod
-    def of(cls, objects: Objects | ObjectTable, space: Space) -> "ObjectIndex":
+    def of(cls, objects: Objects, space: Space) -> "ObjectIndex":
         """Return the index over objects."""
         none = np.empty(0, dtype=np.int64)
         stale = np.zeros(len(objects), dtype=bool)
         return cls(objects, _Base(objects, space), stale, none)
 
-    def advanced(self, objects: Objects | ObjectTable, touched: np.ndarray) -> "ObjectIndex":
+    def advanced(self, objects: Objects, touched: np.ndarray) -> "ObjectIndex":
         """Return the index over the objects after a micro-batch that changed some, given their keys, ascending."""
         changed = distinct(np.r_[self.changed, touched])
         if len(changed) > CHANGED_PART * len(self.stale):
@@ -71,9 +71,11 @@ class ObjectIndex:
         stale[position[present]] = True
         return replace(self, objects=objects, stale=stale, changed=changed)
 
-    def covers(self, objects: Objects | ObjectTable) -> bool:
-        """Tell whether this is the index over some objects; compares identities, so it may say no where it is."""
-        return objects.key_hash is self.objects.key_hash and objects.bounds is self.objects.bounds
+    def covers(self, objects: Objects) -> bool:
+        """Tell whether this is the index over some objects. It compares the places of all, which costs little."""
+        return all(
+            np.array_equal(getattr(self.objects, name), getattr(objects, name)) for name in ("key_hash", "bounds")
+        )
 
     @functools.cached_property
     def _changed_rows(self):

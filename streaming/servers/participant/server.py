@@ -49,9 +49,10 @@ class IndexedObjects:
     @classmethod
     def of(cls, changed: ObjectChanges, space: Space, before: ObjectIndex | None = None) -> "IndexedObjects":
         """Return the indices, given one that some batch left; if this was not the batch before, another is made."""
-        if before is None or not before.covers(changed.was.objects):
-            before = ObjectIndex.of(changed.was.objects, space)
-        return cls(before, before.advanced(changed.objects, changed.touched))
+        was = changed.was.objects.whole
+        if before is None or not before.covers(was):
+            before = ObjectIndex.of(was, space)
+        return cls(before, before.advanced(changed.objects.whole, changed.touched))
 
 
 def step(

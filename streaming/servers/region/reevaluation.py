@@ -93,7 +93,7 @@ class Reevaluation:
         """
         found, told = self._matched(self.changed.moved, None)
         if len(self._fresh):
-            queries = self.after.compiled(self._fresh)
+            queries = self.after.queries.only(self._fresh)
             some = self.changed.objects.select(lambda run: queries.meets(run.columns["stream"], run.columns["bounds"]))
             others = some.take(~find(self.changed.touched, some.key_hash)[1])
             found = found.joined(self._matched(others, self._fresh, queries)[0])
@@ -104,10 +104,10 @@ class Reevaluation:
 
     def measured(self, members: Answers) -> Answers:
         """Return members whose objects are present, with their distances, which are not kept but measured again."""
-        joins = np.intersect1d(members.query, self.after.measuring)
-        if not len(joins):
+        mine = self.after.measuring(members.query)
+        if not mine.any():
             return members
-        mine = np.isin(members.query, joins)
+        joins = distinct(members.query[mine])
         objects = self.changed.objects.found(distinct(members.key[mine]))[0]
         return members.take(~mine).joined(self._matched(objects, joins)[0])
 
@@ -116,7 +116,8 @@ class Reevaluation:
 
         When a query changes or ends, its answer stays as it is for the other queries that share it.
         """
-        kept = np.intersect1d(np.setdiff1d(self._altered, self._fresh), self.after.answers)
+        kept = np.setdiff1d(self._altered, self._fresh)
+        kept = kept[find(self.after.answers, kept)[1]]
         if not len(kept):
             return new
         again = find(self.changed.touched, old.key)[1]
@@ -148,8 +149,8 @@ class Reevaluation:
             With signs and reasons as arrays.
         """
         reason, queries = np.array(changes.reason), self.after.queries
-        number, ours = find(self.after.answers, self.recipients.answers_of(changes.query))
-        ours &= reason == MOVED
+        number = self.recipients.answers_of(changes.query)
+        ours = (reason == MOVED) & find(self.after.answers, number)[1]
         # The version in the answer satisfies the query, so only the other version is tested.
         for sign, table in ((ENTERED, self.changed.was.objects), (LEFT, self.changed.objects)):
             mine = np.flatnonzero(ours & (changes.sign == sign))
@@ -160,7 +161,8 @@ class Reevaluation:
             mine, row = mine[known[row]], (np.cumsum(known) - 1)[row[known[row]]]
             if len(mine):
                 pairs = Pairs(row, number[mine], changes.partner[mine], np.full(len(mine), np.nan))
-                reason[mine[queries.lies(elements_of(objects, self.changed.cold), pairs)]] = FILTERED
+                elements = elements_of(objects, self.changed.cold)
+                reason[mine[queries.lies(elements, pairs, self.after.features)]] = FILTERED
         return replace(changes, reason=reason)
 
     @functools.cached_property
@@ -186,9 +188,8 @@ class Reevaluation:
     @functools.cached_property
     def _fresh(self):
         """Answers to evaluate as a whole: of queries with a new plan, and of the joins of `_renewed`."""
-        changed = self.after.answer_of[np.isin(self.after.ids, self.applied.changed)]
-        changed = np.intersect1d(changed, self.after.answers)
-        return np.union1d(changed, self._renewed)
+        changed = self.after.columns.answers_of(self.applied.changed)
+        return np.union1d(changed[find(self.after.answers, changed)[1]], self._renewed)
 
     @functools.cached_property
     def _renewed(self):
@@ -203,15 +204,15 @@ class Reevaluation:
     @functools.cached_property
     def _altered(self):
         """Answers whose every member may change, or has to be reported."""
-        return np.union1d(self._fresh, self.before.answer_of[np.isin(self.before.ids, self._apart)])
+        return np.union1d(self._fresh, self.before.columns.answers_of(self._apart))
 
     @functools.cached_property
     def _near(self):
         """The `key_hash` of the objects near features that differ, ascending."""
         if not len(self._edited):
             return np.empty(0, dtype=np.int64)
-        queries = self.after.compiled(self._edited, self._differing.__getitem__)
-        return self.changed.objects.select(lambda run: queries.reached(run.columns["bounds"])).key_hash
+        queries, features_of = self.after.queries.only(self._edited), self._differing.__getitem__
+        return self.changed.objects.select(lambda run: queries.reached(run.columns["bounds"], features_of)).key_hash
 
     def _matched(self, objects, answers, queries=None):
         """Match objects with the queries of some answers, or of all.
@@ -219,11 +220,10 @@ class Reevaluation:
         Return the members of answers that are kept, and those of answers that are not.
         """
         if queries is None:
-            queries = self.after.queries if answers is None else self.after.compiled(answers)
-        numbers = self.after.answers if answers is None else answers
-        failed = Failures()
-        pairs = queries.match(elements_of(objects, self.changed.cold), failed)
-        self.failures.add(failed, numbers)
-        keeps = queries.keeps[pairs.query]
-        members = Answers.of(pairs, objects.key_hash, numbers)
-        return members.take(keeps), members.take(~keeps)
+            queries = self.after.queries if answers is None else self.after.queries.only(answers)
+        pairs = queries.match(elements_of(objects, self.changed.cold), self.after.features, self.failures)
+        members = Answers.of(pairs, objects.key_hash)
+        if self.after.keep_all:
+            return members, members.take(slice(0))
+        keep = self.after.keep(pairs.query)
+        return members.take(keep), members.take(~keep)

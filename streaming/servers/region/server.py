@@ -95,8 +95,11 @@ def _of_queries(told, registry):
     """Return by query what is given by answer."""
     if not told:
         return {}
-    answers = zip(registry.ids.tolist(), registry.answer_of.tolist(), strict=True)
-    return {query: told[answer] for query, answer in answers if answer in told}
+    answers = np.unique(np.array(list(told), dtype=np.int64))
+    of, query = registry.columns.queries_of(answers)
+    return dict(
+        sorted((number, told[answer]) for number, answer in zip(query.tolist(), answers[of].tolist(), strict=True))
+    )
 
 
 def _explained(reevaluation, both, changed):
@@ -109,15 +112,13 @@ def _explained(reevaluation, both, changed):
 def _passing(passing, writer, recipients, failures):
     """Return the tuples of superseded elements, for the queries that emit all."""
     registry = writer.after
-    if not passing.num_rows or registry.queries.keeps.all():
+    if not passing.num_rows or registry.keep_all:
         return result_schema(registry.space).empty_table()
     objects = Objects.arrived(passing, -1)
     elements = Elements(objects.stream, objects.bounds, lambda rows: passing.take(pa.array(rows)))
-    failed = Failures()
-    pairs = registry.queries.match(elements, failed)
-    failures.add(failed, registry.answers)
-    pairs = pairs.take(~registry.queries.keeps[pairs.query])
-    told = recipients.told(Answers.of(pairs, np.arange(len(objects)), registry.answers))
+    pairs = registry.queries.match(elements, registry.features, failures)
+    pairs = pairs.take(~registry.keep(pairs.query))
+    told = recipients.told(Answers.of(pairs, np.arange(len(objects))))
     answers = replace(told, key=objects.key_hash[told.key])
     return writer.table(answers, objects.take(told.key), passing.take(pa.array(told.key)))
 
@@ -125,11 +126,10 @@ def _passing(passing, writer, recipients, failures):
 def _snapshots(queries, pairs, reevaluation, writer):
     """Return the whole answers of `queries`."""
     after = reevaluation.after
-    running = np.isin(after.ids, queries)
-    wanted = after.answer_of[running]
-    members = pairs.of_answers(wanted)
+    asked = after.columns.chosen(np.array(queries, dtype=np.int64))
+    members = pairs.of_answers(np.unique(asked.answer))
     if not len(members.key):
         return result_schema(after.space).empty_table()
-    recipients = Recipients.of(after.ids[running], wanted, after.ids)
+    recipients = Recipients(asked, asked.query)
     members = reevaluation.measured(replace(members, distance=np.full(len(members.key), np.nan)))
     return writer.snapshot(recipients.told(members), reevaluation.changed.objects, reevaluation.changed.cold)

@@ -230,9 +230,9 @@ class _JoinEvaluation:
         members = pairs.of_answers(np.array(asked, dtype=np.int64))
         members = replace(members, distance=np.full(len(members.key), np.nan))
         key, query, partner = members.key, members.query, members.partner
-        joins = np.intersect1d(query, after.measuring_ids)
-        if len(joins):
-            mine = np.isin(query, joins)
+        mine = after.measuring(query)
+        if mine.any():
+            joins = distinct(query[mine])
             left, right = (find(self.objects.key_hash, distinct(side[mine]))[0] for side in (key, partner))
             again = self._answers(after.compiled_joins(joins), joins, left, right)
             members = members.take(~mine).joined(again.take(again.sign != STAYED))

@@ -1,0 +1,155 @@
+"""The running queries as columns of arrays, changed by copying the arrays and never by going through the queries."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from streaming.elements import stream_number
+from streaming.kinds.base import Evaluation, Plan
+from streaming.kinds.registry import kind_of
+from streaming.operators.runs import expand, find
+
+# What a query is, as bits.
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (1 << bit for bit in range(6))
+
+
+def layer_of(plan: Plan) -> str | None:
+    """Return the name of the layer that a plan joins with, None if there is none."""
+    return kind_of(plan).layer(plan)
+
+
+def bits_of(plan: Plan) -> int:
+    """Return what a query is, as bits."""
+    kind = kind_of(plan)
+    evaluation = kind.evaluation(plan)
+    tests = {
+        STREAM_JOIN: evaluation is Evaluation.STREAM_JOIN,
+        DISTRIBUTED: evaluation.distributed,
+        MEMBERSHIP: plan.emit == "membership",
+        EVERY_ELEMENT: plan.emit == "all",
+        BY_DISTANCE: kind.measures(plan),
+        LAYER_JOIN: kind.layer(plan) is not None,
+    }
+    return sum(bit for bit, is_set in tests.items() if is_set)
+
+
+class Row(NamedTuple):
+    """A running query: its number, that of its answer, its plan, and what it is (see `bits_of`)."""
+
+    query: int
+    answer: int
+    plan: Plan
+    bits: int
+
+
+def _none():
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Running queries, twice: by query, and by answer.
+
+    Parameters
+    ----------
+    query, answer : ndarray of int64, shape (Q,)
+        The numbers of the queries, ascending, and of their answers.
+    bits : ndarray of uint8, shape (Q,)
+        What each query is; see `bits_of`.
+    ordered_answer, ordered_query : ndarray of int64, shape (Q,)
+        The same pairs, by answer, ascending. The queries that share an answer are in any order.
+    streams_in_full, layers : mapping
+        How many queries want every element of a stream, by its number, and are joined with a layer, by its name.
+    """
+
+    query: np.ndarray = field(default_factory=_none)
+    answer: np.ndarray = field(default_factory=_none)
+    bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    ordered_answer: np.ndarray = field(default_factory=_none)
+    ordered_query: np.ndarray = field(default_factory=_none)
+    streams_in_full: Mapping[int, int] = field(default_factory=Counter)
+    layers: Mapping[str, int] = field(default_factory=Counter)
+
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "Columns":
+        """Return the columns after some queries have ended, and others have begun; an edited query is in both."""
+        if not ended and not begun:
+            return self
+        return self._without(ended)._with(begun)
+
+    def _without(self, rows):
+        if not rows:
+            return self
+        gone = np.array([row.query for row in rows], dtype=np.int64)
+        place = np.searchsorted(self.query, gone)
+        start = np.searchsorted(self.ordered_answer, answers := distinct_of(rows), "left")
+        _, run = expand(start, np.searchsorted(self.ordered_answer, answers, "right") - start)
+        ordered = run[np.isin(self.ordered_query[run], gone)]
+        return Columns(
+            *(np.delete(getattr(self, name), place) for name in ("query", "answer", "bits")),
+            *(np.delete(getattr(self, name), ordered) for name in ("ordered_answer", "ordered_query")),
+            *(_fewer(counts, more) for counts, more in zip(self._counts(), _counted(rows), strict=True)),
+        )
+
+    def _with(self, rows):
+        if not rows:
+            return self
+        rows = sorted(rows, key=lambda row: row.query)
+        query, answer = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("query", "answer"))
+        bits = np.array([row.bits for row in rows], dtype=np.uint8)
+        place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
+        ordered = np.searchsorted(self.ordered_answer, answer[order])
+        return Columns(
+            np.insert(self.query, place, query),
+            np.insert(self.answer, place, answer),
+            np.insert(self.bits, place, bits),
+            np.insert(self.ordered_answer, ordered, answer[order]),
+            np.insert(self.ordered_query, ordered, query[order]),
+            *(Counter(counts) + more for counts, more in zip(self._counts(), _counted(rows), strict=True)),
+        )
+
+    def _counts(self):
+        return self.streams_in_full, self.layers
+
+    def chosen(self, queries: np.ndarray) -> "Columns":
+        """Return only those of some queries that run; without the counts by stream and layer."""
+        place, known = find(self.query, np.unique(queries))
+        rows = place[known]
+        query, answer = self.query[rows], self.answer[rows]
+        order = np.argsort(answer, kind="stable")
+        return Columns(query, answer, self.bits[rows], answer[order], query[order])
+
+    def having(self, bits: int) -> np.ndarray:
+        """Tell which queries have one of the bits, bool of shape (Q,)."""
+        return (self.bits & np.uint8(bits)) != 0
+
+    def answers_of(self, queries: np.ndarray) -> np.ndarray:
+        """Return the answers of those of some queries that run, int64, ascending, each once."""
+        place, known = find(self.query, queries)
+        return np.unique(self.answer[place[known]])
+
+    def queries_of(self, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the queries of answers (K,): for each its answer's position in `answers`, and its number; int64."""
+        start = np.searchsorted(self.ordered_answer, answers, "left")
+        of, place = expand(start, np.searchsorted(self.ordered_answer, answers, "right") - start)
+        return of, self.ordered_query[place]
+
+
+def distinct_of(rows: Sequence[Row]) -> np.ndarray:
+    """Return the answers of rows, int64, ascending, each once."""
+    return np.unique(np.array([row.answer for row in rows], dtype=np.int64))
+
+
+def _counted(rows):
+    """Return how many of some queries want each stream in full, and are joined with each layer."""
+    layers = (layer_of(row.plan) for row in rows if row.bits & LAYER_JOIN)
+    return (
+        Counter(stream_number(row.plan.stream) for row in rows if row.bits & EVERY_ELEMENT),
+        Counter(layer for layer in layers if layer is not None),
+    )
+
+
+def _fewer(counts, less):
+    return Counter(counts) - less

@@ -1,0 +1,162 @@
+"""The queries that run, in the forms in which the steps of servers look at them.
+
+One query more, less or changed makes a new `RunningQueries` from the old one. It copies arrays of numbers, and compiles
+the plan that is new. What a change does not concern, both share.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from streaming.kinds.registry import kind_of
+from streaming.operators.distributed import DistributedQueries
+from streaming.operators.focal_ranges import focal_keys
+from streaming.operators.query_levels import QueryLevels
+from streaming.operators.runs import distinct, find
+from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
+from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, Columns, Row, distinct_of
+from streaming.spaces import Space
+
+
+@dataclass(frozen=True)
+class Group:
+    """Running queries of some kinds that are compiled together, and apart from all others.
+
+    Parameters
+    ----------
+    space : Space
+    bit : int
+        What the queries have in common; see `columns.bits_of`.
+    plans : mapping of int to Plan
+        By query, ascending.
+    """
+
+    space: Space
+    bit: int
+    plans: Mapping[int, Any] = field(default_factory=dict)
+
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
+        """Return the group after some queries of any kind have ended, and others have begun."""
+        ended, begun = ([row for row in rows if row.bits & self.bit] for rows in (ended, begun))
+        if not ended and not begun:
+            return self
+        gone = {row.query for row in ended}
+        plans = {query: plan for query, plan in self.plans.items() if query not in gone}
+        plans |= {row.query: row.plan for row in begun}
+        return type(self)(self.space, self.bit, dict(sorted(plans.items())))
+
+    @functools.cached_property
+    def ids(self) -> np.ndarray:
+        """The numbers of the queries, int64, ascending."""
+        return np.array(list(self.plans), dtype=np.int64)
+
+
+class StreamJoinGroup(Group):
+    """The joins with streams."""
+
+    @functools.cached_property
+    def joins(self) -> StreamJoins:
+        """The joins, ready to be matched."""
+        return StreamJoins(list(self.plans.values()), self.space)
+
+    @functools.cached_property
+    def places(self) -> StreamJoins:
+        """The joins without their filters."""
+        return StreamJoins([unfiltered(plan) for plan in self.plans.values()], self.space)
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """How far elements of joined streams reach for partners."""
+        return Reach.of(list(self.plans.values()), self.space)
+
+
+class DistributedGroup(Group):
+    """The distributed queries: moving ranges, kNN, aggregates."""
+
+    @functools.cached_property
+    def queries(self) -> DistributedQueries:
+        """The queries, ready to be placed and matched."""
+        return DistributedQueries(list(self.plans.values()), self.space)
+
+    @functools.cached_property
+    def focal(self) -> np.ndarray:
+        """The `key_hash` of every object that a query follows, int64, ascending."""
+        foci = (kind_of(plan).focus(plan) for plan in self.plans.values())
+        return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
+
+
+@dataclass(frozen=True)
+class RunningQueries:
+    """The queries that run.
+
+    Parameters
+    ----------
+    columns : Columns
+        All of them.
+    answers : ndarray of int64
+        The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
+        streams and of distributed queries.
+    levels : QueryLevels
+        The queries of `answers`, ready to be matched; queries that share an answer are one.
+    stream_joins : StreamJoinGroup
+    distributed : DistributedGroup
+    """
+
+    columns: Columns
+    answers: np.ndarray
+    levels: QueryLevels
+    stream_joins: StreamJoinGroup
+    distributed: DistributedGroup
+
+    @classmethod
+    def none(cls, space: Space) -> "RunningQueries":
+        """Return no queries."""
+        groups = StreamJoinGroup(space, STREAM_JOIN), DistributedGroup(space, DISTRIBUTED)
+        return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
+
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "RunningQueries":
+        """Return the queries after some have ended, and others have begun; an edited query is in both."""
+        if not ended and not begun:
+            return self
+        columns = self.columns.changed(ended, begun)
+        plans = {row.answer: row.plan for row in [*ended, *begun] if not row.bits & (STREAM_JOIN | DISTRIBUTED)}
+        touched = np.array(sorted(plans), dtype=np.int64)
+        were, are = (find(known.ordered_answer, touched)[1] for known in (self.columns, columns))
+        gone, new = touched[were & ~are], touched[are & ~were]
+        answers = np.delete(self.answers, np.searchsorted(self.answers, gone))
+        return RunningQueries(
+            columns,
+            np.insert(answers, np.searchsorted(answers, new), new),
+            self.levels.changed(gone, {answer: plans[answer] for answer in new.tolist()}),
+            self.stream_joins.changed(ended, begun),
+            self.distributed.changed(ended, begun),
+        )
+
+    def only(self, rows: Sequence[Row]) -> "RunningQueries":
+        """Return only some of the queries."""
+        chosen = RunningQueries.none(self.levels.space)
+        groups = chosen.stream_joins.changed((), rows), chosen.distributed.changed((), rows)
+        answers = np.intersect1d(distinct_of(rows), self.answers)
+        return RunningQueries(chosen.columns.changed((), rows), answers, self.levels.only(answers), *groups)
+
+    def are(self, names: np.ndarray, bit: int) -> np.ndarray:
+        """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).
+
+        Parameters
+        ----------
+        names : ndarray of int64, shape (K,)
+        bit : int
+
+        Returns
+        -------
+        ndarray of bool, shape (K,)
+        """
+        columns, query = self.columns, np.array(names, dtype=np.int64)
+        place, shared = find(columns.ordered_answer, query)
+        query[shared] = columns.ordered_query[place[shared]]
+        place, known = find(columns.query, query)
+        known[known] = columns.bits[place[known]] & np.uint8(bit) != 0
+        return known

@@ -84,14 +84,17 @@ class Store:
         self._layers = LayerStore(layers or root / "layers")
         self._snapshots = snapshots(history or root / "history", space)
         self._features: dict[str, dict[int, Features]] = {}
+        self._epoch = ""
         self._no_queries = Registry(space, catalogue=self.features)
         self._registries: dict[int, Registry] = {}
         self._applied: tuple[Registry, Sequence[Mapping[str, Any]], Registry, Applied] | None = None
 
     def epoch(self) -> str:
         """Return the unique name of this state, made when it is first asked for; batch numbers count from then on."""
-        self.files.put(EPOCH, uuid.uuid4().hex.encode(), once=True)
-        return self.files.get(EPOCH).to_pybytes().decode()
+        if not self._epoch:
+            self.files.put(EPOCH, uuid.uuid4().hex.encode(), once=True)
+            self._epoch = self.files.get(EPOCH).to_pybytes().decode()
+        return self._epoch
 
     def attempt(self, batch: int, task: str) -> Attempt:
         """Return an attempt to run a task of a batch, which collects what the task writes."""

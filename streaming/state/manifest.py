@@ -1,10 +1,9 @@
-"""Manifests and receipts: which files there are, how large they are, and their checksums.
+"""Manifests and receipts: where the parts of the state are, how large they are, and their checksums.
 
-The content of both is a line with the checksum of what follows, and then a JSON document. So a file that a power cut
-has damaged is noticed.
+Both begin with the checksum of what follows. So one that a power cut has damaged is noticed. A manifest is a file; the
+receipts of a batch are the lines of one file.
 """
 
-import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import orjson
 import pyarrow as pa
 
 from streaming.state.errors import LostState
-from streaming.state.stores import StateStore
+from streaming.state.stores import Place, StateStore
 
 # The format of all files of the state. It rises when a codec, a receipt or the manifest changes. Earlier releases
 # wrote formats 1 and 2, without manifests.
@@ -24,19 +23,21 @@ MANIFESTS, RECEIPTS, PARTS = "manifests", "receipts", "parts"
 
 
 class File(NamedTuple):
-    """An immutable file of the state: its name in the store, its size in bytes, and its CRC-32."""
+    """Where a part is: its segment, the offset there and its size in bytes, its CRC-32, and the batch that wrote it."""
 
     name: str
+    offset: int
     size: int
     checksum: int
+    batch: int
 
     @classmethod
-    def of(cls, name: str, content: pa.Buffer) -> "File":
-        """Return the file of a name and a content."""
-        return cls(name, content.size, zlib.crc32(content))
+    def of(cls, place: Place, content: pa.Buffer, batch: int) -> "File":
+        """Return where a content is that a batch has stored at a place."""
+        return cls(*place, content.size, zlib.crc32(content), batch)
 
 
-# The files of a state by part.
+# Where the parts of a state are.
 Files = Mapping[str, File]
 
 
@@ -115,13 +116,13 @@ class Manifest:
 
 def _wrong(store, file):
     try:
-        content = store.get(file.name)
+        content = store.get(file.name, file.offset, file.size)
     except FileNotFoundError:
         return f"{file.name} is missing"
     if content.size != file.size:
-        return f"{file.name} has {content.size} bytes, not {file.size}"
+        return f"{file.name} is cut: {content.size} of {file.size} bytes are there from byte {file.offset} on"
     if zlib.crc32(content) != file.checksum:
-        return f"{file.name} has been altered"
+        return f"{file.name} has been altered after byte {file.offset}"
     return ""
 
 
@@ -150,38 +151,34 @@ def manifest_batches(store: StateStore) -> list[int]:
     return sorted(batch_of(name) for name in store.list(MANIFESTS))
 
 
-def part_name(state: str, batch: int, part: str) -> str:
-    """Return a new name for a part of a state; no two attempts get the same."""
-    return f"{PARTS}/{state}/{batch}.{part}.{uuid.uuid4().hex[:12]}.arrow"
-
-
 def state_files(store: StateStore) -> list[str]:
-    """Return the names of all manifests, receipts and parts in a store."""
+    """Return the names of all manifests, receipts and segments in a store."""
     return [name for folder in (MANIFESTS, RECEIPTS, PARTS) for name in store.list(folder)]
 
 
 def batch_of(name: str) -> int:
-    """Return the batch in the name of a file of the state."""
+    """Return the batch in the name of a manifest or of receipts, or the last batch that may add to a segment."""
     return int(name.rpartition("/")[2].partition(".")[0])
 
 
-def receipt_name(batch: int, task: str) -> str:
-    """Return the name of the receipt of a task."""
-    return f"{RECEIPTS}/{batch}.{task}.json"
-
-
 def write_receipt(store: StateStore, batch: int, task: str, receipt: Receipt) -> None:
-    """Write the receipt of a task; of several attempts of the task, the last one stays."""
+    """Write the receipt of a task; of several attempts of the task, the last one counts."""
     document = {"states": receipt.states, "positions": receipt.positions, "blocks": receipt.blocks}
-    store.put(receipt_name(batch, task), _sealed(document))
+    body = task.encode() + b" " + orjson.dumps(document, default=list)
+    store.append(f"{RECEIPTS}/{batch}", b"%08x %s" % (zlib.crc32(body), body))
 
 
 def read_receipts(store: StateStore, batch: int, tasks: Iterable[str]) -> list[Receipt] | None:
     """Return the receipts of tasks, or None if a task has not ended yet."""
-    try:
-        documents = [_unsealed(store, receipt_name(batch, task)) for task in tasks]
-    except LostState:
+    tasks, found = list(tasks), {}
+    for line in store.lines(f"{RECEIPTS}/{batch}"):
+        seal, _, body = line.partition(b" ")
+        if seal == b"%08x" % zlib.crc32(body):  # else it was cut, or is being written
+            task, _, document = body.partition(b" ")
+            found[task.decode()] = document
+    if not all(task in found for task in tasks):
         return None
+    documents = [orjson.loads(found[task]) for task in tasks]
     return [Receipt(_states(d["states"]), d["positions"], d["blocks"]) for d in documents]
 
 

@@ -1,28 +1,66 @@
-"""Where state is stored: a local folder, or any file system that fsspec knows."""
+"""Where state is stored: a local folder, or any file system that fsspec knows.
+
+To make a file takes a local file system tenths of a millisecond, ten times as long as to write its content. So the
+parts of the state are appended to *segments*, a few files that each process fills for some batches.
+"""
 
 import contextlib
 import os
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import fsspec
 import pyarrow as pa
 
 from streaming.state.files import UNFINISHED, sync, whole
 
+# A process fills a segment for so many batches. Then the segment can be removed when none of its parts is needed.
+SEGMENT_BATCHES = 32
+# Parts that are at least so large together, in bytes, get a segment of their own: they may be needed for much longer.
+LARGE = 1 << 18
+# Each part begins at a multiple of so many bytes, as the arrays in it want.
+ALIGNMENT = 64
+PADDING = bytes(ALIGNMENT)
+
+
+class Place(NamedTuple):
+    """Where a part is: the name of its segment, and the offset there, in bytes."""
+
+    name: str
+    offset: int
+
 
 class StateStore(Protocol):
-    """Named immutable contents. A name is a path with slashes, relative to the root of the store."""
+    """Named contents. A name is a path with slashes, relative to the root of the store."""
 
-    def get(self, name: str) -> pa.Buffer:
-        """Return a content; raise FileNotFoundError if there is none."""
+    def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
+        """Return a content from an offset on, `size` bytes or as many as there are.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no content of this name.
+        """
 
     def put(self, name: str, content: pa.Buffer | bytes, once: bool = False) -> bool:
         """Store a content under a name, whole or not at all; return whether it was stored.
 
         With `once`, an existing content stays, and the result is False.
         """
+
+    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
+        """Store parts of the state in a folder; return their places, which nothing else had or gets.
+
+        The name of a segment begins with the number of the last batch that may add parts to it, at least `batch`.
+        """
+
+    def append(self, name: str, line: bytes) -> None:
+        """Add a line to a content, which begins with its first line. Processes may do so at the same time."""
+
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines of a content, none if there is no such content. A line that is being added may be cut."""
 
     def list(self, folder: str = "") -> list[str]:
         """Return the names in a folder and the folders below it, in order."""
@@ -32,6 +70,14 @@ class StateStore(Protocol):
 
     def sync(self, names: Iterable[str]) -> None:
         """Make contents durable, so that they survive a power cut."""
+
+
+def _new_segment(folder, last):
+    return f"{folder}/{last}.{uuid.uuid4().hex[:12]}.parts"
+
+
+def _aligned(offset):
+    return PADDING[: -offset % ALIGNMENT]
 
 
 class LocalStore:
@@ -46,14 +92,17 @@ class LocalStore:
     def __init__(self, root: Path) -> None:
         self.root = Path(root)
         self.root.mkdir(parents=True, exist_ok=True)
+        self._segments: dict[tuple[int, str, int], str] = {}
 
-    def get(self, name: str) -> pa.Buffer:
+    def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
         """Return a content, mapped into memory, so that processes share its pages."""
-        path = self.root / name
-        if not path.stat().st_size:  # an empty file cannot be mapped
+        path = f"{self.root}/{name}"
+        if not os.stat(path).st_size:  # an empty file cannot be mapped
             return pa.py_buffer(b"")
-        with pa.memory_map(str(path)) as source:
-            return source.read_buffer()
+        with pa.memory_map(path) as source:
+            whole = source.read_buffer()
+        offset = min(offset, whole.size)
+        return whole.slice(offset, whole.size - offset if size is None else min(size, whole.size - offset))
 
     def put(self, name: str, content: pa.Buffer | bytes, once: bool = False) -> bool:
         """Store a content; it is not durable before `sync`."""
@@ -63,6 +112,50 @@ class LocalStore:
         except FileExistsError:
             return False
         return True
+
+    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
+        """Append parts to a segment of this process; they are not durable before `sync`."""
+        if sum(part.size for part in parts) >= LARGE:
+            return self._write(_new_segment(folder, batch), parts, "xb")
+        last = batch - batch % SEGMENT_BATCHES + SEGMENT_BATCHES - 1
+        mine = os.getpid(), folder, last  # a process that was forked gets a segment of its own
+        with contextlib.suppress(KeyError, FileNotFoundError):  # it is removed when a state before it is used again
+            return self._write(self._segments[mine], parts, "r+b")
+        self._segments = {mine: _new_segment(folder, last)}
+        return self._write(self._segments[mine], parts, "xb")
+
+    def _write(self, name, parts, mode):
+        path, places = f"{self.root}/{name}", []
+        if mode == "xb":
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, mode) as file:
+            offset = file.seek(0, os.SEEK_END)
+            for part in parts:
+                offset += file.write(_aligned(offset))
+                places.append(Place(name, offset))
+                offset += file.write(part)
+        return places
+
+    def append(self, name: str, line: bytes) -> None:
+        """Add a line by one write. The newline comes first, so that a line that was cut does not spoil the next."""
+        path, flags = f"{self.root}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        try:
+            descriptor = os.open(path, flags, 0o644)
+        except FileNotFoundError:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, flags, 0o644)
+        try:
+            os.write(descriptor, b"\n" + line)
+        finally:
+            os.close(descriptor)
+
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines of a file."""
+        try:
+            with open(f"{self.root}/{name}", "rb") as file:
+                return file.read().split(b"\n")[1:]
+        except FileNotFoundError:
+            return []
 
     def list(self, folder: str = "") -> list[str]:
         """Return the names in a folder and below, in order; temporary files are no contents."""
@@ -113,9 +206,9 @@ class RemoteStore:
     def _path(self, name):
         return f"{self._root}/{name}" if name else self._root
 
-    def get(self, name: str) -> pa.Buffer:
-        """Return a content; it is read whole."""
-        return pa.py_buffer(self._files.cat_file(self._path(name)))
+    def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
+        """Return a content; only what is asked for is read."""
+        return pa.py_buffer(self._files.cat_file(self._path(name), offset, None if size is None else offset + size))
 
     def put(self, name: str, content: pa.Buffer | bytes, once: bool = False) -> bool:
         """Store a content; an object store shows it only when it is whole."""
@@ -126,6 +219,25 @@ class RemoteStore:
         except FileExistsError:
             return False
         return True
+
+    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
+        """Store parts as a segment of their own: object stores cannot append."""
+        name, places, content = _new_segment(folder, batch), [], bytearray()
+        for part in parts:
+            content += _aligned(len(content))
+            places.append(Place(name, len(content)))
+            content += part
+        self.put(name, bytes(content))
+        return places
+
+    def append(self, name: str, line: bytes) -> None:
+        """Store a line as an object of its own, whose name begins with that of the content."""
+        self.put(f"{name}.{uuid.uuid4().hex[:12]}", line)
+
+    def lines(self, name: str) -> list[bytes]:
+        """Return the lines of a content, in any order."""
+        names = [line for line in self.list(name.rpartition("/")[0]) if line.startswith(f"{name}.")]
+        return [self.get(line).to_pybytes() for line in names]
 
     def list(self, folder: str = "") -> list[str]:
         """Return the names in a folder and below, in order."""

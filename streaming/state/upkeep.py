@@ -5,7 +5,7 @@ remove what others need.
 """
 
 from streaming.state.errors import LostState
-from streaming.state.manifest import Manifest, batch_of, manifest_batches, read_manifest, state_files
+from streaming.state.manifest import File, Manifest, batch_of, manifest_batches, read_manifest, state_files
 from streaming.state.stores import StateStore
 
 # As many durable manifests are kept. The logs keep what is needed to continue from the oldest of them.
@@ -28,7 +28,7 @@ class Upkeep:
         self.store = store
         self._durable = [] if durable is None else [durable]
         self._known: dict[int, Manifest] = {}
-        self._synced: set[str] = set()
+        self._synced: set[File] = set()
 
     @property
     def oldest(self) -> Manifest | None:
@@ -50,10 +50,10 @@ class Upkeep:
         newest = self.newest
         if newest is None or newest.batch in [manifest.batch for manifest in self._durable]:
             return
-        names = {file.name for file in newest.files()}
-        self.store.sync(sorted(names - self._synced))
+        files = set(newest.files())
+        self.store.sync(sorted({file.name for file in files - self._synced}))
         self.store.sync([newest.name])
-        self._synced = names
+        self._synced = files
         self._durable = [*self._durable, newest][-DURABLE_KEPT:]
 
     def clean(self) -> None:

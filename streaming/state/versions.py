@@ -7,13 +7,12 @@ from typing import Any
 from streaming.state.codec import HEAD, Codec, Parts
 from streaming.state.errors import LostState
 from streaming.state.manifest import (
+    PARTS,
     File,
     Files,
     Manifest,
     Receipt,
     Shape,
-    batch_of,
-    part_name,
     read_manifest,
     read_receipts,
     write_receipt,
@@ -75,7 +74,7 @@ class Versions:
     def written(self, name: str, batch: int) -> int:
         """Return the batch that last changed a state before `batch`; -1 if the state is empty."""
         files = self.files(name, batch - 1)
-        return batch_of(files[HEAD].name) if files else -1
+        return files[HEAD].batch if files else -1
 
     def files(self, name: str, batch: int) -> Files:
         """Return the files of a state after `batch` by part; none if the state is empty."""
@@ -130,15 +129,15 @@ class Versions:
 
     def _write(self, name, batch, state):
         """Write the parts of a state that the batch before does not have; return the files of all parts."""
-        before, files = self.files(name, batch - 1), {}
+        before, files, new = self.files(name, batch - 1), {}, {}
         for part, content in self._codec_of(name).encode(state).items():
             if part != HEAD and part in before:
                 files[part] = before[part]
-                continue
-            written = serialized(content.tables())
-            # Each attempt writes files of its own, so that none changes what another one has written or reads.
-            files[part] = File.of(part_name(name, batch, part), written)
-            self.store.put(files[part].name, written)
+            else:
+                new[part] = serialized(content.tables())
+        # Each attempt gets places of its own, so that none changes what another one has written or reads.
+        for (part, content), place in zip(new.items(), self.store.add(PARTS, batch, list(new.values())), strict=True):
+            files[part] = File.of(place, content, batch)
         self._newest[name] = _Known(batch, state, files)
         return files
 
@@ -160,7 +159,7 @@ class _Stored:
     file: File
 
     def tables(self):
-        return tables_in(self.store.get(self.file.name))
+        return tables_in(self.store.get(self.file.name, self.file.offset, self.file.size))
 
 
 class Attempt:

@@ -3,6 +3,7 @@
 import contextlib
 import random
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -59,8 +60,17 @@ class Crashing:
             change()
         raise Crash
 
-    def get(self, name):
-        return self.store.get(name)
+    def get(self, name, offset=0, size=None):
+        return self.store.get(name, offset, size)
+
+    def lines(self, name):
+        return self.store.lines(name)
+
+    def add(self, folder, batch, parts):
+        return self._change(lambda: self.store.add(folder, batch, parts))
+
+    def append(self, name, line):
+        self._change(lambda: self.store.append(name, line))
 
     def list(self, folder=""):
         return self.store.list(folder)
@@ -175,19 +185,25 @@ def truth(tmp_path_factory):
 
 
 def damage(root, files, rng):
-    """Truncate, alter or remove a file of the newest state that older states do not need, or its manifest."""
+    """Truncate, alter or remove what the newest state alone needs: a part, a segment or the manifest."""
     newest, *older = [read_manifest(files, batch) for batch in sorted(kept_batches(files))[::-1]]
-    shared = {file.name for manifest in older for file in manifest.files()}
-    own = [file.name for file in newest.files() if file.name not in shared]
-    path = root / rng.choice([newest.name, *own])
-    kind, content = rng.choice(["truncate", "alter", "remove"]), path.read_bytes()
-    if kind == "remove":
+    shared = {file for manifest in older for file in manifest.files()}
+    own = [(file.name, file.offset, file.size) for file in set(newest.files()) - shared]
+    name, start, size = rng.choice([(newest.name, 0, (root / newest.name).stat().st_size), *sorted(own)])
+    path, kind = root / name, rng.choice(["truncate", "alter", "remove"])
+    content, at = path.read_bytes(), start + rng.randrange(size)
+    if kind == "remove" and name not in {file.name for file in shared}:
         path.unlink()
-    elif kind == "truncate":
-        path.write_bytes(content[: rng.randrange(len(content))])
+    elif kind == "alter" or any(file.name == name and file.offset > start for file in shared):
+        replace_file(path, content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :])
     else:
-        at = rng.randrange(len(content))
-        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << rng.randrange(8))]) + content[at + 1 :])
+        replace_file(path, content[:at])
+
+
+def replace_file(path, content):
+    """Write a file anew, so that what others have mapped into memory stays as it is."""
+    path.unlink()
+    path.write_bytes(content)
 
 
 def kept_batches(files):
@@ -266,13 +282,13 @@ def engine(tmp_path):
 def test_the_newest_whole_state_is_found_and_the_broken_ones_are_named(engine):
     files = engine.layout.store.files
     newest = read_manifest(files, 4)
-    broken = newest.states["region/0"]["head"].name
-    path = engine.root / broken
-    path.write_bytes(path.read_bytes()[:-1])
+    broken = newest.states["region/0"][HEAD]
+    path = engine.root / broken.name
+    path.write_bytes(path.read_bytes()[: broken.offset + broken.size - 1])
     found = newest_whole(files, SHAPE, committed=4)
     assert found.manifest.batch == 3
-    (words,) = found.problems
-    assert broken in words and "bytes" in words and "batch 4" in words
+    words = found.problems[0]
+    assert f"{broken.name} is cut: {broken.size - 1} of {broken.size} bytes are there" in words and "batch 4" in words
     (engine.root / "manifests" / "3.json").write_bytes(b"")
     assert newest_whole(files, SHAPE, committed=4).manifest.batch == 2
 
@@ -297,13 +313,49 @@ def test_other_settings_are_refused_with_the_values_and_what_to_do(engine, shape
         newest_whole(engine.layout.store.files, shape, committed=4)
 
 
-def test_only_files_that_no_kept_manifest_names_are_removed(engine):
-    files = engine.layout.store.files
-    kept = [read_manifest(files, batch) for batch in kept_batches(files)]
-    assert len(kept) == 3
-    named = {file.name for manifest in kept for file in manifest.files()}
-    assert all(batch_of(name) >= 2 for name in set(files.list(PARTS)) - named)
-    assert named <= set(files.list(PARTS))
+def test_only_segments_that_no_kept_manifest_needs_are_removed(engine, monkeypatch):
+    monkeypatch.setattr("streaming.state.stores.SEGMENT_BATCHES", 2)
+    monkeypatch.setattr("streaming.state.stores.LARGE", 3000)  # some parts are larger
+    files, rng, most = engine.layout.store.files, np.random.default_rng(1), 0
+    for batch in range(5, 40):
+        table = point_elements(
+            "ships", [f"{n}" for n in range(batch)], [batch] * batch, rng.uniform(-9, 9, (batch, 2)), [{}] * batch
+        )
+        engine.run([("ships", batch, table)], [{"op": "tick", "now_us": batch}])
+        engine.upkeep.sync()
+        engine.upkeep.clean()
+        kept = [read_manifest(files, batch) for batch in kept_batches(files)]
+        assert len(kept) == 3 and not any(words for manifest in kept for words in manifest.broken(files))
+        named = {file.name for manifest in kept for file in manifest.files()}
+        assert all(batch_of(name) >= batch - 2 for name in set(files.list(PARTS)) - named)
+        most = max(most, len(files.list(PARTS)))
+    assert 3 < most < 35
+
+
+def test_processes_that_add_to_one_folder_fill_different_segments_and_all_parts_come_back(tmp_path):
+    rng = random.Random(2)
+    stores, added = [LocalStore(tmp_path), LocalStore(tmp_path), RemoteStore(f"memory://{tmp_path.name}")], []
+    for batch in range(70):
+        for store in stores:
+            parts = [pa.py_buffer(rng.randbytes(rng.choice([0, 1, 63, 64, 5000, 300_000]))) for _ in range(3)]
+            added.append((store, batch, list(zip(store.add(PARTS, batch, parts), parts, strict=True))))
+    for store, batch, parts in added:
+        for place, part in parts:
+            assert place.offset % 64 == 0 and batch <= batch_of(place.name)
+            assert store.get(place.name, place.offset, part.size).equals(part)
+    small = {place.name for store, _, parts in added[::3] for place, _ in parts if batch_of(place.name) % 32 == 31}
+    assert 3 <= len(small) < 10
+
+
+def test_lines_that_processes_append_at_the_same_time_are_all_there(tmp_path):
+    lines = [b"%d" % n * 2000 for n in range(200)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda line: LocalStore(tmp_path).append("receipts/1", line), lines))
+    assert sorted(LocalStore(tmp_path).lines("receipts/1")) == sorted(lines)
+    with (tmp_path / "receipts" / "1").open("ab") as file:  # a power cut in the middle of a line
+        file.write(b"\n12")
+    LocalStore(tmp_path).append("receipts/1", b"next")
+    assert LocalStore(tmp_path).lines("receipts/1")[-2:] == [b"12", b"next"]
 
 
 def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
@@ -322,9 +374,8 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
         attempt.end()
         versions.commit(batch, "epoch", SHAPE, versions.ended(batch, ["only"]))
         assert Versions(files, lambda name: codec).before("numbers", batch + 1) == numbers
-    written = {part: batch_of(file.name) for part, file in read_manifest(files, 2).states["numbers"].items()}
+    written = {part: file.batch for part, file in read_manifest(files, 2).states["numbers"].items()}
     assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}
-    assert len(files.list(PARTS)) == 4 + 3
 
 
 def test_a_level_of_the_registry_is_written_once_and_read_only_where_it_is_not_known(tmp_path, monkeypatch):
@@ -424,6 +475,12 @@ def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(tmp_path, kin
     assert store.list() == ["a/2.x", "a/3.x"]
     with pytest.raises(FileNotFoundError):
         store.get("a/b/1.x")
+    assert store.get("a/3.x", 2).to_pybytes() == b"ree" and store.get("a/3.x", 1, 3).to_pybytes() == b"hre"
+    assert store.get("a/3.x", 3, 9).to_pybytes() == b"ee" and store.get("a/3.x", 9, 1).size == 0
+    store.append("b/1", b"one")
+    store.append("b/1", b"two")
+    assert sorted(store.lines("b/1")) == [b"one", b"two"] and store.lines("b/2") == store.lines("c/1") == []
+    assert {batch_of(name) for name in store.list("b")} == {1}
 
 
 def test_an_engine_keeps_its_state_in_any_file_system(tmp_path, truth):

@@ -26,15 +26,23 @@ def reports(rng, numbers, version):
 
 
 def test_the_bytes_that_batches_write_follow_the_updates(tmp_path, monkeypatch):
-    written = []
-    put = LocalStore.put
+    written, put, add, append = [], LocalStore.put, LocalStore.add, LocalStore.append
 
-    def counted(store, name, content, once=False):
+    def counted_put(store, name, content, once=False):
         written.append(len(content))
         return put(store, name, content, once)
 
+    def counted_add(store, folder, batch, parts):
+        written.extend(part.size for part in parts)
+        return add(store, folder, batch, parts)
+
+    def counted_append(store, name, line):
+        written.append(len(line))
+        return append(store, name, line)
+
     rng, engine = np.random.default_rng(1), Engine(tmp_path)
-    monkeypatch.setattr(LocalStore, "put", counted)
+    for name, counted in {"put": counted_put, "add": counted_add, "append": counted_append}.items():
+        monkeypatch.setattr(LocalStore, name, counted)
     plan = {"stream": "ships", "compare": {"lo": [0, 0], "hi": [5, 5]}}
     engine.run([], [{"op": "register", "query": 1, "revision": 1, "plan": plan}])
     for part in np.array_split(rng.permutation(OBJECTS), 6):

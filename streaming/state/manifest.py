@@ -32,9 +32,9 @@ class File(NamedTuple):
     batch: int
 
     @classmethod
-    def of(cls, place: Place, content: pa.Buffer, batch: int) -> "File":
-        """Return where a content is that a batch has stored at a place."""
-        return cls(*place, content.size, zlib.crc32(content), batch)
+    def of(cls, place: Place, offset: int, content: pa.Buffer, batch: int) -> "File":
+        """Return where a content is that a batch has stored, so many bytes behind a place."""
+        return cls(place.name, place.offset + offset, content.size, zlib.crc32(content), batch)
 
 
 # Where the parts of a state are.

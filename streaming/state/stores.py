@@ -7,7 +7,7 @@ parts of the state are appended to *segments*, a few files that each process fil
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -15,18 +15,16 @@ import fsspec
 import pyarrow as pa
 
 from streaming.state.files import UNFINISHED, sync, whole
+from streaming.state.tables import ALIGNMENT
 
 # A process fills a segment for so many batches. Then the segment can be removed when none of its parts is needed.
 SEGMENT_BATCHES = 32
-# Parts that are at least so large together, in bytes, get a segment of their own: they may be needed for much longer.
+# Contents that are at least so large, in bytes, get a segment of their own: they may be needed for much longer.
 LARGE = 1 << 18
-# Each part begins at a multiple of so many bytes, as the arrays in it want.
-ALIGNMENT = 64
-PADDING = bytes(ALIGNMENT)
 
 
 class Place(NamedTuple):
-    """Where a part is: the name of its segment, and the offset there, in bytes."""
+    """Where a content is: the name of its segment, and the offset there in bytes, a multiple of `ALIGNMENT`."""
 
     name: str
     offset: int
@@ -50,10 +48,10 @@ class StateStore(Protocol):
         With `once`, an existing content stays, and the result is False.
         """
 
-    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
-        """Store parts of the state in a folder; return their places, which nothing else had or gets.
+    def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:
+        """Store a content in a segment of a folder; return its place, which nothing else had or gets.
 
-        The name of a segment begins with the number of the last batch that may add parts to it, at least `batch`.
+        The name of a segment begins with the number of the last batch that may add to it, at least `batch`.
         """
 
     def append(self, name: str, line: bytes) -> None:
@@ -74,10 +72,6 @@ class StateStore(Protocol):
 
 def _new_segment(folder, last):
     return f"{folder}/{last}.{uuid.uuid4().hex[:12]}.parts"
-
-
-def _aligned(offset):
-    return PADDING[: -offset % ALIGNMENT]
 
 
 class LocalStore:
@@ -113,28 +107,30 @@ class LocalStore:
             return False
         return True
 
-    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
-        """Append parts to a segment of this process; they are not durable before `sync`."""
-        if sum(part.size for part in parts) >= LARGE:
-            return self._write(_new_segment(folder, batch), parts, "xb")
+    def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:
+        """Append a content to a segment of this process; it is not durable before `sync`."""
+        if content.size >= LARGE:
+            return self._begin(_new_segment(folder, batch), content)
         last = batch - batch % SEGMENT_BATCHES + SEGMENT_BATCHES - 1
         mine = os.getpid(), folder, last  # a process that was forked gets a segment of its own
         with contextlib.suppress(KeyError, FileNotFoundError):  # it is removed when a state before it is used again
-            return self._write(self._segments[mine], parts, "r+b")
+            return self._append(self._segments[mine], content)
         self._segments = {mine: _new_segment(folder, last)}
-        return self._write(self._segments[mine], parts, "xb")
+        return self._begin(self._segments[mine], content)
 
-    def _write(self, name, parts, mode):
-        path, places = f"{self.root}/{name}", []
-        if mode == "xb":
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, mode) as file:
+    def _begin(self, name, content):
+        path = f"{self.root}/{name}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "xb", buffering=0) as file:
+            file.write(content)
+        return Place(name, 0)
+
+    def _append(self, name, content):
+        with open(f"{self.root}/{name}", "r+b", buffering=0) as file:
             offset = file.seek(0, os.SEEK_END)
-            for part in parts:
-                offset += file.write(_aligned(offset))
-                places.append(Place(name, offset))
-                offset += file.write(part)
-        return places
+            offset = file.seek(offset + -offset % ALIGNMENT)
+            file.write(content)
+        return Place(name, offset)
 
     def append(self, name: str, line: bytes) -> None:
         """Add a line by one write. The newline comes first, so that a line that was cut does not spoil the next."""
@@ -220,15 +216,11 @@ class RemoteStore:
             return False
         return True
 
-    def add(self, folder: str, batch: int, parts: Sequence[pa.Buffer]) -> list[Place]:
-        """Store parts as a segment of their own: object stores cannot append."""
-        name, places, content = _new_segment(folder, batch), [], bytearray()
-        for part in parts:
-            content += _aligned(len(content))
-            places.append(Place(name, len(content)))
-            content += part
-        self.put(name, bytes(content))
-        return places
+    def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:
+        """Store a content as a segment of its own: object stores cannot append."""
+        place = Place(_new_segment(folder, batch), 0)
+        self.put(place.name, content)
+        return place
 
     def append(self, name: str, line: bytes) -> None:
         """Store a line as an object of its own, whose name begins with that of the content."""

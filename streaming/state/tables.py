@@ -1,20 +1,59 @@
 """Tables as bytes: Arrow IPC streams, one after the other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
 # Without options, pyarrow asks the environment for each table.
 _OPTIONS = pa.ipc.IpcWriteOptions()
+# Each part begins at a multiple of so many bytes, as the arrays in it want.
+ALIGNMENT = 64
+# Memory that is larger than so many bytes is not kept.
+MOST_KEPT = 1 << 24
 
 
 def serialized(tables: Iterable[pa.Table]) -> pa.Buffer:
     """Return tables as one buffer; the inverse of `tables_in`."""
     sink = pa.BufferOutputStream()
+    _write(tables, sink)
+    return sink.getvalue()
+
+
+class Packer:
+    """Puts parts of a state, which are tables, into one buffer, in memory that is used again and again.
+
+    To touch fresh memory takes several times as long as to copy the tables.
+    """
+
+    def __init__(self) -> None:
+        self._memory = pa.allocate_buffer(0)
+
+    def packed(self, parts: Sequence[Sequence[pa.Table]]) -> tuple[pa.Buffer, list[tuple[int, int]]]:
+        """Return a buffer, which is valid until the next call, and the offset and the size of each part in it."""
+        try:
+            return self._packed(parts, self._memory)
+        except OSError:  # there is too little of it
+            size = pa.MockOutputStream()
+            for part in parts:
+                _write(part, size)
+            memory = pa.allocate_buffer(2 * (size.size() + ALIGNMENT * len(parts)))
+            self._memory = memory if memory.size <= MOST_KEPT else self._memory
+            return self._packed(parts, memory)
+
+    def _packed(self, parts, memory):
+        sink, places = pa.FixedSizeBufferWriter(memory), []
+        for part in parts:
+            sink.write(bytes(-sink.tell() % ALIGNMENT))
+            offset = sink.tell()
+            _write(part, sink)
+            places.append((offset, sink.tell() - offset))
+        return memory.slice(0, sink.tell()), places
+
+
+def _write(tables, sink):
     for table in tables:
         with pa.ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
             writer.write_table(table)
-    return sink.getvalue()
 
 
 def tables_in(content: pa.Buffer) -> list[pa.Table]:

@@ -18,7 +18,7 @@ from streaming.state.manifest import (
     write_receipt,
 )
 from streaming.state.stores import StateStore
-from streaming.state.tables import serialized, tables_in
+from streaming.state.tables import Packer, tables_in
 
 # A process keeps as many manifests in memory.
 MANIFESTS_KEPT = 3
@@ -48,6 +48,7 @@ class Versions:
         self.store, self._codec_of, self._transient = store, codec_of, transient
         self._newest: dict[str, _Known] = {}
         self._manifests: dict[int, Manifest] = {}
+        self._packer = Packer()
         self._ended: tuple[int, Mapping[str, Files]] = (-1, {})
 
     def before(self, name: str, batch: int, keep: bool = True) -> Any:
@@ -134,10 +135,12 @@ class Versions:
             if part != HEAD and part in before:
                 files[part] = before[part]
             else:
-                new[part] = serialized(content.tables())
+                new[part] = content.tables()
+        written, parts = self._packer.packed(list(new.values()))
         # Each attempt gets places of its own, so that none changes what another one has written or reads.
-        for (part, content), place in zip(new.items(), self.store.add(PARTS, batch, list(new.values())), strict=True):
-            files[part] = File.of(place, content, batch)
+        place = self.store.add(PARTS, batch, written)
+        for part, (offset, size) in zip(new, parts, strict=True):
+            files[part] = File.of(place, offset, written.slice(offset, size), batch)
         self._newest[name] = _Known(batch, state, files)
         return files
 

@@ -16,11 +16,12 @@ from streaming.engine.store import MissingVersion, Store
 from streaming.history import HistoryWriter
 from streaming.layers.features import feature_table
 from streaming.spaces import EARTH
-from streaming.state.codec import HEAD, Codec, Tables
+from streaming.state.codec import HEAD, NOTHING, Codec, Tables
 from streaming.state.errors import LostState, OtherSettings
 from streaming.state.manifest import PARTS, Shape, batch_of, read_manifest
 from streaming.state.recovery import discard_later, newest_whole
 from streaming.state.stores import LocalStore, RemoteStore
+from streaming.state.tables import Packer, tables_in
 from streaming.state.upkeep import Upkeep
 from streaming.state.versions import Attempt, Versions
 from tests.servers.harness import Client, Engine, one
@@ -66,8 +67,8 @@ class Crashing:
     def lines(self, name):
         return self.store.lines(name)
 
-    def add(self, folder, batch, parts):
-        return self._change(lambda: self.store.add(folder, batch, parts))
+    def add(self, folder, batch, content):
+        return self._change(lambda: self.store.add(folder, batch, content))
 
     def append(self, name, line):
         self._change(lambda: self.store.append(name, line))
@@ -337,14 +338,22 @@ def test_processes_that_add_to_one_folder_fill_different_segments_and_all_parts_
     stores, added = [LocalStore(tmp_path), LocalStore(tmp_path), RemoteStore(f"memory://{tmp_path.name}")], []
     for batch in range(70):
         for store in stores:
-            parts = [pa.py_buffer(rng.randbytes(rng.choice([0, 1, 63, 64, 5000, 300_000]))) for _ in range(3)]
-            added.append((store, batch, list(zip(store.add(PARTS, batch, parts), parts, strict=True))))
-    for store, batch, parts in added:
-        for place, part in parts:
-            assert place.offset % 64 == 0 and batch <= batch_of(place.name)
-            assert store.get(place.name, place.offset, part.size).equals(part)
-    small = {place.name for store, _, parts in added[::3] for place, _ in parts if batch_of(place.name) % 32 == 31}
-    assert 3 <= len(small) < 10
+            content = pa.py_buffer(rng.randbytes(rng.choice([0, 1, 63, 64, 5000, 300_000])))
+            added.append((store, batch, store.add(PARTS, batch, content), content))
+    for store, batch, place, content in added:
+        assert place.offset % 64 == 0 and batch <= batch_of(place.name)
+        assert store.get(place.name, place.offset, content.size).equals(content)
+    small = {place.name for _, _, place, content in added[::3] if content.size <= 5000}
+    assert len(small) == 3, "one for each 32 batches"
+
+
+def test_parts_are_packed_into_memory_that_is_used_again():
+    rng, packer = np.random.default_rng(1), Packer()
+    for rows in (0, 10, 1000, 5, 3_000_000, 1):
+        parts = [[pa.table({"n": rng.integers(0, 9, rows), "text": ["ä"] * rows}), NOTHING], [], [pa.table({"n": [1]})]]
+        packed, places = packer.packed(parts)
+        found = [tables_in(packed.slice(offset, size)) for offset, size in places]
+        assert found == parts and all(offset % 64 == 0 for offset, _ in places)
 
 
 def test_lines_that_processes_append_at_the_same_time_are_all_there(tmp_path):

@@ -157,7 +157,7 @@ def state_files(store: StateStore) -> list[str]:
 
 
 def batch_of(name: str) -> int:
-    """Return the batch in the name of a manifest or of receipts, or the last batch that may add to a segment."""
+    """Return the batch in the name of a file of the state."""
     return int(name.rpartition("/")[2].partition(".")[0])
 
 

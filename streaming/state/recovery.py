@@ -106,11 +106,8 @@ def _cuts_of_receipts(store, after):
 
 def discard_later(store: StateStore, manifest: Manifest | None) -> None:
     """Remove everything that batches after a state have written, and make the state durable."""
-    last, needed = -1 if manifest is None else manifest.batch, set()
-    for batch in manifest_batches(store):
-        with contextlib.suppress(LostState):
-            needed |= {file.name for file in read_manifest(store, batch).files()} if batch <= last else set()
-    later = [name for name in state_files(store) if batch_of(name) > last and name not in needed]
+    last = -1 if manifest is None else manifest.batch
+    later = [name for name in state_files(store) if batch_of(name) > last]
     # Without its manifest, a state does not exist. So manifests go first.
     store.delete(sorted(later, key=lambda name: not name.startswith(MANIFESTS)))
     if manifest is not None:

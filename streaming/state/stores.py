@@ -1,7 +1,7 @@
 """Where state is stored: a local folder, or any file system that fsspec knows.
 
-To make a file takes a local file system tenths of a millisecond, ten times as long as to write its content. So the
-parts of the state are appended to *segments*, a few files that each process fills for some batches.
+To make a file takes a local file system tenths of a millisecond, several times as long as to write a little into it. So
+each process appends the parts of the state that it writes in a batch to one file, a *segment*.
 """
 
 import contextlib
@@ -17,8 +17,6 @@ import pyarrow as pa
 from streaming.state.files import UNFINISHED, sync, whole
 from streaming.state.tables import ALIGNMENT
 
-# A process fills a segment for so many batches. Then the segment can be removed when none of its parts is needed.
-SEGMENT_BATCHES = 32
 # Contents that are at least so large, in bytes, get a segment of their own: they may be needed for much longer.
 LARGE = 1 << 18
 
@@ -49,10 +47,7 @@ class StateStore(Protocol):
         """
 
     def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:
-        """Store a content in a segment of a folder; return its place, which nothing else had or gets.
-
-        The name of a segment begins with the number of the last batch that may add to it, at least `batch`.
-        """
+        """Store a content in a segment of a batch, whose name begins with the batch; return its new place."""
 
     def append(self, name: str, line: bytes) -> None:
         """Add a line to a content, which begins with its first line. Processes may do so at the same time."""
@@ -70,8 +65,8 @@ class StateStore(Protocol):
         """Make contents durable, so that they survive a power cut."""
 
 
-def _new_segment(folder, last):
-    return f"{folder}/{last}.{uuid.uuid4().hex[:12]}.parts"
+def _new_segment(folder, batch):
+    return f"{folder}/{batch}.{uuid.uuid4().hex[:12]}.parts"
 
 
 class LocalStore:
@@ -111,11 +106,10 @@ class LocalStore:
         """Append a content to a segment of this process; it is not durable before `sync`."""
         if content.size >= LARGE:
             return self._begin(_new_segment(folder, batch), content)
-        last = batch - batch % SEGMENT_BATCHES + SEGMENT_BATCHES - 1
-        mine = os.getpid(), folder, last  # a process that was forked gets a segment of its own
+        mine = os.getpid(), folder, batch  # a process that was forked gets a segment of its own
         with contextlib.suppress(KeyError, FileNotFoundError):  # it is removed when a state before it is used again
             return self._append(self._segments[mine], content)
-        self._segments = {mine: _new_segment(folder, last)}
+        self._segments = {mine: _new_segment(folder, batch)}
         return self._begin(self._segments[mine], content)
 
     def _begin(self, name, content):

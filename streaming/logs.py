@@ -63,6 +63,7 @@ GROUPS_CHANNEL = "lookout:groups"
 NEWEST_READ = 8
 # Redis touches every block that it counts, so it counts so many at once and serves others in between.
 COUNTED_AT_ONCE = 64
+_HSET_IF_EXISTS = "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[2], unpack(ARGV)) end"
 
 # Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
 # for a recorder that is away, and acknowledgements until they are settled. All three are bounded in bytes as well. A
@@ -303,8 +304,12 @@ class Log:
         return count
 
     def report_kept(self, blocks: Sequence[int]) -> None:
-        """Say how many committed blocks each partition of the ingest log keeps."""
-        self.client.hset(self.names.engine, mapping={f"kept:{number}": count for number, count in enumerate(blocks)})
+        """Say how many committed blocks each partition of the ingest log keeps; without logs, say nothing.
+
+        So a report that comes late leaves nothing behind of a space that was removed.
+        """
+        kept = [part for number, count in enumerate(blocks) for part in (f"kept:{number}", count)]
+        self.client.eval(_HSET_IF_EXISTS, 2, self.names.control, self.names.engine, *kept)
 
     def newest_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""

@@ -328,11 +328,11 @@ class Log:
             self.client.hdel(self.names.stale, stream)
 
     def clear(self) -> None:
-        """Delete all logs of the space."""
+        """Delete all logs of the space, and what its engine has reported about them."""
         ingest = map(self.names.ingest, range(self.partitions))
         names = self.names
         self.event_log.delete([*ingest, names.control, names.results, names.events, names.acks])
-        self.client.delete(names.counted)
+        self.client.delete(names.counted, names.engine)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import astuple
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 
 import orjson
@@ -38,9 +38,11 @@ MOST_CONTROL_ENTRIES = 10_000
 ALL_ENTRIES = 2**53
 # Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
 NEW_ENTRY_WAIT_S = 0.1
+# By then, a worker has imported all modules that its tasks use, some of them late.
+_TASKS_OF_IMPORTS = 20
+_tasks = count()
 
 
-@lru_cache(maxsize=8)
 def layout_of(root: str, uri: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
     """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
@@ -56,7 +58,13 @@ def layout_of(root: str, uri: str, layers: str, history: str, space: str, partit
     """
     # Spark collects garbage after every task. This takes 40 ms if the collector scans all modules, and no time if they
     # are frozen.
-    gc.freeze()
+    if next(_tasks) < _TASKS_OF_IMPORTS:
+        gc.freeze()
+    return _layout_of(root, uri, layers, history, space, partitions, regions)
+
+
+@lru_cache(maxsize=8)
+def _layout_of(root, uri, layers, history, space, partitions, regions):
     known = parse_space(space)
     store = Store(Path(root), known, Path(layers), Path(history), state_files_of(root, uri, known.name))
     return Layout(store, partitions, regions, HistoryWriter(Path(history), known))

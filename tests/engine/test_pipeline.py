@@ -140,7 +140,7 @@ def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(
         reader.read_until(lambda: reader.client.answers[0] == truth, query)
         query.stop()
         newest = read_manifest(store.files, committed(folder / "checkpoint"))
-        path = folder / newest.states["region/2"]["head"].name
+        path = folder / newest.states["region/1"]["head"].name
         if run == 0:
             path.write_bytes(path.read_bytes()[:100])
         elif run == 1:

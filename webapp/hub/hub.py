@@ -34,6 +34,8 @@ READ_COUNT = 64
 READ_WAIT_S = 1.0
 RETRY_S = 0.5
 HOUSEKEEPING_S = 0.5
+# How often clients learn how far they hold answers that do not change. The result log reaches back much longer.
+HELD_S = 5.0
 
 
 class Hub:
@@ -153,7 +155,8 @@ class Hub:
             (0.0, self._read),
             (0.0, self.link.flush_next),
             (HOUSEKEEPING_S, self._remind),
-            (1.0, self._report),
+            (1.0, self.reports.publish),
+            (HELD_S, self.mark),
             (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
@@ -258,10 +261,6 @@ class Hub:
     def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""
         self.ask([s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting], again=True)
-
-    async def _report(self):
-        await self.reports.publish()
-        await self.mark()
 
     async def mark(self) -> None:
         """Tell every connection up to which batch it has all changes of its queries, if a new batch was distributed."""

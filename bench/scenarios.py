@@ -130,7 +130,7 @@ def scaled(scenario: S, scale: float) -> S:
 
 
 # The area of the features of joins, and of what moves among them: ``[lon_lo, lat_lo, lon_hi, lat_hi]``. The regions
-# meet in its middle, so both cores have work.
+# share it, so both cores have work.
 COUNTRY = (-5.0, -5.0, 5.0, 5.0)
 # A load runs for this many seconds before joins are measured.
 JOIN_SETTLE_S = 4.0

@@ -30,7 +30,7 @@ class EngineSettings:
     partitions : int
         Partitions of the ingest log (``LOOKOUT_PARTITIONS``, 2); fixed for the life of the state.
     regions : int
-        Regions that the space is cut into (``LOOKOUT_REGIONS``, 4); fixed for the life of the state.
+        Regions that the space is cut into (``LOOKOUT_REGIONS``, 2); fixed for the life of the state.
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
     layers_dir : Path
@@ -59,7 +59,7 @@ class EngineSettings:
     redis_url: str = DEFAULT_REDIS_URL
     space: Space = EARTH
     partitions: int = 2
-    regions: int = 4
+    regions: int = 2
     state_dir: Path = Path("var/engine/earth")
     layers_dir: Path = Path("var/layers")
     history_dir: Path = Path("var/history")

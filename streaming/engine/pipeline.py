@@ -32,7 +32,7 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
     _layout(settings)().store.epoch()
     spark.dataSource.register(LogSource)
     inputs = spark.readStream.format("lookout").options(**options).load()
-    # Regions are assigned to the tasks in turn. A hash would put three of the four default regions into one task.
+    # Regions are assigned to the tasks in turn. A hash would put some tasks' regions into one task.
     placed = inputs.repartitionById(settings.shuffle_partitions, "region")
     published = placed.mapInArrow(region_stage(settings), "regions long")
     checkpoint = Path(settings.state_dir) / "checkpoint"

@@ -8,6 +8,7 @@ import gc
 from collections.abc import Iterator
 from dataclasses import astuple
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 import orjson
@@ -34,9 +35,11 @@ MOST_CONTROL_ENTRIES = 10_000
 ALL_ENTRIES = 2**53
 # Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
 NEW_ENTRY_WAIT_S = 0.1
+# By then, a worker has imported all modules that its tasks use, some of them late.
+_TASKS_OF_IMPORTS = 20
+_tasks = count()
 
 
-@lru_cache(maxsize=8)
 def layout_of(root: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
     """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
@@ -51,7 +54,13 @@ def layout_of(root: str, layers: str, history: str, space: str, partitions: int,
     """
     # Spark collects garbage after every task. This takes 40 ms if the collector scans all modules, and no time if they
     # are frozen.
-    gc.freeze()
+    if next(_tasks) < _TASKS_OF_IMPORTS:
+        gc.freeze()
+    return _layout_of(root, layers, history, space, partitions, regions)
+
+
+@lru_cache(maxsize=8)
+def _layout_of(root, layers, history, space, partitions, regions):
     known = parse_space(space)
     store = Store(Path(root), known, Path(layers), Path(history))
     return Layout(store, partitions, regions, HistoryWriter(Path(history), known))

@@ -14,7 +14,7 @@ STEP_S, REACH_DEG = 0.1, 2
 
 
 class Swarm:
-    """Objects on a random walk within two degrees of 0, 0, where the engine's four regions meet.
+    """Objects on a random walk within two degrees of 0, 0, where the four regions of the tests meet.
 
     Parameters
     ----------

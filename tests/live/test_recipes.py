@@ -63,7 +63,7 @@ class Journey:
     layers: dict[str, list] = field(default_factory=dict)
 
 
-# The borders of the engine's four regions meet in (0, 0), so the vehicles cross them side by side.
+# The borders of the tests' four regions meet in (0, 0), so the vehicles cross them side by side.
 CARS = Journey(
     "Do two vehicles drive side by side?",
     "cars",

@@ -29,6 +29,12 @@ FIXED = {"stream": "ships", "around": {"at": [24.5, 59.7], "radius": 9260}}
 NEAREST = {"stream": "ships", "kind": "knn", "k": 3, "around": {"key": "anna"}}
 
 
+@pytest.fixture(autouse=True)
+def four_regions(settings):
+    """Let the hub know as many regions as the batches of these tests have."""
+    settings.REGIONS = 4
+
+
 def place(lon, lat, reach=np.nan):
     return FocusPlace(np.array([lon, lat, -np.inf, lon, lat, np.inf]), reach)
 

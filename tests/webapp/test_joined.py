@@ -24,7 +24,7 @@ from streaming.results import (
 from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from tests.webapp.test_hub import Wire, fragment, poisoned, whole_batch
-from tests.webapp.test_shipping import batches, published
+from tests.webapp.test_shipping import published
 from webapp.consumers.outbox import Outbox
 from webapp.hub import Hub, ResumePoint, Subscription
 from webapp.hub.encoding import left_out
@@ -240,7 +240,6 @@ async def test_a_connection_that_asks_for_it_gets_the_changes_of_a_batch_in_one_
         view = (await socket.hear("view.status"))["views"]["ships"]
         for number in (*numbers, view):
             await socket.hear_or_heard("answer.snapshot", query=number)
-        await batches(engine, 1)
         socket.skipped.clear()
         for place, signs in ((INSIDE, ["+"] * 3), (OUTSIDE, ["-"] * 3)):
             engine.move({"near": place})

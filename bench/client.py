@@ -34,8 +34,8 @@ async def measure(url: str, token: str, queries: list[int], seconds: float) -> d
     """
     headers = {"Authorization": f"Token {token}"}
     async with connect(url, additional_headers=headers, max_size=None, compression=None) as socket:
-        for query in queries:
-            await socket.send(json.dumps({"type": "query.subscribe", "query": query, "format": "arrow"}))
+        wanted = {"type": "query.subscribe", "format": "arrow", "joined": True}
+        await socket.send(json.dumps(wanted | {"queries": queries}))
         async with asyncio.timeout(SNAPSHOTS_S):
             await _snapshots(socket, set(queries))
         print("measuring", flush=True)
@@ -65,7 +65,7 @@ async def _ages(socket: ClientConnection, seconds: float) -> tuple[np.ndarray, i
                 if isinstance(frame, bytes):
                     head, rows = read_frame(frame)
                     resyncs += bool(head.get("resync"))
-                    if head["type"] == "answer.change":
+                    if head["type"] == "answer.changes":
                         time_us, reason = rows["time_us"].to_numpy(), rows["reason"].to_numpy()
                         ages.append(received_us - time_us[reason == MOVED])
     return np.concatenate(ages), resyncs

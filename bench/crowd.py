@@ -98,11 +98,12 @@ async def _client(url, token, queries, number, heard, connected, ready):
             url, additional_headers=headers, max_size=None, compression=None, open_timeout=CONNECT_S, ping_interval=None
         )
         socket = await connection.__aenter__()
-        await socket.send(json.dumps({"type": "query.subscribe", "queries": queries, "format": "arrow"}))
+        wanted = {"type": "query.subscribe", "queries": queries, "format": "arrow", "joined": True}
+        await socket.send(json.dumps(wanted))
         while waiting:
             frame = await socket.recv()
             if isinstance(frame, bytes):
-                waiting.discard(read_frame(frame)[0]["query"])
+                waiting.discard(read_frame(frame)[0].get("query"))
     ready.set()
     try:
         async for frame in socket:
@@ -126,7 +127,7 @@ def summary(heard: list[tuple[int, int, bytes]], seconds: float) -> dict:
     for received_us, _, frame in heard:
         head, rows = read_frame(frame)
         resyncs += bool(head.get("resync"))
-        if head["type"] == "answer.change":
+        if head["type"] == "answer.changes":
             ages.append(received_us - rows["time_us"].to_numpy()[rows["reason"].to_numpy() == MOVED])
             first, last = spans.get(head["batch"], (received_us, received_us))
             spans[head["batch"]] = min(first, received_us), max(last, received_us)

@@ -338,14 +338,19 @@ class Log:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.
 
         Add the fragments' stale elements to the counts. A fragment takes effect once, whether it is published by one
-        attempt, by several, or after a later batch of its region: its epoch, batch and region identify it.
+        attempt, by several, or after a later batch of its region: its epoch, batch and region identify it. All
+        fragments are sent in one round trip, and their counts in a second one.
         """
-        for fragment in fragments:
-            stamp = Stamp(str(fragment.region), fragment.epoch, fragment.batch)
-            self.event_log.append_once(stamp, self._entries(fragment))
-            if fragment.stale:
-                counts = [number for count in fragment.stale.items() for number in count]
-                self.client.eval(_COUNT_ONCE, 2, self.names.stale, self.names.counted, *stamp, *counts)
+        stamped = [(Stamp(str(part.region), part.epoch, part.batch), part) for part in fragments]
+        self.event_log.append_once_all((stamp, self._entries(part)) for stamp, part in stamped)
+        if not any(part.stale for _, part in stamped):
+            return
+        pipeline = self.client.pipeline(transaction=False)
+        for stamp, part in stamped:
+            if part.stale:
+                counts = [number for count in part.stale.items() for number in count]
+                pipeline.eval(_COUNT_ONCE, 2, self.names.stale, self.names.counted, *stamp, *counts)
+        pipeline.execute()
 
     def _entries(self, fragment):
         """Return the entries of a fragment: its results, its events, and the acknowledgements if it has some."""

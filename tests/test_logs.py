@@ -78,23 +78,36 @@ def test_stale_elements_are_counted_once_although_the_counts_were_reset(log):
 def test_a_killed_engine_counts_what_it_had_appended_but_not_counted(log, monkeypatch):
     told = replace(fragment(7, 0), stale={1: 3})
     with monkeypatch.context() as killed, pytest.raises(ZeroDivisionError):
-        killed.setattr(type(log.client), "eval", _failing_after(1, log.client.eval))
+        killed.setattr(type(log.client), "pipeline", _failing_after(1, log.client.pipeline))
         log.publish([told])
     assert (batches(log, log.names.results), log.stale()) == ([7], {})
     log.publish([told])
     assert (batches(log, log.names.results), log.stale()) == ([7], {1: 3})
 
 
-def _failing_after(calls, evaluate):
+def _failing_after(calls, method):
     """Return a method that passes some calls on, then raises."""
     left = iter(range(calls))
 
-    def call(_, *arguments):
+    def call(_, *arguments, **options):
         if next(left, None) is None:
             raise ZeroDivisionError
-        return evaluate(*arguments)
+        return method(*arguments, **options)
 
     return call
+
+
+def test_the_fragments_of_a_task_are_published_in_one_round_trip(log, monkeypatch):
+    sent, parts = [], [fragment(7, region) for region in range(4)]
+    pipeline = log.client.pipeline
+    monkeypatch.setattr(type(log.client), "pipeline", lambda _, **options: sent.append(1) or pipeline(**options))
+    monkeypatch.setattr(type(log.client), "execute_command", lambda *_, **__: pytest.fail("another round trip"))
+    log.publish(parts)
+    assert len(sent) == 1
+    log.publish([replace(part, batch=8, stale={1: 1}) for part in parts])
+    assert len(sent) == 3
+    monkeypatch.undo()
+    assert batches(log, log.names.results) == [7] * 4 + [8] * 4 and log.stale() == {1: 4}
 
 
 def test_a_space_that_is_cleared_begins_anew(log):

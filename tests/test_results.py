@@ -4,6 +4,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from streaming.elements import bounds_array
 from streaming.logs import fragment_fields, read_fragment
@@ -17,6 +19,8 @@ from streaming.results import (
     Fragment,
     events_of,
     frame,
+    frames,
+    joined_columns,
     json_rows,
     read_frame,
     result_schema,
@@ -110,6 +114,30 @@ def test_a_frame_has_the_bytes_of_an_arrow_stream(count):
         writer.write_table(rows.combine_chunks().replace_schema_metadata(schema.metadata))
     assert frame(head, rows) == sink.getvalue().to_pybytes()
     assert read_frame(frame(head, rows)) == (head, rows.replace_schema_metadata(schema.metadata))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 4), max_size=5), st.integers(0, 3))
+def test_frames_that_share_a_head_have_the_bytes_of_frames_alone(counts, before):
+    rows, head = table(*[{"key": f"{row}"} for row in range(before + sum(counts))]).slice(before), {"batch": 1}
+    made, start = frames(head, rows, counts), 0
+    assert len(made) == len(counts)
+    for one, count in zip(made, counts, strict=True):
+        assert one == frame(head, rows.slice(start, count))
+        start += count
+
+
+def test_joined_frames_have_no_hashes_and_no_columns_of_nulls():
+    assert joined_columns(table({})).schema.names == [
+        "query",
+        "sign",
+        "reason",
+        "key",
+        "time_us",
+        "bounds",
+        "properties",
+    ]
+    assert "partner" in joined_columns(table({}, {"partner": "b"})).schema.names
 
 
 def test_results_of_several_parts_of_a_step_name_the_aggregates_of_all():

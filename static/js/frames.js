@@ -15,17 +15,39 @@ export const PLACED = 2;
 
 const SIGN_OF = { "-": -1, "~": 0, "+": 1, "@": PLACED };
 
+/** Return the messages of the single answers in a message `answer.changes`; of any other message, the message alone. */
+export function apart(message) {
+  if (message.type !== "answer.changes") return [message];
+  const { changes, ...head } = message;
+  return changes.map(({ query, rows }) => ({ ...head, type: "answer.change", query, rows: Array.isArray(rows) ? columnsOf(rows) : rows }));
+}
+
 /**
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
  * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row. It is the same with `ranks`
- * (0 for none) and `distances` (NaN for none).
+ * (0 for none) and `distances` (NaN for none). A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
   const table = Arrow.tableFromIPC(new Uint8Array(buffer));
   const head = JSON.parse(table.schema.metadata.get(HEAD));
-  const parts = table.batches.filter((batch) => batch.numRows > 0).map(batchColumns);
+  const batches = table.batches.filter((batch) => batch.numRows > 0);
+  const parts = batches.map(batchColumns);
+  if (head.type === "answer.changes") return { ...head, changes: batches.flatMap((batch, part) => byQuery(batch, parts[part])) };
   return { ...head, rows: parts.length === 1 ? parts[0] : joined(parts) };
+}
+
+/** Cut columns that are sorted by query into a list of `{query, rows}`. */
+function byQuery(batch, rows) {
+  const queries = batch.getChild("query").data[0].values.subarray(0, rows.length);
+  const changes = [];
+  for (let start = 0, end = 1; end <= rows.length; end++) {
+    if (end < rows.length && queries[end] === queries[start]) continue;
+    const cut = ([name, column]) => [name, column?.slice?.(start, end) ?? null];
+    changes.push({ query: Number(queries[start]), rows: { ...Object.fromEntries(Object.entries(rows).map(cut)), length: end - start } });
+    start = end;
+  }
+  return changes;
 }
 
 /** Turn the rows of a JSON frame into columns. */

@@ -1,6 +1,6 @@
 // The only module that talks to the websocket: connects, reconnects with back-off, matches replies to requests.
 
-import { columnsOf, readFrame } from "./frames.js";
+import { apart, columnsOf, readFrame } from "./frames.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
@@ -78,6 +78,7 @@ export class Socket {
   #receive(data) {
     this.silentS = 0;
     const message = typeof data === "string" ? JSON.parse(data) : readFrame(this.parts.Arrow, data);
+    if (message.type === "answer.changes") return apart(message).forEach((change) => this.parts.onMessage(change));
     if (Array.isArray(message.rows) && message.type !== "table.rows") message.rows = columnsOf(message.rows);
     const asked = message.id === undefined || message.id === null ? undefined : this.#settle(String(message.id));
     if (message.type !== "error") this.parts.onMessage(message);

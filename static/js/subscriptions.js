@@ -16,7 +16,7 @@ export class Subscriptions {
     // One message for many queries: the server carries out a limited number of messages a second.
     this.gathered = new Gathered((queries) => {
       for (const [held, part] of heldAlike(this.store, queries)) {
-        this.socket.send({ type: "query.subscribe", queries: part, format: "arrow", ...(held && { held }) });
+        this.socket.send({ type: "query.subscribe", queries: part, format: "arrow", joined: true, ...(held && { held }) });
       }
     });
   }
@@ -42,7 +42,7 @@ export class Subscriptions {
     const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false && this.shown(s.name)).map((s) => s.name);
     const { lo, hi } = paddedBox(this.bounds(), VIEW_MARGIN);
     const message = streams.length > 0
-      ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow" }
+      ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow", joined: true }
       : { type: "view.unsubscribe" };
     const spaces = streams.map((name) => this.store.streams.get(name).space); // a stream may come back in another space
     const text = JSON.stringify([message, spaces]);

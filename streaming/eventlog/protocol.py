@@ -106,6 +106,12 @@ class EventLog(Protocol):
         This is what Kafka's idempotent and transactional producers do (KIP-98).
         """
 
+    def append_once_all(self, appends: Iterable[tuple[Stamp, Sequence[BoundedEntry]]]) -> list[bool]:
+        """Do several `append_once` in one round trip, in their order; return what each returns.
+
+        Each is atomic, all together are not: if the connection breaks, the first ones may have taken effect.
+        """
+
     def read(
         self,
         log: str,

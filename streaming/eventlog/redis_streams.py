@@ -151,12 +151,19 @@ class _RedisStreams:
 
     def append_once(self, stamp: Stamp, entries: Sequence[BoundedEntry]) -> Any:
         """Append all entries, or none of them if the producer has appended this number or a later one of the epoch."""
-        arguments: list[Any] = [*stamp]
-        for _, fields, bound in entries:
-            words = [word for field in fields.items() for word in field]
-            arguments += [bound.most_bytes, bound.most_ms, bound.least_entries, len(words), *words]
-        logs = [entry.log for entry in entries]
-        return self._run(lambda client: client.eval(_APPEND_ONCE, len(logs), *logs, *arguments), bool)
+        return self._run(lambda client: client.eval(*_once(stamp, entries)), bool)
+
+    def append_once_all(self, appends: Iterable[tuple[Stamp, Sequence[BoundedEntry]]]) -> Any:
+        """Do several `append_once` in one round trip, in their order; return what each returns."""
+        scripts = [_once(stamp, entries) for stamp, entries in appends]
+
+        def ask(client):
+            pipeline = client.pipeline(transaction=False)
+            for script in scripts:
+                pipeline.eval(*script)
+            return pipeline.execute()
+
+        return self._run(ask, lambda appended: [bool(one) for one in appended])
 
     def read(
         self,
@@ -231,6 +238,16 @@ class AsyncRedisEventLog(_RedisStreams):
 def queue_append(pipeline: Any, log: str, fields: Fields) -> None:
     """Queue the append of an entry in a pipeline of Redis, between its other commands."""
     pipeline.xadd(log, dict(fields))
+
+
+def _once(stamp, entries):
+    """Return the script, the number of keys, the keys and the arguments of an append."""
+    arguments: list[Any] = [*stamp]
+    for _, fields, bound in entries:
+        words = [word for field in fields.items() for word in field]
+        arguments += [bound.most_bytes, bound.most_ms, bound.least_entries, len(words), *words]
+    logs = [entry.log for entry in entries]
+    return _APPEND_ONCE, len(logs), *logs, *arguments
 
 
 def _entries(reply):

@@ -8,8 +8,9 @@ References
 PLACE* (2007), section 3.2: incremental evaluation by positive and negative tuples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,9 @@ QUIET_HANDOFF = len(REASONS)
 VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
+
+# Columns that only joins, nearest neighbours and thresholds have.
+SOMETIMES = ("partner", "partner_properties", "distance", "rank")
 
 FRAME_METADATA = b"lookout"
 # https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
@@ -177,6 +181,36 @@ def frame(message: dict[str, Any], rows: pa.Table) -> bytes:
     # The same bytes as those of a stream writer, which takes twice as long for a few rows.
     parts = [schema.serialize(), *(batch.serialize() for batch in rows.combine_chunks().to_batches())]
     return b"".join(part.to_pybytes() for part in parts) + END_OF_STREAM
+
+
+def frames(message: dict[str, Any], rows: pa.Table, counts: Sequence[int]) -> list[bytes]:
+    """Return binary frames with the same head, each with the rows that follow those of the one before.
+
+    Parameters
+    ----------
+    message : dict
+    rows : pyarrow.Table
+    counts : sequence of int
+        The number of rows of each frame, at least 1; they add up to all rows.
+    """
+    schema = rows.schema.with_metadata({FRAME_METADATA: orjson.dumps(message)})
+    head, sink, row, ends = schema.serialize().to_pybytes(), pa.BufferOutputStream(), 0, []
+    # One writer for all frames takes half as long as to serialize each.
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in rows.replace_schema_metadata(schema.metadata).combine_chunks().to_batches():
+            for count in counts:
+                writer.write_batch(batch.slice(row, count))
+                ends.append(sink.tell())
+                row += count
+    written = memoryview(sink.getvalue())
+    return [b"".join((head, written[start:end], END_OF_STREAM)) for start, end in pairwise([len(head), *ends])]
+
+
+def joined_columns(rows: pa.Table) -> pa.Table:
+    """Return the columns of a joined frame: no hashes, and of the columns about partners and ranks none of nulls."""
+    hidden = {"key_hash", "partner_hash"}
+    hidden |= {name for name in SOMETIMES if rows[name].null_count == rows.num_rows}
+    return rows.select([name for name in rows.schema.names if name not in hidden])
 
 
 def read_frame(payload: bytes) -> tuple[dict[str, Any], pa.Table]:

@@ -267,7 +267,7 @@ def test_a_page_stays_in_the_world():
 def test_the_latest_client_is_told_for_each_batch():
     def frame_of(batch):
         columns = result_schema(EARTH).empty_table()
-        return frame({"type": "answer.change", "query": 1, "batch": batch}, columns)
+        return frame({"type": "answer.changes", "batch": batch}, columns)
 
     heard = [(1_000, 0, frame_of(1)), (5_000, 1, frame_of(1)), (9_000, 0, frame_of(2)), (9_500, 2, frame_of(2))]
     told = crowd.summary(heard, 2.0)

@@ -184,6 +184,17 @@ def test_an_append_takes_effect_once_on_all_logs_or_on_none(log):
     assert [numbers(log.read(name)) for name in LOGS] == [[1, 3, 1, 1]] * 2
 
 
+def test_several_appends_take_effect_once_each_in_their_order(log):
+    def append(*steps):
+        both = [(Stamp(p, e, n), [BoundedEntry(name, {"n": n}, ALWAYS) for name in LOGS]) for p, e, n in steps]
+        return log.append_once_all(both)
+
+    assert append(("p", "e", 1), ("q", "e", 2), ("p", "e", 1), ("p", "e", 3)) == [True, True, False, True]
+    assert append(("p", "e", 3), ("q", "e", 4)) == [False, True]
+    assert append() == []
+    assert [numbers(log.read(name)) for name in LOGS] == [[1, 2, 3, 4]] * 2
+
+
 def test_epochs_and_producers_may_have_any_name(log):
     for epoch in ("", "a b", "a 7", "% d"):
         taken = [log.append_once(Stamp("2 p", epoch, 7), [BoundedEntry("one", {"n": 7}, ALWAYS)]) for _ in range(2)]

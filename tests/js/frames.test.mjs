@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { columnsOf, readFrame } from "../../static/js/frames.js";
+import { apart, columnsOf, readFrame } from "../../static/js/frames.js";
 
 // The vendored build is a classic script, as the page loads it.
 const Arrow = {};
@@ -61,6 +61,32 @@ test("a frame that the server's own code made is read as it was meant", () => {
   assert.deepEqual([[...rows.lon], [...rows.lat], [...rows.alt]], [[24.5, -179.5], [60.25, 10], [NaN, 10668]]);
   assert.deepEqual([...rows.timeMs], [1_700_000_000_000, 1_700_000_001_000.5]);
   assert.deepEqual(JSON.parse(rows.properties[0]), { course_deg: 90.5 });
+});
+
+test("a joined frame that the server's own code made is read as the changes of each answer", () => {
+  // The second of two results.frames({"type": "answer.changes", ...}, rows): two rows of query 7, one of a view.
+  const bytes = readFileSync(new URL("./answer-changes.arrow", import.meta.url));
+  const messages = apart(readFrame(Arrow, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)));
+  const heads = messages.map(({ rows, ...head }) => head);
+  const head = { type: "answer.change", epoch: "e", batch: 12, lag_ms: 240 };
+  assert.deepEqual(heads, [{ ...head, query: 7 }, { ...head, query: 2 ** 40 + 3 }]);
+  const [one, other] = messages.map(({ rows }) => rows);
+  assert.deepEqual([one.length, one.keys, [...one.sign], one.reason], [2, ["230123456", "\u00c5land"], [1, -1], ["moved", "expired"]]);
+  assert.deepEqual([[...one.lon], [...one.lat], [...one.alt]], [[24.5, -179.5], [60.25, 10], [NaN, 10668]]);
+  assert.deepEqual([other.length, other.keys, [...other.lon], other.partners, other.ranks], [1, ["c"], [1], null, null]);
+  assert.ok(other.sign instanceof Int8Array && other.timeMs instanceof Float64Array);
+});
+
+test("joined changes with partners and ranks are cut with them", () => {
+  const rows = [row("a", { rank: 1, distance: 5 }), row("b", { partner: "x", partner_properties: "{}" })];
+  const [{ rows: read }] = apart(readFrame(Arrow, frame({ type: "answer.changes" }, [rows], true)));
+  assert.deepEqual([read.keys, [...read.ranks], [...read.distances]], [["a", "b"], [1, 0], [5, NaN]]);
+  assert.deepEqual(read.partners.map((partner) => partner?.key), [undefined, "x"]);
+});
+
+test("a message that is not joined is left as it is", () => {
+  const message = { type: "answer.change", query: 7 };
+  assert.deepEqual(apart(message), [message]);
 });
 
 test("a binary frame gives its head and its columns", () => {

@@ -8,7 +8,7 @@ import pytest
 from channels.db import database_sync_to_async
 
 from streaming.results import REASONS
-from tests.webapp.conftest import INSIDE, PLAN
+from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
@@ -65,6 +65,10 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["answer.snapshot"] = await socket.hear("answer.snapshot")
         engine.move({"near": INSIDE})
         heard["answer.change"] = await socket.hear("answer.change")
+        await socket.tell("view.subscribe", streams=["ships"], area=PLAN["compare"], joined=True)
+        await socket.hear("answer.snapshot")
+        engine.move({"near": OUTSIDE})
+        heard["answer.changes"] = await socket.hear("answer.changes")
         view, epoch, batch = (heard["answer.change"][name] for name in ("query", "epoch", "batch"))
         query = heard["query.status"]["query"]
         await socket.tell("query.subscribe", query=query)

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
 from streaming.elements import key_hashes, partition_of
@@ -17,6 +19,7 @@ from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
 from webapp.hub import Hub, Subscription
 from webapp.hub.assembly import Batch
+from webapp.hub.roles import TupleCounts
 from webapp.hub.servers import FocusPlace, Servers, places_in
 
 # Four regions of the earth: 0 and 1 in the west, south first, 2 and 3 in the east.
@@ -123,7 +126,7 @@ async def test_tuples_are_counted_by_region_from_the_subscription_on_and_by_the_
     shared = batch_of(0, [(ANSWER_NUMBERS, "a", ENTERED, MOVED), (1, "b", STAYED, MOVED), (9, "c", ENTERED, MOVED)])
     fragments = [replace(part, shared={ANSWER_NUMBERS: (1, 2, 9)}) for part in shared.fragments]
     hub.roles.observe(replace(shared, fragments=tuple(fragments)))
-    assert counted(hub, listener, 1) == {0: (False, 0, 2), 3: (True, 0, 0)}
+    assert counted(hub, listener, 1) == {0: (False, 2, 2), 3: (True, 0, 0)}
     await hub.roles.publish()
     subscribed(hub, late, 1)
     hub.roles.observe(batch_of(1, [], [], [], [(1, "d", LEFT, MOVED)], sent={1: (0, 0, 0, 5)}))
@@ -180,3 +183,28 @@ async def test_a_moving_query_is_followed_from_region_to_region(engine, streams,
         engine.move({"anna": (15.5, 55.0)})
         await socket.hear("answer.change", query=number)
         await socket.silence("query.roles", seconds=1.5)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.sampled_from(["start", "stop", "add", "tick"]), st.integers(0, 6), st.integers(0, 9))))
+def test_tuples_are_counted_as_a_dictionary_counts_them(steps):
+    counts, known, before = TupleCounts(2), {}, {}
+    for step, query, number in steps:
+        if step == "start":
+            counts.start(query)
+            known.setdefault(query, np.zeros(2, dtype=np.int64))
+        elif step == "stop" and query in known:
+            counts.stop(query)
+            known.pop(query), before.pop(query, None)
+        elif step == "add":
+            counts.add([query, 6, query], np.array([[number, 0], [1, 2], [0, number]]))
+            for told, more in ((query, (number, number)), (6, (1, 2))):
+                if told in known:
+                    known[told] += more
+        elif step == "tick":
+            counts.tick()
+            before = {told: total.copy() for told, total in known.items()}
+        assert counts.queries == known.keys()
+        for told, total in known.items():
+            assert counts.total(told).tolist() == total.tolist()
+            assert counts.since_tick(told).tolist() == (total - before.get(told, 0)).tolist()

@@ -51,9 +51,11 @@ class Hubs:
             _, hub = self._hubs.popitem()
             await hub.detach(self.subscriber)
 
-    async def subscribe(self, queries: Iterable[int], form: str, hub: Hub, held: ResumePoint | None = None) -> None:
-        """Subscribe to the answers of queries in a hub's space; continue after batch `held` if the client holds it."""
-        made = await hub.subscribe(self.subscriber, queries, form, held)
+    async def subscribe(
+        self, queries: Iterable[int], form: str, hub: Hub, held: ResumePoint | None = None, joined: bool = False
+    ) -> None:
+        """Subscribe to the answers of queries in a hub's space; see `Hub.subscribe`."""
+        made = await hub.subscribe(self.subscriber, queries, form, held, joined)
         self._home |= dict.fromkeys(made, hub)
         self.subscriptions |= made
 

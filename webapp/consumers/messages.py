@@ -101,6 +101,7 @@ PLAN = Field("a plan, a JSON object", _is_object)
 AREA = Field('an object of the form {"lo": [...], "hi": [...]}', _is_object)
 STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
 FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
+JOINED = Field("true or false", _is_flag, required=False, default=False)
 HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
 # A field that is absent from an edit keeps its value, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
@@ -127,12 +128,12 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},
     "examples.show": {"shown": SHOWN},
-    "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "held": HELD},
+    "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "joined": JOINED, "held": HELD},
     "query.unsubscribe": {"query": QUERY},
     "query.snapshot": {"query": QUERY},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},
-    "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT},
+    "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT, "joined": JOINED},
     "view.unsubscribe": {},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},
     "table.query": {"table": TABLE, "box": BOX, "span": SPAN, "limit": ROWS},

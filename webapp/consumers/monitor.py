@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
@@ -107,6 +108,10 @@ class Monitor(AsyncWebsocketConsumer):
         """Queue an answer."""
         self.outbox.answer(subscription, frame)
 
+    def deliver_joined(self, subscriptions: Sequence[Subscription], frame: str | bytes) -> None:
+        """Queue the changes of several answers."""
+        self.outbox.changes(subscriptions, frame)
+
     def broadcast(self, slot: str, text: str) -> None:
         """Queue a message that replaces an unsent one of the same slot."""
         self.outbox.broadcast(slot, text)
@@ -184,7 +189,7 @@ class Monitor(AsyncWebsocketConsumer):
         await database_sync_to_async(queries.show_examples)(self.user, shown)
         self.say({"type": "examples.shown", "id": reference, "shown": shown})
 
-    async def on_query_subscribe(self, reference, format, query=None, queries=None, held=None):
+    async def on_query_subscribe(self, reference, format, joined, query=None, queries=None, held=None):
         """Start to send the answer of a query, or of several queries, leaving out those that the user may not see."""
         if (query is None) == (queries is None):
             raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
@@ -195,8 +200,9 @@ class Monitor(AsyncWebsocketConsumer):
         of_space = defaultdict(list)
         for known in found:
             of_space[known.space_id].append(known.pk)
+        since = ResumePoint(**held) if held else None
         for space, numbers in of_space.items():
-            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), ResumePoint(**held) if held else None)
+            await self.hubs.subscribe(numbers, format, await self.hubs.of(space), since, joined)
 
     async def on_query_unsubscribe(self, reference, query):
         """Stop sending the answer of a query."""
@@ -219,10 +225,10 @@ class Monitor(AsyncWebsocketConsumer):
         """Stop sending the roles of the servers that answer a query."""
         self.hubs.leave_roles(query)
 
-    async def on_view_subscribe(self, reference, streams, area, format):
+    async def on_view_subscribe(self, reference, streams, area, format, joined):
         """Open the viewport, or move it."""
         plans = await database_sync_to_async(view_plans)(streams, area)
-        await self.viewport.show(reference, plans, format)
+        await self.viewport.show(reference, plans, format, joined)
 
     async def on_view_unsubscribe(self, reference):
         """Close the viewport."""

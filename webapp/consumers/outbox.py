@@ -2,10 +2,11 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from webapp.hub.encoding import left_out
 from webapp.hub.subscriptions import Subscription
 
 # A connection with more unread replies than this ends.
@@ -22,10 +23,13 @@ class Unread(Exception):
 
 @dataclass(eq=False)
 class Item:
-    """A waiting frame. An answer belongs to a subscription; a mark is about the answers queued before it."""
+    """A waiting frame. Answers belong to subscriptions; a mark is about the answers queued before it.
+
+    A frame with several subscriptions is a joined one.
+    """
 
     frame: str | bytes
-    subscription: Subscription | None = None
+    subscriptions: Sequence[Subscription] = ()
     mark: bool = False
 
 
@@ -110,14 +114,17 @@ class Outbox:
 
     def answer(self, subscription: Subscription, frame: str | bytes) -> None:
         """Queue an answer. If there is no room, drop all waiting answers; snapshots will replace them."""
-        if subscription in self._lost:
-            return
+        if subscription not in self._lost:
+            self.changes([subscription], frame)
+
+    def changes(self, subscriptions: Sequence[Subscription], frame: str | bytes) -> None:
+        """Queue the changes of answers, none of which is lost; drop as `answer` does."""
         if self._bytes and self._bytes + len(frame) > self._max_bytes:
-            self._overflow(subscription)
+            self._overflow(subscriptions)
             return
         self._bytes += len(frame)
-        self._asked.discard(subscription)
-        self._append(Item(frame, subscription))
+        self._asked.difference_update(subscriptions)
+        self._append(Item(frame, subscriptions))
 
     async def run(self) -> None:
         """Send waiting frames, forever."""
@@ -143,14 +150,14 @@ class Outbox:
         name, item = self._items.popitem(last=False)
         if name == STATUS:
             await self._send_due()
-        elif item.subscription is None:
+        elif not item.subscriptions:
             self._replies -= name is item
             self._statuses -= isinstance(name, tuple) and not item.mark
             await self._send(item.frame)
         else:
             self._bytes -= len(item.frame)
-            if not item.subscription.closed:
-                await self._send(item.frame)
+            if frame := _open_part(item):
+                await self._send(frame)
 
     async def _send_due(self):
         """Look up and send the statuses of queries of which only the number was kept, `LOOKED_UP_AT_ONCE` at a time."""
@@ -166,15 +173,23 @@ class Outbox:
         self._items[name or item] = item
         self._filled.set()
 
-    def _overflow(self, subscription):
-        answers = [item.subscription for item in self._items.values() if item.subscription is not None]
-        lost = dict.fromkeys([*answers, subscription])
+    def _overflow(self, subscriptions):
+        waiting = [subscription for item in self._items.values() for subscription in item.subscriptions]
+        lost = dict.fromkeys([*waiting, *subscriptions])
         for subscription in lost:
             subscription.lose()
         self._lost |= lost
         self._asked -= lost.keys()
         self._at_once = max(1, len(lost) // 2)
-        kept = [(name, item) for name, item in self._items.items() if item.subscription is None and not item.mark]
+        kept = [(name, item) for name, item in self._items.items() if not (item.subscriptions or item.mark)]
         self._items = OrderedDict(kept)
         self._bytes = 0
         self._filled.set()
+
+
+def _open_part(item):
+    """Return the frame of an answer or of joined answers, without those that have ended; None if all have."""
+    closed = {subscription.query for subscription in item.subscriptions if subscription.closed}
+    if not closed:
+        return item.frame
+    return left_out(item.frame, closed) if len(closed) < len(item.subscriptions) else None

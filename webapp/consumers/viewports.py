@@ -30,9 +30,9 @@ class Viewport:
     def __init__(self, hubs: Hubs, say: Callable[[dict[str, Any]], None]) -> None:
         self.hubs, self.say = hubs, say
         self.views: dict[str, View] = {}
-        self.format = ""
+        self.form = "", False
 
-    async def show(self, reference, plans: Mapping[str, tuple[str, dict]], form: str) -> None:
+    async def show(self, reference, plans: Mapping[str, tuple[str, dict]], form: str, joined: bool = False) -> None:
         """Open, edit and end views so that there is one for each given stream.
 
         The client gets the query numbers before the first answer. A view that stays gets the new plan by an edit, so
@@ -45,6 +45,8 @@ class Viewport:
         plans : mapping of str to (str, dict)
             Space and plan by stream; empty to end all views.
         form : {"json", "arrow"}
+        joined : bool
+            See `Hub.subscribe`.
         """
         hubs = {stream: await self.hubs.of(space) for stream, (space, _) in plans.items()}
         for stream in [stream for stream, view in self.views.items() if hubs.get(stream) is not view.hub]:
@@ -59,9 +61,9 @@ class Viewport:
             if view.plan != plan:
                 view.hub.views.register(view.number, plan)
                 view.plan = plan
-            if stream in fresh or form != self.format:
-                await self.hubs.subscribe([view.number], form, view.hub)
-        self.format = form
+            if stream in fresh or (form, joined) != self.form:
+                await self.hubs.subscribe([view.number], form, view.hub, joined=joined)
+        self.form = form, joined
 
     def close(self) -> None:
         """End all views."""

@@ -59,8 +59,13 @@ class Batch:
         for fragment in self.fragments:
             # A query that shares an answer has tuples under the number of that answer.
             numbers.update(*(queries for answer, queries in fragment.shared.items() if answer in numbers))
-            numbers.update(query for one in fragment.failures if one.get("lost") for query, _ in one["queries"])
-        return frozenset(numbers)
+        return frozenset(numbers | self.lost)
+
+    @cached_property
+    def lost(self) -> frozenset[int]:
+        """Queries of whose answers a region has lost its part."""
+        lost = (one for fragment in self.fragments for one in fragment.failures if one.get("lost"))
+        return frozenset(query for one in lost for query, _ in one["queries"])
 
     @property
     def elements(self) -> int:
@@ -90,13 +95,6 @@ class Batch:
 
 def _only(rows, queries):
     return rows.filter(pc.is_in(rows["query"], value_set=queries))
-
-
-def slices_of(rows: pa.Table) -> dict[int, slice]:
-    """Return where the rows of each query are in a table sorted by query."""
-    queries, first = np.unique(rows["query"].to_numpy(), return_index=True)
-    bounds = [*first.tolist(), rows.num_rows]
-    return {query: slice(*bounds[place : place + 2]) for place, query in enumerate(queries.tolist())}
 
 
 @dataclass

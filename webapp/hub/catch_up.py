@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from webapp.hub.recent import KeptBatch, RecentBatches
 from webapp.hub.shipping import ResumePoint
-from webapp.hub.subscriptions import FrameOf, Subscription, resumed
+from webapp.hub.subscriptions import Due, Subscription, resumed
 from webapp.redis import NOT_NOW
 
 logger = logging.getLogger(__name__)
 
-Tell = Callable[[KeptBatch, dict[Subscription, list[FrameOf]]], Awaitable[None]]
+Tell = Callable[[KeptBatch, Due], Awaitable[None]]
 # So many missed batches may be sent while no new batch is distributed.
 MOST_IN_TURN = 2
 
@@ -35,7 +35,7 @@ class CatchUp:
     recent : RecentBatches
     turn : asyncio.Lock
         Held while a new batch is distributed.
-    tell : async function of a batch and of the frames that each subscription gets
+    tell : async function of a batch and of what subscriptions get of it
     """
 
     def __init__(self, recent: RecentBatches, turn: asyncio.Lock, tell: Tell) -> None:
@@ -106,9 +106,12 @@ class CatchUp:
 
     async def _make_up(self, kept, by_query):
         """Send subscriptions the changes of a batch that they missed."""
-        number = kept.batch.number
-        missing = [s for query in kept.batch.changed & by_query.keys() for s in by_query[query] if s.live]
-        await self.tell(kept, {s: [s.change] for s in missing if s.held < number})
+        due = Due()
+        for query in sorted(kept.batch.changed & by_query.keys()):
+            for subscription in by_query[query]:
+                if subscription.live and subscription.held < kept.batch.number:
+                    due.add_change(subscription)
+        await self.tell(kept, due)
 
 
 def _begin(coming):

@@ -16,13 +16,14 @@ from webapp.hub.assembly import Batch
 from webapp.hub.catch_up import CatchUp
 from webapp.hub.complaints import Complaints
 from webapp.hub.directory import Directory
+from webapp.hub.encoding import Encoded, encode, left_out
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.recent import RecentBatches
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
 from webapp.hub.snapshot_requests import SnapshotRequests
-from webapp.hub.subscriptions import SNAPSHOT, Encoded, Subscriber, Subscription, due, encode, held_text
+from webapp.hub.subscriptions import SNAPSHOT, JoinedOf, Subscriber, Subscription, all_due, held_text
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
 
@@ -34,6 +35,8 @@ READ_COUNT = 64
 READ_WAIT_S = 1.0
 RETRY_S = 0.5
 HOUSEKEEPING_S = 0.5
+# How often clients learn how far they hold answers that do not change. The result log reaches back much longer.
+HELD_S = 5.0
 
 
 class Hub:
@@ -86,7 +89,12 @@ class Hub:
                 await self._stop()
 
     async def subscribe(
-        self, subscriber: Subscriber, queries: Iterable[int], form: str, held: ResumePoint | None = None
+        self,
+        subscriber: Subscriber,
+        queries: Iterable[int],
+        form: str,
+        held: ResumePoint | None = None,
+        joined: bool = False,
     ) -> dict[int, Subscription]:
         """Subscribe a connection to the answers of queries; return the new subscriptions by query.
 
@@ -100,8 +108,10 @@ class Hub:
         queries : iterable of int
         form : {"json", "arrow"}
         held : ResumePoint, optional
+        joined : bool
+            The changes of a batch come in one frame with those of the connection's other answers that ask for it.
         """
-        made = {query: Subscription(subscriber, query, form) for query in queries}
+        made = {query: Subscription(subscriber, query, form, joined=joined) for query in queries}
         for query, subscription in made.items():
             self.unsubscribe(subscriber, query)
             self.subscriptions.add(subscription)
@@ -153,7 +163,8 @@ class Hub:
             (0.0, self._read),
             (0.0, self.link.flush_next),
             (HOUSEKEEPING_S, self._remind),
-            (1.0, self._report),
+            (1.0, self.reports.publish),
+            (HELD_S, self.mark),
             (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
@@ -212,29 +223,33 @@ class Hub:
                 self._recover(batch)
             snapshots = batch.snapshot_queries
             self.requests.settle(snapshots)
-            touched = [query for query in batch.changed | snapshots if query in self.subscriptions]
+            touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
             kept = self.recent.add(batch)
-            await self._tell(kept, {s: some for s in everyone if (some := due(s, batch.number, snapshots))}, batch)
+            await self._tell(kept, all_due(everyone, batch.number, snapshots), batch)
             self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, kept, wanted, batch=None):
-        """Deliver to each subscription the frames of a batch that it wants, and encode those that are not kept.
+    async def _tell(self, kept, due, batch=None):
+        """Deliver to subscriptions what they get of a batch, and encode the frames that are not kept.
 
         Parameters
         ----------
         kept : KeptBatch
-        wanted : dict of Subscription to list of FrameOf
+        due : Due
         batch : Batch, optional
-            The batch with its snapshots, if snapshots are wanted.
+            The batch with its snapshots, if snapshots are due.
         """
-        frames = {frame for some in wanted.values() for frame in some}
+        frames = {frame for some in due.alone.values() for frame in some}
         missing = frames - kept.frames.keys()
-        encoded = await self._encode(batch or kept.batch, missing) if missing else Encoded()
+        joined = {joint: JoinedOf(tuple([s.query for s in group]), joint[1]) for joint, group in due.joined.items()}
+        to_encode = missing.union(joined.values())
+        encoded = await self._encode(batch or kept.batch, to_encode) if to_encode else Encoded()
         self.recent.keep_frames(kept, missing, encoded)
         encoded.frames.update({frame: kept.frames[frame] for frame in frames - missing if kept.frames[frame]})
-        for subscription, some in wanted.items():
+        for joint, group in due.joined.items():
+            self._deliver_joined(group, encoded, joined[joint])
+        for subscription, some in due.alone.items():
             self._deliver(subscription, encoded, some)
         for query in {frame.query for frame in encoded.lost}:
             self.requests.put_off(query)
@@ -255,13 +270,20 @@ class Hub:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
 
+    def _deliver_joined(self, group, encoded: Encoded, name):
+        """Deliver the changes of several answers of a connection in one frame."""
+        if encoded.lost:
+            for subscription in (s for s in group if s.change in encoded.lost):
+                subscription.put_off()
+        frame, gone = encoded.frames.get(name), [s.query for s in group if s.closed or not s.live]
+        if frame is not None and gone:
+            frame, group = left_out(frame, gone), [s for s in group if s.query not in gone]
+        if frame is not None:
+            group[0].subscriber.deliver_joined(group, frame)
+
     def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""
         self.ask([s for query in queries for s in self.subscriptions.get(query, ()) if s.waiting], again=True)
-
-    async def _report(self):
-        await self.reports.publish()
-        await self.mark()
 
     async def mark(self) -> None:
         """Tell every connection up to which batch it has all changes of its queries, if a new batch was distributed."""

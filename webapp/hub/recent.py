@@ -9,9 +9,10 @@ from itertools import islice
 from streaming.logs import read_fragment
 from streaming.results import Fragment
 from webapp.hub.assembly import Batch
+from webapp.hub.encoding import Encoded
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.shipping import ResumePoint
-from webapp.hub.subscriptions import CHANGE, Encoded, FrameOf
+from webapp.hub.subscriptions import CHANGE, FrameOf
 
 KEPT_BYTES = 64_000_000
 ENTRIES_PER_READ = 32

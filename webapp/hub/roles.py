@@ -5,11 +5,11 @@ References
 PLACE* (2007), section 3.3: the Query-Track-Participate model.
 """
 
+from collections.abc import KeysView, Sequence
 from typing import Any
 
 import numpy as np
 import orjson
-import pyarrow.compute as pc
 from django.conf import settings
 
 from streaming.kinds.base import Plan
@@ -21,6 +21,59 @@ from webapp.hub.servers import FocusPlace, Servers, places_in
 from webapp.hub.subscriptions import Subscriber
 
 ROLES = "query.roles"
+
+
+class TupleCounts:
+    """Counts the tuples that each region sends for some queries.
+
+    Parameters
+    ----------
+    regions : int
+    """
+
+    def __init__(self, regions: int) -> None:
+        self._row: dict[int, int] = {}
+        self._free: list[int] = []
+        # The last row takes the tuples of queries that are not counted.
+        self._totals = np.zeros((1, regions), dtype=np.int64)
+        self._before = self._totals.copy()
+
+    @property
+    def queries(self) -> KeysView[int]:
+        """The queries that are counted."""
+        return self._row.keys()
+
+    def start(self, query: int) -> None:
+        """Count for a query from now on, unless it is counted already."""
+        if query in self._row:
+            return
+        if not self._free:
+            room = len(self._totals)
+            self._free = list(range(2 * room - 2, room - 2, -1))
+            self._totals, self._before = (np.pad(kept, ((0, room), (0, 0))) for kept in (self._totals, self._before))
+        self._row[query] = row = self._free.pop()
+        self._totals[row] = self._before[row] = 0
+
+    def stop(self, query: int) -> None:
+        """Forget a query."""
+        self._free.append(self._row.pop(query))
+
+    def add(self, queries: Sequence[int], tuples: np.ndarray) -> None:
+        """Add tuples, int64 of shape (len(queries), regions); a query may occur several times."""
+        rows = np.fromiter((self._row.get(query, -1) for query in queries), np.int64, len(queries))
+        np.add.at(self._totals, rows, tuples)
+
+    def total(self, query: int) -> np.ndarray:
+        """Return how many tuples each region has sent for a query, int64 of shape (regions,)."""
+        return self._totals[self._row[query]].copy()
+
+    def since_tick(self, query: int) -> np.ndarray:
+        """Return how many of them it has sent since the last `tick`."""
+        return self._totals[self._row[query]] - self._before[self._row[query]]
+
+    def tick(self) -> None:
+        """Begin another span of `since_tick`."""
+        self._before = self._totals.copy()
 
 
 class Roles:
@@ -36,8 +89,7 @@ class Roles:
     def __init__(self, link: EngineLink, subscriptions: Directory) -> None:
         self.link, self.subscriptions = link, subscriptions
         self.servers = Servers(link.space, settings.PARTITIONS, settings.REGIONS)
-        self._totals: dict[int, np.ndarray] = {}
-        self._before: dict[int, np.ndarray] = {}  # the totals at the last `publish`, a second ago
+        self._counts = TupleCounts(settings.REGIONS)
         self._places: dict[int, FocusPlace | None] = {}
         self._plans: dict[int, Plan] = {}
         self._told: dict[tuple[Subscriber, int], str] = {}
@@ -45,29 +97,29 @@ class Roles:
 
     def count_from(self, query: int) -> np.ndarray:
         """Return how many tuples each region has sent for a query, int64 of shape (regions,); start counting if new."""
-        return self._totals.setdefault(query, self._none()).copy()
+        self._counts.start(query)
+        return self._counts.total(query)
 
     def observe(self, batch: Batch) -> None:
         """Count the tuples of a batch by region, and take the newest places of moving queries from it."""
-        self._batch = batch.number
-        if not self._totals:
+        self._batch, counted = batch.number, self._counts.queries
+        if not counted:
             return
         for fragment in batch.fragments:
             if fragment.region < self.servers.regions:
                 self._count(fragment)
-            else:
-                for query, tuples in fragment.sent.items():
-                    if query in self._totals:
-                        self._totals[query] += np.array(tuples)
+            elif fragment.sent:
+                self._counts.add(list(fragment.sent), np.array([*fragment.sent.values()], dtype=np.int64))
             for rows in (fragment.changes, fragment.snapshots):
-                self._places |= {query: place for query, place in places_in(rows).items() if query in self._totals}
+                self._places |= {query: place for query, place in places_in(rows).items() if query in counted}
 
     def _count(self, fragment):
-        counted = pc.value_counts(fragment.changes["query"]).to_pylist()
-        for number, count in ((entry["values"], entry["counts"]) for entry in counted):
-            for query in fragment.shared.get(number, (number,)):
-                if query in self._totals:
-                    self._totals[query][fragment.region] += count
+        numbers, counts = np.unique(fragment.changes["query"].to_numpy(), return_counts=True)
+        # Tuples of a shared answer count for each of its queries.
+        groups = [fragment.shared.get(number, (number,)) for number in numbers.tolist()]
+        tuples = np.zeros((sum(map(len, groups)), self.servers.regions), dtype=np.int64)
+        tuples[:, fragment.region] = np.repeat(counts, [len(group) for group in groups])
+        self._counts.add([query for group in groups for query in group], tuples)
 
     def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
         """Send a subscriber the roles of a query's servers, now and when they change, at most once a second."""
@@ -88,15 +140,16 @@ class Roles:
 
     async def publish(self) -> None:
         """Send changed roles to their followers, and forget queries without subscriptions. Call it every second."""
-        for query in self._totals.keys() - self.subscriptions.keys():
-            for kept in (self._totals, self._before, self._places, self._plans):
-                kept.pop(query, None)
+        for query in self._counts.queries - self.subscriptions.keys():
+            self._counts.stop(query)
+            self._places.pop(query, None)
+            self._plans.pop(query, None)
         for subscriber, query in list(self._told):
-            if query in self._totals:
+            if query in self._counts.queries:
                 self._tell(subscriber, query)
             else:
                 self.leave(subscriber, query)
-        self._before = {query: totals.copy() for query, totals in self._totals.items()}
+        self._counts.tick()
 
     def _tell(self, subscriber, query):
         said = self.roles(subscriber, query)
@@ -107,11 +160,10 @@ class Roles:
 
     def roles(self, subscriber: Subscriber, query: int) -> dict[str, Any]:
         """Return the message ``query.roles`` for a subscriber, without the batch."""
-        plan, place, totals = self._plans[query], self._places.get(query), self._totals[query]
+        plan, place = self._plans[query], self._places.get(query)
         mine = self.subscriptions.find(subscriber, query)
-        last = totals - self._before.get(query, totals)
         participating = self.servers.participating(plan, place)
-        since = totals - mine.sent_before
+        last, since = self._counts.since_tick(query), self._counts.total(query) - mine.sent_before
         return {
             "type": ROLES,
             "query": query,
@@ -126,6 +178,3 @@ class Roles:
             ],
             "region_count": self.servers.regions,
         }
-
-    def _none(self):
-        return np.zeros(self.servers.regions, dtype=np.int64)

@@ -1,24 +1,18 @@
 """Subscriptions to answers, and the frames of a batch that each of them gets."""
 
-import logging
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import orjson
-import pyarrow as pa
 
-from streaming.results import frame, json_rows
-from streaming.spaces import Space
-from webapp.hub.assembly import Batch, slices_of
 from webapp.hub.shipping import ResumePoint
 
-logger = logging.getLogger(__name__)
-
 FORMATS = ("json", "arrow")
-SNAPSHOT, CHANGE = "answer.snapshot", "answer.change"
+SNAPSHOT, CHANGE, CHANGES = "answer.snapshot", "answer.change", "answer.changes"
 RESUMED, HELD = "answer.resumed", "answer.held"
 
 
@@ -27,6 +21,9 @@ class Subscriber(Protocol):
 
     def deliver(self, subscription: "Subscription", frame: str | bytes) -> None:
         """Take an answer. It must not wait or fail."""
+
+    def deliver_joined(self, subscriptions: Sequence["Subscription"], frame: str | bytes) -> None:
+        """Take the changes of several answers. It must not wait or fail."""
 
     def broadcast(self, slot: str, text: str) -> None:
         """Take a message that replaces an unsent one of the same slot. It must not wait or fail."""
@@ -56,6 +53,8 @@ class Subscription:
         How many tuples each region had sent for the query when the subscription began.
     closed : bool
         The subscription has ended: nothing more may be sent.
+    joined : bool
+        The changes of a batch come in one frame with those of the connection's other answers.
     """
 
     subscriber: Subscriber
@@ -68,6 +67,7 @@ class Subscription:
     resync: bool = False
     sent_before: np.ndarray | None = None
     closed: bool = False
+    joined: bool = False
 
     def put_off(self) -> None:
         """Mark an answer that could not be encoded as lost, and a snapshot as asked for."""
@@ -84,9 +84,14 @@ class Subscription:
         """The name of the frame with a batch's changes."""
         return FrameOf(CHANGE, self.query, self.format)
 
+    @cached_property
+    def joint(self) -> tuple[Subscriber, str]:
+        """What the subscriptions have in common whose changes come in one frame."""
+        return self.subscriber, self.format
+
 
 class FrameOf(NamedTuple):
-    """The name of a frame of a batch. Connections that need the same frame share its bytes."""
+    """The name of a frame of a batch with one answer. Connections that need the same frame share its bytes."""
 
     kind: str
     query: int
@@ -94,96 +99,45 @@ class FrameOf(NamedTuple):
     resync: bool = False
 
 
-def due(subscription: Subscription, number: int, snapshots: frozenset[int]) -> list[FrameOf]:
-    """Return the frames that a subscription gets of batch `number`, which has the snapshots of some queries."""
-    goes_on = subscription.live and not subscription.catching_up and number > subscription.held
-    frames = [subscription.change] if goes_on else []
-    if subscription.waiting and subscription.query in snapshots:
-        frames.append(FrameOf(SNAPSHOT, subscription.query, subscription.format, subscription.resync))
-    return frames
+class JoinedOf(NamedTuple):
+    """The name of a frame with the changes of a batch in several answers, whose queries are in ascending order."""
 
-
-@dataclass(frozen=True)
-class Encoded:
-    """The encoded frames of a batch, without empty changes; the frames that failed to encode; the errors by query."""
-
-    frames: dict[FrameOf, str | bytes] = field(default_factory=dict)
-    lost: set[FrameOf] = field(default_factory=set)
-    errors: dict[int, str] = field(default_factory=dict)
-
-
-def encode(batch: Batch, wanted: Iterable[FrameOf], now_us: int, space: Space) -> Encoded:
-    """Return the encoded frames of a batch; an error in one frame affects its query only.
-
-    Parameters
-    ----------
-    batch : Batch
-    wanted : iterable of FrameOf
-        Names of the frames to encode.
-    now_us : int
-        The wall clock in microseconds since 1970 UTC, for the lag.
-    space : Space
-    """
-    wanted, encoded = list(wanted), Encoded()
-    rows_of = _changes(
-        batch, {w.query for w in wanted if w.kind == CHANGE}, any(w.format == "json" for w in wanted), space
-    )
-    lag_ms = round((now_us - batch.newest_us) / 1000) if batch.newest_us else None
-    for want in wanted:
-        try:
-            rows = _Rows(batch.snapshot(want.query), space) if want.kind == SNAPSHOT else rows_of(want.query)
-            if want.kind == SNAPSHOT or rows.table.num_rows:
-                head = {"type": want.kind, "query": want.query, "epoch": batch.epoch, "batch": batch.number}
-                head |= {"lag_ms": lag_ms}
-                head |= {"resync": want.resync} if want.kind == SNAPSHOT else {}
-                encoded.frames[want] = _encoded(head, rows, want.format, encoded.errors)
-        # One bad answer must not keep the others from being sent.
-        except Exception as error:
-            logger.exception("an answer of query %d could not be told", want.query)
-            encoded.lost.add(want)
-            encoded.errors[want.query] = f"the answer of batch {batch.number} could not be told: {error!s:.200}"
-    return encoded
+    queries: tuple[int, ...]
+    format: str
 
 
 @dataclass
-class _Rows:
-    """The rows of one frame: as a table, and as JSON objects with the error of the first that could not be read."""
+class Due:
+    """What subscriptions get of a batch.
 
-    table: pa.Table
-    space: Space
-    told: tuple[list[dict[str, Any]], str | None] | None = None
-
-    def as_json(self) -> tuple[list[dict[str, Any]], str | None]:
-        if self.told is None:
-            rows, unread = json_rows(self.table, self.space)
-            self.told = rows, next(iter(unread.values()), None)
-        return self.told
-
-
-def _changes(batch, queries, json, space) -> Callable[[int], _Rows]:
-    """Return a function from a query to its net changes.
-
-    All queries are netted together, and turned into JSON objects together if `json` is set: a call of arrow costs more
-    than its rows. If that fails, each query is treated alone.
+    Attributes
+    ----------
+    alone : dict of Subscription to list of FrameOf
+        The frames of one answer, in their order.
+    joined : dict of (Subscriber, str) to list of Subscription
+        The answers whose changes come in one frame, by connection and format; in the order in which they were added.
     """
-    try:
-        changes = batch.changes(queries).combine_chunks() if queries else None
-        told, unread = json_rows(changes, space) if queries and json else (None, {})
-    except Exception:
-        logger.exception("the changes of batch %d could not be treated together", batch.number)
-        return lambda query: _Rows(batch.changes([query]), space)
-    places = slices_of(changes) if queries else {}
-    nothing = slice(0, 0)
 
-    def rows_of(query):
-        place = places.get(query, nothing)
-        rows = changes.slice(place.start, place.stop - place.start)
-        if told is None:
-            return _Rows(rows, space)
-        error = next((unread[row] for row in unread if place.start <= row < place.stop), None)
-        return _Rows(rows, space, (told[place], error))
+    alone: defaultdict[Subscription, list[FrameOf]] = field(default_factory=lambda: defaultdict(list))
+    joined: defaultdict[tuple[Subscriber, str], list[Subscription]] = field(default_factory=lambda: defaultdict(list))
 
-    return rows_of
+    def add_change(self, subscription: Subscription) -> None:
+        """Add the changes of an answer. Those that are joined must be added in the order of their queries."""
+        if subscription.joined:
+            self.joined[subscription.joint].append(subscription)
+        else:
+            self.alone[subscription].append(subscription.change)
+
+
+def all_due(subscriptions: Iterable[Subscription], number: int, snapshots: frozenset[int]) -> Due:
+    """Return what subscriptions get of batch `number`, which has the snapshots of some queries."""
+    due = Due()
+    for one in subscriptions:
+        if one.live and number > one.held and not one.catching_up:
+            due.add_change(one)
+        if one.waiting and one.query in snapshots:
+            due.alone[one].append(FrameOf(SNAPSHOT, one.query, one.format, one.resync))
+    return due
 
 
 def resumed(query: int, held: ResumePoint) -> str:
@@ -195,12 +149,3 @@ def held_text(space: str, held: ResumePoint, behind: list[int]) -> str:
     """Return the message ``answer.held``: the client has all changes up to batch `held`, except of queries `behind`."""
     told = {"type": HELD, "space": space, "epoch": held.epoch, "batch": held.batch, "without": behind}
     return orjson.dumps(told).decode()
-
-
-def _encoded(head: dict[str, Any], rows: _Rows, form: str, errors: dict[int, str]) -> str | bytes:
-    if form == "arrow":
-        return frame(head, rows.table)
-    told, error = rows.as_json()
-    if error:
-        errors.setdefault(head["query"], error)
-    return orjson.dumps(head | {"rows": told}).decode()

@@ -18,17 +18,20 @@ UPKEEP_EVERY = 5
 class Engine:
     """Runs micro-batches as Spark's tasks would, in one process."""
 
-    def __init__(self, root, partitions=2, regions=4, space=EARTH):
+    def __init__(self, root, partitions=2, regions=4, space=EARTH, layers=None):
         self.root, self.space = root, space
-        self.layers = LayerStore(root / "layers")
-        self.layout = Layout(Store(root, space), partitions, regions, HistoryWriter(root / "history", space))
+        self.layers = LayerStore(layers or root / "layers")
+        self.layout = Layout(self._store(), partitions, regions, HistoryWriter(root / "history", space))
         self.upkeep = Upkeep(self.layout.store.files)
         self.batch, self.may_fail = 0, False
 
     def restart(self):
         """Forget what the process knows; the files stay."""
         kept = self.layout
-        self.layout = Layout(Store(self.root, self.space), kept.partitions, kept.regions, kept.history)
+        self.layout = Layout(self._store(), kept.partitions, kept.regions, kept.history)
+
+    def _store(self):
+        return Store(self.root, self.space, self.layers.root)
 
     def run(self, elements, control):
         """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""

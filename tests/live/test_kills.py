@@ -31,6 +31,8 @@ FALLS = {
     "java": {"engine", "java"},
     "redis": {"redis"},
 }
+# Celery's worker ends if it has not acknowledged a task when its broker ends; the supervisor starts it again.
+MAY_FALL = {"redis": {"worker"}}
 BOX = {"lo": [-1, -1], "hi": [1, 1]}
 
 
@@ -127,7 +129,8 @@ async def test_a_killed_program_comes_back_and_answers_are_exact_again(live, pro
 
         assert alone_s < EXACT_AGAIN_S
         now = live.pids()
-        assert {name for name in pids if now.get(name) != pids[name]} == FALLS[program]
+        fallen = {name for name in pids if now.get(name) != pids[name]}
+        assert FALLS[program] <= fallen <= FALLS[program] | MAY_FALL.get(program, set())
         saved = {query: found["status"] for query, found in live.queries().items() if found["stream"] == stream}
         assert saved == dict.fromkeys([*plans, *moving], "running")
         # The views of a web process that was killed are retired once it has been silent for long enough.

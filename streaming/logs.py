@@ -9,6 +9,9 @@ key                                    kind      what
 =====================================  ========  ====================================================================
 ``lookout:{space}:ingest:{partition}`` log       blocks of elements, removed once the engine has committed them
 ``lookout:{space}:control``            log       control entries, removed once the engine has committed them
+``lookout:{space}:cuts``               bounded   where batches begin and end, removed once the engine has committed them
+``lookout:{space}:exchange:{task}``    log       inputs from home servers to regions that one of the engine's tasks
+                                                 runs, removed once the interval has ended
 ``lookout:{space}:results``            bounded   fragments of the last seconds
 ``lookout:{space}:events``             bounded   the same fragments, with only the tuples that enter or leave the
                                                  answers of saved queries; removed once they are recorded
@@ -33,7 +36,7 @@ key                                    kind      what
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +64,8 @@ WEBS_KEY = "lookout:webs"
 GROUPS_CHANNEL = "lookout:groups"
 # The newest batch is among as many of the newest entries: batches follow each other, and only regions mix.
 NEWEST_READ = 8
+# All fragments of the newest whole batch are among as many.
+WHOLE_READ = 64
 # Redis touches every block that it counts, so it counts so many at once and serves others in between.
 COUNTED_AT_ONCE = 64
 _HSET_IF_EXISTS = "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[2], unpack(ARGV)) end"
@@ -97,10 +102,23 @@ class LogNames:
         """Return the name of one partition's ingest log."""
         return f"lookout:{self.space}:ingest:{partition}"
 
+    def all_ingest(self, partitions: int) -> list[str]:
+        """Return the names of the ingest logs of all partitions."""
+        return [self.ingest(partition) for partition in range(partitions)]
+
     @property
     def control(self) -> str:
         """The control log."""
         return f"lookout:{self.space}:control"
+
+    @property
+    def cuts(self) -> str:
+        """The log of where batches begin and end."""
+        return f"lookout:{self.space}:cuts"
+
+    def exchange(self, task: int) -> str:
+        """Return the name of the inbox of one of the engine's tasks."""
+        return f"lookout:{self.space}:exchange:{task}"
 
     @property
     def results(self) -> str:
@@ -285,13 +303,15 @@ class Log:
         self.event_log.append_all((self.names.ingest(partition), fields) for partition, fields in blocks)
 
     def backlog(self) -> int:
-        """Return how many blocks the engine has not committed, in the partition that has the most of them.
+        """Return how many blocks the engine has not read, in the partition that has the most of them.
 
-        Blocks that the engine has committed, and keeps so that it can run their batches again, do not count.
+        Blocks that it has read and keeps, so that it can run their batches again, do not count.
         """
-        kept = self.client.hmget(self.names.engine, [f"kept:{partition}" for partition in range(self.partitions)])
-        lengths = (self.event_log.length(self.names.ingest(partition)) for partition in range(self.partitions))
-        return max(0, *(length - int(known or 0) for length, known in zip(lengths, kept, strict=True)))
+        told = [f"{what}:{partition}" for what in ("read", "removed") for partition in range(self.partitions)]
+        counts = [int(count or 0) for count in self.client.hmget(self.names.engine, told)]
+        lengths = [self.event_log.length(self.names.ingest(partition)) for partition in range(self.partitions)]
+        read, removed = counts[: self.partitions], counts[self.partitions :]
+        return max(0, *(length - was + gone for length, was, gone in zip(lengths, read, removed, strict=True)))
 
     def count_read(self, positions: Mapping[str, str]) -> list[int]:
         """Return how many blocks each partition of the ingest log has up to a position, by the partition's number."""
@@ -303,18 +323,41 @@ class Log:
             count, after = count + len(entries), entries[-1].position
         return count
 
-    def report_kept(self, blocks: Sequence[int]) -> None:
-        """Say how many committed blocks each partition of the ingest log keeps; without logs, say nothing.
+    def report_read(self, blocks: Mapping[int, int], batch: int | None = None) -> None:
+        """Say how many blocks the engine has read since its epoch began, by partition, and which batch has ended."""
+        self._report("read", blocks, *([] if batch is None else ["batch", batch]))
 
-        So a report that comes late leaves nothing behind of a space that was removed.
-        """
-        kept = [part for number, count in enumerate(blocks) for part in (f"kept:{number}", count)]
-        self.client.eval(_HSET_IF_EXISTS, 2, self.names.control, self.names.engine, *kept)
+    def report_removed(self, blocks: Mapping[int, int]) -> None:
+        """Say how many of these blocks are removed from the ingest log, by partition."""
+        self._report("removed", blocks)
+
+    def _report(self, what, blocks, *more):
+        """Report counts. Without logs, report nothing: a late report must leave nothing of a space that was removed."""
+        counts = [part for number, count in blocks.items() for part in (f"{what}:{number}", count)]
+        if counts or more:
+            self.client.eval(_HSET_IF_EXISTS, 2, self.names.control, self.names.engine, *counts, *more)
 
     def newest_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""
-        fields = [entry.fields for entry in self.event_log.read_back(self.names.results, limit=NEWEST_READ)]
-        return max((int(f[b"batch"]) for f in fields if f[b"epoch"].decode() == epoch), default=-1)
+        return max(self._published(epoch, NEWEST_READ), default=-1)
+
+    def newest_whole_batch(self, epoch: str) -> int:
+        """Return the newest batch of an epoch of which the result log has all fragments; -1 if there is none."""
+        published, limit = self._published(epoch, WHOLE_READ), -1
+        for batch, (regions, expected) in published.items():
+            if len(regions) == expected:
+                limit = max(limit, batch)
+        return limit
+
+    def _published(self, epoch, entries):
+        """Return the regions that have published a batch, and how many have to, by batch, of the newest entries."""
+        found: dict[int, tuple[set[int], int]] = {}
+        for entry in self.event_log.read_back(self.names.results, limit=entries):
+            told = entry.fields
+            if told[b"epoch"].decode() == epoch:
+                regions, _ = found.setdefault(int(told[b"batch"]), (set(), int(told[b"regions"])))
+                regions.add(int(told[b"region"]))
+        return found
 
     def stale(self) -> dict[int, int]:
         """Return the counts of stale elements since `forget_stale`, by stream number."""
@@ -331,7 +374,9 @@ class Log:
         """Delete all logs of the space, and what its engine has reported about them."""
         ingest = map(self.names.ingest, range(self.partitions))
         names = self.names
-        self.event_log.delete([*ingest, names.control, names.results, names.events, names.acks])
+        inboxes = map(names.exchange, range(self.partitions))
+        logs = [*ingest, names.control, names.results, names.events, names.acks, names.cuts, *inboxes]
+        self.event_log.delete(logs)
         self.client.delete(names.counted, names.engine)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:

@@ -43,11 +43,11 @@ class EngineSettings:
     master : str
         Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2,4]``).
     max_blocks : int
-        How many blocks one micro-batch reads at most from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
+        How many blocks one batch reads at most from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
     driver_memory : str
         Largest heap of the Java machine (``LOOKOUT_DRIVER_MEMORY``, ``1g``).
-    shuffle_partitions : int
-        Tasks of the region stage (``LOOKOUT_SHUFFLE_PARTITIONS``, 2).
+    batch_ms : int
+        The least time from one batch to the next in milliseconds (``LOOKOUT_BATCH_MS``, 50).
     feed_dirs : tuple of Path
         Folders below which feeds may read files and pipes (``LOOKOUT_FEED_DIRS``, with colons between; ``feeds`` in
         `home`).
@@ -70,7 +70,7 @@ class EngineSettings:
     master: str = "local[2,4]"
     max_blocks: int = 64
     driver_memory: str = "1g"
-    shuffle_partitions: int = 2
+    batch_ms: int = 50
     feed_dirs: tuple[Path, ...] = (Path("var/feeds"),)
     feed_hosts: tuple[str, ...] = ()
     java_home: str = ""
@@ -111,7 +111,7 @@ class EngineSettings:
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
-            shuffle_partitions=_count(given, "LOOKOUT_SHUFFLE_PARTITIONS", cls.shuffle_partitions),
+            batch_ms=_count(given, "LOOKOUT_BATCH_MS", cls.batch_ms),
             feed_dirs=feed_dirs(given, home),
             feed_hosts=feed_hosts(given),
             java_home=given.get("JAVA_HOME", cls.java_home),

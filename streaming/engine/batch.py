@@ -1,7 +1,7 @@
-"""One micro-batch, from log entries to fragments: the work of Spark's tasks, without Spark.
+"""One batch, from log entries to fragments, as home servers and regional servers run it; without Spark.
 
-A task of the home stage turns the blocks of one ingest partition into *inputs* for the regions. A task of the region
-stage turns a region's inputs into a fragment. Both read and write the versioned state of their server.
+A home server turns the blocks of one ingest partition into *inputs* for the regions. A regional server turns a region's
+inputs into a fragment. Each reads the state that the batch before has left, and leaves a new one.
 """
 
 from collections import Counter
@@ -122,13 +122,68 @@ class RegionInput:
     focals: bytes = b""
 
 
+@dataclass(frozen=True)
+class Saving:
+    """How the states after a batch are saved.
+
+    Parameters
+    ----------
+    since : int
+        The batch that was saved before.
+    positions : mapping of str to str
+        The position in each log up to which the batch reads; kept with the state.
+    blocks : mapping of int to int
+        How many blocks the batches that were not saved have read since then, by partition.
+    """
+
+    since: int
+    positions: Mapping[str, str] = field(default_factory=dict)
+    blocks: Mapping[int, int] = field(default_factory=dict)
+
+
+def must_save(layout: Layout, batch: int, entries: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
+
+    They do for joins with streams and for distributed queries, which the assembler answers.
+    """
+    before = layout.store.registry(batch)
+    after, _ = layout.store.applied(batch, entries)
+    return any(len(known.distributed_ids) or known.reach for known in (before, after))
+
+
+def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int], saving: Saving) -> None:
+    """Save what some servers have left after a batch that was not saved while it ran.
+
+    Parameters
+    ----------
+    layout : Layout
+    batch : int
+    homes, regions : iterable of int
+        The partitions and the regions of the servers. They all ran the batch in this process.
+    saving : Saving
+    """
+    store = layout.store
+    for partition in homes:
+        attempt = store.attempt(batch, f"home-{partition}", saving.since)
+        attempt.save(f"home/{partition}", store.left(f"home/{partition}", batch))
+        attempt.end(saving.positions, saving.blocks.get(partition, 0))
+    for number in regions:
+        attempt = store.attempt(batch, f"region-{number}", saving.since)
+        attempt.save(f"region/{number}", store.left(f"region/{number}", batch))
+        if number == 0:
+            store.save_registry(attempt, store.registry(batch + 1))
+        attempt.end()
+    if store.ended(batch, layout.shape):
+        store.commit(batch, layout.shape, store.attempt(batch, "assembler", saving.since))
+
+
 def home_task(
     layout: Layout,
     partition: int,
     batch: int,
     blocks: Iterable[IngestBlock],
     entries: Sequence[Mapping[str, Any]],
-    positions: Mapping[str, str] | None = None,
+    saving: Saving | None = None,
 ) -> list[RegionInput]:
     """Run the home server of one ingest partition; return an input for every region.
 
@@ -140,8 +195,8 @@ def home_task(
         The blocks of the partition, in the order of the log.
     entries : sequence of mapping
         The control entries of the batch. Partition 0 alone passes them on to the regions.
-    positions : mapping of str to str, optional
-        The position in each log up to which the batch reads; kept with the state.
+    saving : Saving, optional
+        How the batch is saved; by default, its state is kept in memory alone.
 
     Returns
     -------
@@ -154,9 +209,11 @@ def home_task(
     elements = _tracked(blocks, store.space)
     control = ControlStep(before, after, applied, applied.now_us)
     state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
-    attempt = store.attempt(batch, f"home-{partition}")
-    attempt.save(f"home/{partition}", state)
-    attempt.end(positions, len(blocks))
+    store.leave(f"home/{partition}", batch, state)
+    if saving:
+        attempt = store.attempt(batch, f"home-{partition}", saving.since)
+        attempt.save(f"home/{partition}", state)
+        attempt.end(saving.positions, saving.blocks.get(partition, 0) + len(blocks))
     heard = elements["heard_us"].to_numpy()
     head = {
         "control": entries if partition == 0 else [],
@@ -170,13 +227,26 @@ def home_task(
     ]
 
 
-def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput]) -> list[Fragment]:
-    """Run a regional server on its inputs from all home tasks; return its fragment.
+def region_task(
+    layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput], saving: Saving | None = None
+) -> list[Fragment]:
+    """Run a regional server on its inputs from all home servers; return its fragment.
 
-    If there are distributed queries, the region that ends last also runs the assembler and adds its fragment.
+    If there are distributed queries, the region that ends last also runs the assembler and adds its fragment. Such a
+    batch must be saved (`must_save`).
+
+    Parameters
+    ----------
+    layout : Layout
+    number, batch : int
+        The region, and the batch.
+    inputs : sequence of RegionInput
+        In the order of the partitions.
+    saving : Saving, optional
+        How the batch is saved; by default, its state is kept in memory alone.
     """
     store, began = layout.store, perf_counter()
-    attempt = store.attempt(batch, f"region-{number}")
+    attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     heads = [orjson.loads(sent.head) for sent in inputs]
     entries = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
@@ -196,11 +266,14 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
-    attempt.save(f"region/{number}", replace(state, left_out=border.left_out))
-    if number == 0:
-        _keep_registry(attempt, before, after)
-    # The other regions take the receipt as the sign that this region has ended; see `Store.ended`.
-    attempt.end()
+    state = replace(state, left_out=border.left_out)
+    store.leave(f"region/{number}", batch, state)
+    if saving:
+        attempt.save(f"region/{number}", state)
+        if number == 0:
+            store.save_registry(attempt, after)
+        # The other regions take the receipt as the sign that this region has ended; see `Store.ended`.
+        attempt.end()
     counters = dict(results.counters)
     counters["elements"] = sum(head.get("elements", 0) for head in heads)
     stale: Counter[int] = Counter()
@@ -224,19 +297,12 @@ def region_task(layout: Layout, number: int, batch: int, inputs: Sequence[Region
         costs=_costs(results.seconds, after, perf_counter() - began),
     )
     fragments = [fragment]
-    if store.ended(batch, layout.shape):
-        assembling = store.attempt(batch, "assembler")
+    if saving and store.ended(batch, layout.shape):
+        assembling = store.attempt(batch, "assembler", saving.since)
         if distributed:
             fragments.append(_assemble(layout, assembling, control, tracks, began, results.seconds))
         store.commit(batch, layout.shape, assembling)
     return fragments
-
-
-def _keep_registry(attempt, before, after):
-    if after is before:
-        attempt.keep("registry")
-    else:
-        attempt.save("registry", after)
 
 
 def _failures(warnings, border, registry):

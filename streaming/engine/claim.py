@@ -4,7 +4,6 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from streaming.engine.checkpoint import REPLAY
 from streaming.engine.store import EPOCH, STATES
 from streaming.errors import InvalidSpace
 from streaming.logs import Log
@@ -76,4 +75,3 @@ def _remove(root, files):
     files.delete([name for folder in (MANIFESTS, RECEIPTS, PARTS, *STATES) for name in files.list(folder)])
     files.delete([EPOCH, FORMAT_BEFORE_MANIFESTS])
     shutil.rmtree(root / "checkpoint", ignore_errors=True)
-    (root / REPLAY).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Keep the state durable and the logs short, beside the micro-batches."""
+"""Keep the state durable and the logs short, beside the batches."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ from streaming.state.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
-# After a power cut, at most the batches of about this time run again.
+# After a power cut, at most the batches of about this time, and of an interval, run again.
 SYNC_EVERY_S = 1.0
 
 
@@ -39,11 +39,11 @@ class Housekeeping:
 
     @property
     def kept(self) -> dict[str, int]:
-        """How many entries each log has at least that committed batches have read, as far as this is known."""
+        """How many entries each log has at least that saved batches have read, as far as this is known."""
         return self._kept
 
-    def batch_committed(self) -> None:
-        """Say that a batch has ended; return at once."""
+    def interval_ended(self) -> None:
+        """Say that an interval has ended; return at once."""
         self._wanted.set()
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
@@ -71,9 +71,9 @@ class Housekeeping:
         kept = [read - gone for read, gone in zip(newest.blocks, removed, strict=True)]
         # First what will be true, so that never more entries are said to be kept than there are.
         self._kept = {self._keys[str(partition)]: count for partition, count in enumerate(kept)}
+        self._log.report_removed(dict(enumerate(removed)))
         if oldest:
             self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})
-        self._log.report_kept(kept)
 
     def _removed_before(self, manifest):
         """Return how many blocks were removed from each partition before this process removes some."""

@@ -1,24 +1,36 @@
-"""The Structured Streaming query of a space: logs, home stage, shuffle by region, region stage, result log."""
+"""The Structured Streaming query of a space: its micro-batches are intervals, and their tasks are the servers."""
 
+import shutil
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from functools import partial
+import time
 from pathlib import Path
 
-import pyarrow as pa
+import orjson
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from streaming.engine.batch import RegionInput, region_task
-from streaming.engine.source import LogSource, batch_number, client_of, layout_of
-from streaming.logs import Log
+from streaming.engine.cuts import Point, beginning
+from streaming.engine.resume import state_files_of
+from streaming.engine.source import STOPPING, LogSource
+from streaming.engine.store import Store
 from streaming.settings import EngineSettings
 from streaming.spaces import space_text
 
+STOP_S = 3.0
 
-def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery:
-    """Start the streaming query of a space; it continues from where `resume` has prepared it."""
+
+def start_query(spark: SparkSession, settings: EngineSettings, point: Point | None = None) -> StreamingQuery:
+    """Start the streaming query of a space.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    settings : EngineSettings
+    point : Point, optional
+        From where `resume` has found that the engine continues; by default, from the first entry of the logs.
+    """
+    point = point or beginning(settings.partitions)
+    files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
     options = {
         "redis_url": settings.redis_url,
         "state_dir": str(settings.state_dir),
@@ -26,18 +38,32 @@ def start_query(spark: SparkSession, settings: EngineSettings) -> StreamingQuery
         "layers_dir": str(settings.layers_dir),
         "history_dir": str(settings.history_dir),
         "space": space_text(settings.space),
+        "epoch": Store(Path(settings.state_dir), settings.space, files=files).epoch(),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
+        # All tasks of an interval run at the same time.
+        "tasks": str(min(settings.partitions, spark.sparkContext.defaultParallelism)),
+        "batch_ms": str(settings.batch_ms),
         "max_blocks": str(settings.max_blocks),
+        "point": orjson.dumps([point.batch, point.positions]).decode(),
     }
     spark.dataSource.register(LogSource)
-    inputs = spark.readStream.format("lookout").options(**options).load()
-    # Regions are assigned to the tasks in turn. A hash would put some tasks' regions into one task.
-    placed = inputs.repartitionById(settings.shuffle_partitions, "region")
-    published = placed.mapInArrow(region_stage(settings), "regions long")
+    batches = spark.readStream.format("lookout").options(**options).load()
+    # Spark numbers the intervals of each start from 0. The manifests and the log of cuts say what was before.
     checkpoint = Path(settings.state_dir) / "checkpoint"
-    writer = published.writeStream.format("noop").queryName(settings.space.name)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    (Path(settings.state_dir) / STOPPING).unlink(missing_ok=True)
+    writer = batches.writeStream.format("noop").queryName(settings.space.name)
     return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def stop_query(query: StreamingQuery, settings: EngineSettings) -> None:
+    """Stop a query when its interval has ended, or after `STOP_S` at the latest: then batches have to run again."""
+    (Path(settings.state_dir) / STOPPING).touch()
+    deadline_s = time.monotonic() + STOP_S
+    while query.status["isDataAvailable"] and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    query.stop()
 
 
 def warm_up(spark: SparkSession) -> threading.Thread:
@@ -46,7 +72,7 @@ def warm_up(spark: SparkSession) -> threading.Thread:
     Returns
     -------
     threading.Thread
-        Ends with the warm-up. If the warm-up fails, the first micro-batch waits for its workers; nothing else happens.
+        Ends with the warm-up. If the warm-up fails, the first interval waits for its workers; nothing else happens.
     """
     tasks = spark.sparkContext.defaultParallelism
     job = spark.range(0, tasks, 1, tasks).mapInArrow(_same, "id long")
@@ -58,29 +84,3 @@ def warm_up(spark: SparkSession) -> threading.Thread:
 def _same(batches):
     """Yield the batches unchanged; a worker has to import this module to find this function."""
     yield from batches
-
-
-def region_stage(settings: EngineSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return the function of the region stage's tasks: it runs regional servers and publishes their fragments."""
-    url, name, partitions, layout_here = settings.redis_url, settings.space.name, settings.partitions, _layout(settings)
-
-    def run(batches):
-        inputs = defaultdict(list)
-        for batch in batches:
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                inputs[row[0]].append(RegionInput(*row))
-        layout = layout_here()
-        fragments = []
-        for number in sorted(inputs):
-            fragments += region_task(layout, number, batch_number(), inputs[number])
-        # All at once: nobody can use the fragment of one region before those of the others.
-        Log(client_of(url), name, partitions).publish(fragments)
-        yield pa.RecordBatch.from_arrays([pa.array([len(inputs)])], ["regions"])
-
-    return run
-
-
-def _layout(settings):
-    """Return a function without parameters that returns the layout of the process that calls it."""
-    folders = str(settings.state_dir), settings.state_uri, str(settings.layers_dir), str(settings.history_dir)
-    return partial(layout_of, *folders, space_text(settings.space), settings.partitions, settings.regions)

@@ -1,9 +1,6 @@
 """The engine's report about itself, in the hash `LogNames.engine`."""
 
-import json
 import time
-
-from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.logs import Log
 
@@ -15,15 +12,9 @@ def forget(log: Log) -> None:
     log.client.delete(log.names.engine)
 
 
-def report(log: Log, query: StreamingQuery, epoch: str) -> None:
-    """Write the heartbeat, the epoch of the state, the backlog, and the last micro-batch's number and durations."""
-    progress = query.lastProgress
+def report(log: Log, epoch: str) -> None:
+    """Write the heartbeat, the epoch of the state, and the backlog. The tasks write the number of the last batch."""
     fields = {"at_us": time.time_ns() // 1000, "epoch": epoch, "backlog": log.backlog()}
-    if progress is not None:
-        fields |= {
-            "batch": progress["batchId"],
-            "duration_ms": json.dumps(dict(progress["durationMs"])),
-        }
     log.client.hset(log.names.engine, mapping=fields)
 
 

@@ -1,11 +1,12 @@
-"""Before an engine evaluates: find the state from which it continues, and prepare Spark's checkpoint for it."""
+"""Before an engine evaluates: find the state from which it continues, and the batches that run again."""
 
+import contextlib
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.engine.checkpoint import committed, following, planned, read_replay, write_checkpoint, write_replay
+from streaming.engine.cuts import CUTS, CutLog, Point, beginning
 from streaming.engine.store import EPOCH, Store
-from streaming.eventlog import FIRST
 from streaming.history.files import pending_of
 from streaming.logs import Log
 from streaming.settings import EngineSettings
@@ -16,21 +17,32 @@ from streaming.state.stores import LocalStore, StateStore, open_store
 logger = logging.getLogger("lookout.engine")
 
 
+@dataclass(frozen=True)
+class Resumed:
+    """From where an engine continues.
+
+    Parameters
+    ----------
+    point : Point
+    problems : list of str
+        What was found broken, in words; empty if nothing was.
+    """
+
+    point: Point
+    problems: list[str]
+
+
 def state_files_of(state_dir: str | Path, state_uri: str, space: str) -> StateStore:
     """Return where the state of a space is: in a state folder, or in the store of a URI if there is one."""
     return open_store(f"{state_uri.rstrip('/')}/{space}") if state_uri else LocalStore(Path(state_dir))
 
 
-def resume(settings: EngineSettings, log: Log) -> list[str]:
-    """Prepare the state and Spark's checkpoint so that the engine continues from the newest whole state.
+def resume(settings: EngineSettings, log: Log) -> Resumed:
+    """Prepare the state and the logs so that the engine continues from the newest whole state.
 
-    Batches that were planned after that state run again with the same entries as before, so their results are the
-    same. If it is not known how they were cut, their numbers are left out, so that clients get snapshots.
-
-    Returns
-    -------
-    list of str
-        What was found broken, in words; empty if nothing was.
+    The log of cuts says where the batches after that state end. They run again with the same entries as before, so
+    their results are the same. If it does not know all batches that are published, their numbers are left out, so that
+    clients get snapshots.
 
     Raises
     ------
@@ -38,38 +50,57 @@ def resume(settings: EngineSettings, log: Log) -> list[str]:
         See `newest_whole`.
     """
     shape = Shape(settings.space.name, settings.partitions, settings.regions)
-    root, checkpoint = Path(settings.state_dir), Path(settings.state_dir) / "checkpoint"
+    root = Path(settings.state_dir)
     files = state_files_of(root, settings.state_uri, shape.space)
-    found = newest_whole(files, shape, committed(checkpoint))
-    manifest, batch = found.manifest, found.manifest.batch if found.manifest else -1
-    logs = ("control", *map(str, range(shape.partitions)))
-    start = dict.fromkeys(logs, FIRST) | dict(manifest.positions if manifest else {})
+    found = newest_whole(files, shape, log.newest_whole_batch(_epoch(files)))
+    manifest, problems = found.manifest, list(found.problems)
     if manifest:
         files.put(EPOCH, manifest.epoch.encode())  # the file may be damaged
     epoch = Store(root, settings.space, files=files).epoch()
-    ends = following(_known_cuts(root, checkpoint) | found.cuts, batch)
+    point = beginning(shape.partitions)
+    if manifest:
+        point = Point(manifest.batch, point.positions | manifest.positions)
+    known = last_known(CutLog(log.event_log, log.names.cuts, epoch), point)
+    if known < 0:
+        log.event_log.delete([log.names.cuts])  # all that it has is of earlier epochs
     published = log.newest_batch(epoch)
-    if published > batch + len(ends):
-        found.problems.append(f"it is not known what batches {batch + 1} to {published} read; clients get snapshots")
-        _forget_pending(settings, epoch, batch)
+    if published > known:
+        problems.append(f"it is not known what batches {known + 1} to {published} read; clients get snapshots")
+        _forget_pending(settings, epoch, point.batch)
         discard_later(files, manifest)
-        manifest, ends = renumbered(files, manifest, published + 1, epoch, shape), []
-        batch = manifest.batch
-    log.report_kept(log.count_read(start))
-    # First what is needed after a crash in the middle of this.
-    write_replay(root, batch + 1, [start, *ends])
-    write_checkpoint(checkpoint, batch, start)
+        manifest = renumbered(files, manifest, published + 1, epoch, shape)
+        point = Point(manifest.batch, point.positions)
+    # What an earlier engine has sent between its tasks is made again: another release may have written it.
+    log.event_log.delete(map(log.names.exchange, range(shape.partitions)))
+    _report(log, manifest, point)
     discard_later(files, manifest)
-    for words in found.problems:
+    for words in problems:
         logger.error("state: %s", words)
-    if found.problems:
-        logger.error("state: the engine continues from batch %d, and reads the logs from there again", batch)
-    return found.problems
+    if problems:
+        logger.error("state: the engine continues from batch %d, and reads the logs from there again", point.batch)
+    return Resumed(point, problems)
 
 
-def _known_cuts(root, checkpoint):
-    first, cuts = read_replay(root)
-    return dict(enumerate(cuts[1:], first)) | planned(checkpoint)
+def last_known(cuts: CutLog, point: Point) -> int:
+    """Return the last batch after a point whose end is known, and that of each batch before it."""
+    last = point.batch
+    for cut in cuts.after(point.positions[CUTS]):
+        if not cut.closes and cut.batch == last + 1:
+            last += 1
+    return last
+
+
+def _epoch(files):
+    with contextlib.suppress(FileNotFoundError):
+        return files.get(EPOCH).to_pybytes().decode(errors="replace")
+    return ""
+
+
+def _report(log, manifest, point):
+    there = log.count_read(point.positions)
+    read = manifest.blocks if manifest else (0,) * len(there)
+    log.report_read(dict(enumerate(read)))
+    log.report_removed({number: was - now for number, (was, now) in enumerate(zip(read, there, strict=True))})
 
 
 def _forget_pending(settings, epoch, batch):

@@ -14,7 +14,7 @@ from redis.retry import Retry
 from streaming.engine.claim import claim
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.lease import Lease
-from streaming.engine.pipeline import start_query, warm_up
+from streaming.engine.pipeline import start_query, stop_query, warm_up
 from streaming.engine.rehearsal import rehearse
 from streaming.engine.report import forget, report, report_standby, report_state
 from streaming.engine.resume import resume, state_files_of
@@ -84,34 +84,34 @@ def _evaluate(spark, settings, log, archive):
     try:
         if reason := claim(settings.state_dir, space, log, files):
             logger.warning("the former state of space %s is removed: %s", space.name, reason)
-        problems = resume(settings, log)
+        resumed = resume(settings, log)
     except (LostState, OtherSettings) as error:
         logger.error("state: %s", error)
         report_state(log, refused=str(error))
         return 1
-    report_state(log, broken="; ".join(problems))
+    report_state(log, broken="; ".join(resumed.problems))
     warm_up(spark)
-    query = start_query(spark, settings)
+    query = start_query(spark, settings, resumed.point)
     # Until here, a signal ends the process at once, since no batch has to be finished.
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    _follow(spark, query, log, Store(settings.state_dir, space, files=files).epoch(), archive, stopping)
+    _follow(spark, query, settings, log, Store(settings.state_dir, space, files=files).epoch(), archive, stopping)
     return 0
 
 
-def _follow(spark, query, log, epoch, archive, stopping):
+def _follow(spark, query, settings, log, epoch, archive, stopping):
     """Report once a second until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
     while query.isActive and not stopping:
-        report(log, query, epoch)
+        report(log, epoch)
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
         # This returns at once when the query ends.
         query.awaitTermination(REPORT_EVERY_S)
     if query.isActive:
-        _stop_between_batches(query)
+        stop_query(query, settings)
 
 
 def _redis(url):
@@ -123,11 +123,3 @@ def _redis(url):
             return client
         except (redis.ConnectionError, redis.TimeoutError):
             time.sleep(0.2)
-
-
-def _stop_between_batches(query):
-    """Stop the query between batches, or after two seconds at the latest: an interrupted batch has to run again."""
-    deadline = time.monotonic() + 2
-    while query.status["isDataAvailable"] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    query.stop()

@@ -43,7 +43,6 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.sql.shuffle.partitions", str(settings.shuffle_partitions))
         .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTING)
         .config("spark.sql.streaming.minBatchesToRetain", "10")
         .config("spark.sql.streaming.metricsEnabled", "false")
@@ -52,8 +51,6 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         # A batch has a few rows, so code that is generated for each task costs more than it saves.
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.shuffle.compress", "false")
-        .config("spark.shuffle.spill.compress", "false")
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

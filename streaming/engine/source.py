@@ -1,43 +1,37 @@
-"""The Spark source that reads the logs and, in the same task, runs the home servers.
-
-A task gets a span of one ingest partition and of the control log, and yields the inputs of the regions. So only these
-inputs pass through Java; the blocks never do.
-"""
+"""The Spark source of an engine: it plans intervals, and its tasks run them."""
 
 import gc
+import time
 from collections.abc import Iterator
-from dataclasses import astuple
-from functools import cached_property, lru_cache
-from itertools import count, pairwise
+from functools import lru_cache
+from itertools import count
 from pathlib import Path
 
 import orjson
 import pyarrow as pa
 import redis
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from streaming.engine.batch import TABLES, IngestBlock, Layout, home_task
-from streaming.engine.checkpoint import read_replay
+from streaming.engine.batch import Layout
+from streaming.engine.cuts import CUTS, CutLog, Point, log_names
+from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
+from streaming.engine.interval import Interval, Pace
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
-from streaming.eventlog import FIRST, EventLog, RedisEventLog, next_ends
+from streaming.eventlog import next_ends
 from streaming.history.writer import HistoryWriter
-from streaming.logs import Log, LogNames
+from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
-REGION_INPUT = ", ".join(["region int", *(f"{name} binary" for name in ("head", *TABLES))])
-_SCHEMA = pa.schema([("region", pa.int32()), *((name, pa.binary()) for name in ("head", *TABLES))])
-CONTROL = "control"
-# Control entries are small: this many are parsed and applied within a second.
-MOST_CONTROL_ENTRIES = 10_000
-# The limit for `ReadAllAvailable`; no log has this many entries.
+# No log has this many entries.
 ALL_ENTRIES = 2**53
 # Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
 NEW_ENTRY_WAIT_S = 0.1
+# While there is a file of this name in the state folder, no interval begins.
+STOPPING = "stopping"
 # By then, a worker has imported all modules that its tasks use, some of them late.
 _TASKS_OF_IMPORTS = 20
 _tasks = count()
@@ -76,16 +70,6 @@ def client_of(url: str) -> redis.Redis:
     return patient_client(url)
 
 
-def event_log_of(url: str) -> EventLog:
-    """Return the logs, over this process's connection."""
-    return RedisEventLog(client_of(url))
-
-
-def batch_number() -> int:
-    """Return the number of the micro-batch that the current Spark task belongs to."""
-    return int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
-
-
 class LogSource(DataSource):
     """The Spark data source ``lookout``; its options are the engine's settings."""
 
@@ -95,91 +79,92 @@ class LogSource(DataSource):
         return "lookout"
 
     def schema(self) -> str:
-        """Return the columns of `batch.RegionInput`."""
-        return REGION_INPUT
+        """Return the column of what a task yields: the number of batches that it ran."""
+        return "batches long"
 
     def streamReader(self, schema) -> DataSourceStreamReader:
-        """Return the reader that Spark asks for offsets and spans."""
-        return LogReader(dict(self.options))
+        """Return the reader that Spark asks for intervals."""
+        return IntervalReader(dict(self.options))
 
 
-class LogSpan(InputPartition):
-    """The entries of one ingest partition and of the control log, after the offset `start`, up to the offset `end`."""
+class IntervalTask(InputPartition):
+    """A task of an interval: its servers, where it begins, and how many entries of each log are passed at least."""
 
-    def __init__(self, partition: int, start: dict, end: dict) -> None:
-        self.partition, self.start, self.end = partition, start, end
+    def __init__(self, place: TaskPlace, point: Point, passed: dict[str, int]) -> None:
+        self.place, self.point, self.passed = place, point, passed
 
 
-class LogReader(DataSourceStreamReader):
-    """Plans micro-batches over the logs. An offset is the id of the last entry read, for each log."""
+class IntervalReader(DataSourceStreamReader):
+    """Plans intervals, and runs their tasks. An offset is the number of intervals since the engine's start."""
 
     def __init__(self, options: dict) -> None:
         self.url = options["redis_url"]
         self.folders = tuple(options[name] for name in ("state_dir", "state_uri", "layers_dir", "history_dir"))
         self.space = options["space"]
-        self.names = LogNames(parse_space(self.space).name)
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
-        self.max_blocks = int(options["max_blocks"])
+        self.tasks = int(options["tasks"])
+        self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]))
+        self.epoch = options["epoch"]
+        self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping = None
 
-    def _logs(self):
-        return {CONTROL: self.names.control, **{str(p): self.names.ingest(p) for p in range(self.partitions_count)}}
+    def _log(self):
+        return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count)
 
-    @cached_property
-    def _replay(self):
-        """Where the batches that run again begin and end; see `checkpoint.write_replay`."""
-        return list(pairwise(read_replay(Path(self.folders[0]))[1]))
+    def _keys(self, log):
+        keys = [log.names.control, *log.names.all_ingest(self.partitions_count)]
+        return dict(zip(log_names(self.partitions_count), keys, strict=True))
 
     def initialOffset(self) -> dict:
-        """Return the offset before the first entry."""
-        return dict.fromkeys(self._logs(), FIRST)
+        """Return the offset before the first interval."""
+        return {"intervals": 0}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return how many blocks a micro-batch takes from each ingest partition at most."""
-        return ReadMaxRows(self.max_blocks)
+        """Return the limit that Spark passes on to `latestOffset`; the tasks limit themselves."""
+        return ReadAllAvailable()
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
-        """Return the offset up to which the next micro-batch reads; wait a little if no log has a new entry."""
-        for began, ended in self._replay:
-            if began == start:
-                return ended
-        everything, logs = isinstance(limit, ReadAllAvailable), self._logs()
-        most = {key: ALL_ENTRIES if everything else self._most(name) for name, key in logs.items()}
-        after = {key: start[name] for name, key in logs.items()}
+        """Return the offset after the next interval, or `start` if there is no entry for an interval; wait a little."""
+        if (Path(self.folders[0]) / STOPPING).exists():
+            time.sleep(NEW_ENTRY_WAIT_S)
+            return start
+        point, log = self._point(start["intervals"]), self._log()
+        after = {log_key: point.positions[name] for name, log_key in self._keys(log).items()}
+        if not self._cuts(log).after(point.positions[CUTS]):  # else batches run again
+            most = dict.fromkeys(after, ALL_ENTRIES)
+            if next_ends(log.event_log, after, most, NEW_ENTRY_WAIT_S) == after:
+                return start
+        return {"intervals": start["intervals"] + 1}
+
+    def _cuts(self, log):
+        return CutLog(log.event_log, log.names.cuts, self.epoch)
+
+    def _point(self, intervals):
+        """Return the point after as many intervals, which have ended."""
+        if intervals not in self._points:
+            before = self._points[intervals - 1]
+            cuts = self._cuts(self._log()).after(before.positions[CUTS])
+            end = next(cut for cut in cuts if cut.closes and cut.batch > before.batch)
+            self._points = {intervals - 1: before, intervals: Point(end.batch, end.positions)}
+        return self._points[intervals]
+
+    def partitions(self, start: dict, end: dict) -> list[IntervalTask]:
+        """Return the tasks of an interval."""
+        places = (TaskPlace(task, self.tasks, self.partitions_count, self.regions) for task in range(self.tasks))
         passed = self._housekeeping.kept if self._housekeeping else {}
-        ends = next_ends(event_log_of(self.url), after, most, NEW_ENTRY_WAIT_S, passed)
-        return {name: ends[key] for name, key in logs.items()}
+        return [IntervalTask(place, self._point(start["intervals"]), passed) for place in places]
 
-    def _most(self, name):
-        return MOST_CONTROL_ENTRIES if name == CONTROL else self.max_blocks
-
-    def partitions(self, start: dict, end: dict) -> list[LogSpan]:
-        """Return a span for each ingest partition."""
-        return [LogSpan(partition, start, end) for partition in range(self.partitions_count)]
-
-    def read(self, span: LogSpan) -> Iterator[pa.RecordBatch]:
-        """Run one home server on its span; yield its inputs for the regions, a row each."""
+    def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:
+        """Run a task's part of an interval; yield the number of batches."""
         layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
-        control = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, span)]
-        blocks = (
-            IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
-            for fields in self._entries(str(span.partition), span)
-        )
-        inputs = home_task(layout, span.partition, batch_number(), blocks, control, span.end)
-        columns = zip(*map(astuple, inputs), strict=True)
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(column, field.type) for column, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
-        )
-
-    def _entries(self, name, span):
-        entries = event_log_of(self.url).read(self._logs()[name], span.start[name], span.end[name])
-        return [entry.fields for entry in entries]
+        batches = Interval(layout, self._log(), task.place, task.point, self.pace, task.passed).run()
+        yield pa.RecordBatch.from_arrays([pa.array([batches])], ["batches"])
 
     def commit(self, end: dict) -> None:
-        """Trim the logs, and tidy the state, in a thread: the next batch need not wait for it."""
+        """Trim the logs, and tidy the state, in a thread: the next interval need not wait for it."""
         if self._housekeeping is None:
-            space = parse_space(self.space)
-            log = Log(client_of(self.url), space.name, self.partitions_count)
+            log = self._log()
             root, uri, *_ = self.folders
-            self._housekeeping = Housekeeping(state_files_of(root, uri, space.name), log, self._logs())
-        self._housekeeping.batch_committed()
+            keys = self._keys(log) | {CUTS: log.names.cuts}
+            self._housekeeping = Housekeeping(state_files_of(root, uri, parse_space(self.space).name), log, keys)
+        self._housekeeping.interval_ended()

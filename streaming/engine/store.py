@@ -31,6 +31,7 @@ from streaming.servers.region.codec import region_codec
 from streaming.servers.region.state import Region
 from streaming.spaces import Space
 from streaming.state.codec import Codec
+from streaming.state.errors import LostState
 from streaming.state.files import write_whole
 from streaming.state.manifest import Shape
 from streaming.state.stores import LocalStore, StateStore
@@ -86,7 +87,10 @@ class Store:
         self._features: dict[str, dict[int, Features]] = {}
         self._epoch = ""
         self._no_queries = Registry(space, catalogue=self.features)
+        # By batch, the registry after it.
         self._registries: dict[int, Registry] = {}
+        # The registry that was read or saved last, and the batch that wrote it.
+        self._saved_registry = -1, self._no_queries
         self._applied: tuple[Registry, Sequence[Mapping[str, Any]], Registry, Applied] | None = None
 
     def epoch(self) -> str:
@@ -96,9 +100,21 @@ class Store:
             self._epoch = self.files.get(EPOCH).to_pybytes().decode()
         return self._epoch
 
-    def attempt(self, batch: int, task: str) -> Attempt:
-        """Return an attempt to run a task of a batch, which collects what the task writes."""
-        return Attempt(self._versions, batch, task)
+    def attempt(self, batch: int, task: str, since: int | None = None) -> Attempt:
+        """Return an attempt to save what a task leaves after a batch; see `Attempt`."""
+        return Attempt(self._versions, batch, task, since)
+
+    def leave(self, name: str, batch: int, state: Any) -> None:
+        """Keep a state after a batch in the memory of this process."""
+        self._versions.leave(name, batch, state)
+
+    def left(self, name: str, batch: int) -> Any:
+        """Return the state after a batch that this process keeps in memory, or that is saved."""
+        return self._versions.after(name, batch)
+
+    def blocks(self, batch: int) -> tuple[int, ...] | None:
+        """Return how many blocks the state after a saved batch has read, by partition; None if there is no state."""
+        return self._versions.manifest(batch).blocks if batch >= 0 else None
 
     def features(self, layer: str, version: int) -> Features:
         """Return the features of a layer's version; this process keeps the last two versions of each layer in memory.
@@ -154,16 +170,27 @@ class Store:
         return (self._layers if stream == layer else self._snapshots), stream
 
     def registry(self, batch: int) -> Registry:
-        """Return the registry before `batch`; only batches that change the registry write a version of it.
+        """Return the registry before `batch`.
 
-        What a registry that this process knows has in common with it is not read again.
+        If this process has not made it, it is read; but not what it has in common with one that this process knows.
         """
-        version = self._versions.written("registry", batch)
-        if version not in self._registries:
-            known = self._registries[max(self._registries)] if self._registries else self._no_queries
-            parts = self._versions.stored("registry", batch)
-            self._remember(version, restored(parts, known) if parts else self._no_queries)
-        return self._registries[version]
+        if batch - 1 not in self._registries:
+            written, known = self._versions.written("registry", batch - 1), self._no_queries
+            if self._registries:
+                known = self._registries[max(self._registries)]
+            if self._saved_registry[0] != written:
+                self._saved_registry = written, restored(self._versions.stored("registry", batch), known)
+            self._remember(batch - 1, self._saved_registry[1])
+        return self._registries[batch - 1]
+
+    def save_registry(self, attempt: Attempt, registry: Registry) -> None:
+        """Save the registry after a batch, unless it is the one that was saved before."""
+        written, saved = self._saved_registry
+        if saved is registry and written == self._versions.written("registry", attempt.since):
+            attempt.keep("registry")
+        else:
+            attempt.save("registry", registry)
+            self._saved_registry = attempt.batch, registry
 
     def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
         """Return the registry after the control entries of `batch`, and what the entries did."""
@@ -173,12 +200,11 @@ class Store:
         if known is None or known[0] is not before or known[1] != control:
             known = self._applied = (before, control, *before.apply(control))
         _, _, after, applied = known
-        if after is not before:
-            self._remember(batch, after)
+        self._remember(batch, after)
         return after, applied
 
-    def _remember(self, version, registry):
-        self._registries[version] = registry
+    def _remember(self, batch, registry):
+        self._registries[batch] = registry
         for old in sorted(self._registries)[:-REGISTRIES_KEPT]:
             del self._registries[old]
 
@@ -215,10 +241,18 @@ class Store:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, _tasks(shape)) is not None
 
+    def is_saved(self, batch: int) -> bool:
+        """Tell whether the state after a batch is whole, so that every process can read it."""
+        try:
+            self._versions.manifest(batch)
+        except LostState:
+            return False
+        return True
+
     def commit(self, batch: int, shape: Shape, assembler: Attempt) -> None:
         """Write the manifest of a batch whose tasks have all ended, with what the assembler saved."""
         receipts = self._versions.ended(batch, _tasks(shape))
-        self._versions.commit(batch, self.epoch(), shape, [*receipts, assembler.receipt()])
+        self._versions.commit(batch, assembler.since, self.epoch(), shape, [*receipts, assembler.receipt()])
 
 
 def _codecs(space, catalogue) -> dict[str, Codec]:

@@ -1,19 +1,15 @@
 """Find the state from which an engine continues, after it was stopped, killed or cut off from power."""
 
-import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from streaming.state.errors import LostState, OtherSettings
 from streaming.state.manifest import (
     MANIFESTS,
-    RECEIPTS,
     Manifest,
     Shape,
     batch_of,
     manifest_batches,
     read_manifest,
-    read_receipts,
     state_files,
 )
 from streaming.state.stores import StateStore
@@ -29,20 +25,18 @@ class Found:
         None if no micro-batch has ended yet.
     problems : list of str
         Why newer states cannot be used, in words.
-    cuts : dict of int to mapping
-        The positions up to which newer batches read, as far as their manifests and receipts tell.
     """
 
     manifest: Manifest | None = None
     problems: list[str] = field(default_factory=list)
-    cuts: dict[int, Mapping[str, str]] = field(default_factory=dict)
 
 
 def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
     """Return the newest state whose files are all there, with the right sizes and checksums.
 
-    Results are published after the manifest is written. So the newest manifest counts only if its batch is known to be
-    `committed`; otherwise the batch runs again. A batch that others follow was committed.
+    The results of a batch may be published after its manifest is written. So the newest manifest counts only if all
+    results up to the batch `committed` are known to be published, and it is not later; otherwise batches run again.
+    Before another manifest follows, the results of a batch are published.
 
     Raises
     ------
@@ -52,12 +46,8 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
         If there are manifests, but none is whole.
     """
     problems: list[str] = []
-    cuts: dict[int, Mapping[str, str]] = {}
     batches = manifest_batches(store)
     usable = [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
-    for batch in batches[len(usable) :]:
-        with contextlib.suppress(LostState):
-            cuts[batch] = read_manifest(store, batch).positions
     for batch in reversed(usable):
         try:
             manifest = read_manifest(store, batch)
@@ -67,12 +57,11 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
         check_settings(manifest, shape)
         wrong = manifest.broken(store)
         if not wrong:
-            return Found(manifest, problems, cuts | _cuts_of_receipts(store, batch))
+            return Found(manifest, problems)
         problems.extend(f"{words} (batch {batch})" for words in wrong)
-        cuts[batch] = manifest.positions
     if usable:
         raise LostState(f"no state is whole: {'; '.join(problems)}. {ANEW}")
-    return Found(None, problems, _cuts_of_receipts(store, -1))
+    return Found(None, problems)
 
 
 ANEW = (
@@ -92,16 +81,6 @@ def check_settings(manifest: Manifest, shape: Shape) -> None:
             )
     if manifest.shape.space != shape.space:
         raise OtherSettings(f"the state belongs to the space {manifest.shape.space}, not to {shape.space}. {ANEW}")
-
-
-def _cuts_of_receipts(store, after):
-    """Return the positions that home servers noted in the receipts of batches later than `after`."""
-    cuts = {}
-    for batch in {batch_of(name) for name in store.list(RECEIPTS)}:
-        receipts = read_receipts(store, batch, ["home-0"])
-        if batch > after and receipts:
-            cuts[batch] = receipts[0].positions
-    return cuts
 
 
 def discard_later(store: StateStore, manifest: Manifest | None) -> None:

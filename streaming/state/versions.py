@@ -1,4 +1,8 @@
-"""The versions of states: each micro-batch reads those of the batch before, and its tasks write new ones."""
+"""The versions of states: each batch reads those of the batch before it, and its tasks leave new ones.
+
+Most batches are not *saved*: their states are only in the memory of the process that runs their server. The states
+after a saved batch are also in files, so every process can read them.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -57,12 +61,17 @@ class Versions:
         Raises
         ------
         LostState
-            If the batch before has left no manifest.
+            If the batch before was not saved, and this process has not run its server.
         """
         state = self._read(name, batch - 1)
-        if keep:
+        if keep and not self._knows(name, batch - 1):
             self._newest[name] = _Known(batch - 1, state, self.files(name, batch - 1))
         return state
+
+    def leave(self, name: str, batch: int, state: Any) -> None:
+        """Keep a state after a batch in memory."""
+        known = self._newest.get(name)
+        self._newest[name] = _Known(batch, state, known.files if known else {})
 
     def after(self, name: str, batch: int) -> Any:
         """Return a state after `batch`, which has ended or whose tasks have; see `ended`."""
@@ -73,8 +82,8 @@ class Versions:
         return {part: _Stored(self.store, file) for part, file in self.files(name, batch - 1).items()}
 
     def written(self, name: str, batch: int) -> int:
-        """Return the batch that last changed a state before `batch`; -1 if the state is empty."""
-        files = self.files(name, batch - 1)
+        """Return the batch that wrote a state as it was saved after `batch`; -1 if the state is empty."""
+        files = self.files(name, batch)
         return files[HEAD].batch if files else -1
 
     def files(self, name: str, batch: int) -> Files:
@@ -102,8 +111,8 @@ class Versions:
             self._ended = batch, {name: files for receipt in receipts for name, files in receipt.states.items()}
         return receipts
 
-    def commit(self, batch: int, epoch: str, shape: Shape, receipts: Iterable[Receipt]) -> None:
-        """Write the manifest of a batch, given the receipts of all of its tasks."""
+    def commit(self, batch: int, since: int, epoch: str, shape: Shape, receipts: Iterable[Receipt]) -> None:
+        """Write the manifest of a batch, given the receipts of its tasks; the batch `since` was saved before."""
         states: dict[str, Files] = {}
         positions: dict[str, str] = {}
         read = []
@@ -111,26 +120,29 @@ class Versions:
             states |= {name: files for name, files in receipt.states.items() if not self._transient(name)}
             positions |= receipt.positions
             read.append(receipt.blocks)
-        before = self.manifest(batch - 1).blocks if batch else (0,) * shape.partitions
+        before = self.manifest(since).blocks if since >= 0 else (0,) * shape.partitions
         blocks = tuple(old + new for old, new in zip(before, read, strict=False))
         Manifest(batch, epoch, shape, states, positions, blocks).commit(self.store)
 
+    def _knows(self, name, version):
+        return name in self._newest and self._newest[name].version == version
+
     def _read(self, name, version):
         known = self._newest.get(name)
-        if known and known.version == version:
+        if self._knows(name, version):
             return known.state
         codec, files = self._codec_of(name), self.files(name, version)
         if not files:
             return codec.empty(version + 1)
-        shared = {
-            part: file for part, file in files.items() if part != HEAD and known and known.files.get(part) == file
-        }
-        parts: Parts = codec.encode(known.state) if shared else {}
-        return codec.decode(self.stored(name, version + 1) | {part: parts[part] for part in shared})
+        same = {part for part, file in files.items() if part != HEAD and known and known.files.get(part) == file}
+        # The state in memory may be later than its files, and have merged some of its parts into others.
+        parts: Parts = codec.encode(known.state) if same else {}
+        shared = {part: parts[part] for part in same & parts.keys()}
+        return codec.decode(self.stored(name, version + 1) | shared)
 
-    def _write(self, name, batch, state):
-        """Write the parts of a state that the batch before does not have; return the files of all parts."""
-        before, files, new = self.files(name, batch - 1), {}, {}
+    def _write(self, name, batch, since, state):
+        """Write the parts of a state that the version after `since` does not have; return the files of all parts."""
+        before, files, new = self.files(name, since), {}, {}
         for part, content in self._codec_of(name).encode(state).items():
             if part != HEAD and part in before:
                 files[part] = before[part]
@@ -147,7 +159,7 @@ class Versions:
 
 @dataclass(frozen=True)
 class _Known:
-    """A version of a state in memory, and the files that hold it."""
+    """A version of a state in memory, and the files of the saved version from which it came."""
 
     version: int
     state: Any
@@ -166,7 +178,7 @@ class _Stored:
 
 
 class Attempt:
-    """One attempt of a task to run its part of a micro-batch.
+    """One attempt of a task to save the states after a batch.
 
     Parameters
     ----------
@@ -174,19 +186,22 @@ class Attempt:
     batch : int
     task : str
         The name of the task, such as ``home-0``.
+    since : int, optional
+        The batch that was saved before; by default, the batch before.
     """
 
-    def __init__(self, versions: Versions, batch: int, task: str) -> None:
+    def __init__(self, versions: Versions, batch: int, task: str, since: int | None = None) -> None:
         self._versions, self.batch, self.task = versions, batch, task
+        self.since = batch - 1 if since is None else since
         self._states: dict[str, Files] = {}
 
     def save(self, name: str, state: Any) -> None:
         """Write a state after the batch. A state that no task saves or keeps is empty afterwards."""
-        self._states[name] = self._versions._write(name, self.batch, state)
+        self._states[name] = self._versions._write(name, self.batch, self.since, state)
 
     def keep(self, name: str) -> None:
-        """Leave a state as it was before the batch."""
-        if files := self._versions.files(name, self.batch - 1):
+        """Leave a state as it was after the batch that was saved before."""
+        if files := self._versions.files(name, self.since):
             self._states[name] = files
 
     def receipt(self, positions: Mapping[str, str] | None = None, blocks: int = 0) -> Receipt:

@@ -31,7 +31,7 @@ def test_a_space_goes_on_from_its_own_state(log, tmp_path):
 
 def test_a_space_that_is_defined_anew_begins_anew_with_empty_logs(log, tmp_path):
     claim(tmp_path, ONE, log)
-    engine = Engine(tmp_path, space=ONE)
+    engine = Engine(tmp_path, space=ONE, saved_every=1)
     engine.run([], [{"op": "tick", "now_us": 1}])
     store = engine.layout.store
     epoch = store.epoch()
@@ -48,7 +48,7 @@ def test_a_space_that_is_defined_anew_begins_anew_with_empty_logs(log, tmp_path)
 @pytest.mark.parametrize("format", [FORMAT - 1, FORMAT + 1])
 def test_a_state_of_another_format_begins_anew_with_the_logs_as_they_are(log, tmp_path, monkeypatch, format):
     claim(tmp_path, ONE, log)
-    engine = Engine(tmp_path, space=ONE)
+    engine = Engine(tmp_path, space=ONE, saved_every=1)
     with monkeypatch.context() as another_release:
         another_release.setattr("streaming.state.manifest.FORMAT", format)
         engine.run([], [{"op": "tick", "now_us": 1}])
@@ -65,7 +65,7 @@ def test_a_state_without_manifests_begins_anew(log, tmp_path):
 
 
 def test_a_state_whose_newest_manifest_is_damaged_is_of_the_format_of_the_one_before(log, tmp_path):
-    engine = Engine(tmp_path, space=ONE)
+    engine = Engine(tmp_path, space=ONE, saved_every=1)
     for batch in range(2):
         engine.run([], [{"op": "tick", "now_us": batch}])
     (tmp_path / "manifests" / "1.json").write_bytes(b"damaged")

@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from streaming.elements import partition_of, point_elements, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, home_task, region_task
+from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
 from streaming.engine.store import MissingVersion, Store
 from streaming.history import HistoryWriter
 from streaming.layers.features import feature_table
@@ -130,14 +130,14 @@ class Process:
         inputs = [[] for _ in range(REGIONS)]
         for partition in range(PARTITIONS):
             mine = table.filter(partition_of(table["key_hash"].to_numpy(), PARTITIONS) == partition)
-            positions = {"batch": str(batch)}
+            saving = Saving(batch - 1, {"batch": str(batch)})
             blocks = [IngestBlock("ships", batch * 1_000_000, to_ipc(mine))]
-            for sent in home_task(self.layout, partition, batch, blocks, control, positions):
+            for sent in home_task(self.layout, partition, batch, blocks, control, saving):
                 inputs[sent.region].append(sent)
         return inputs
 
     def region(self, number, batch, inputs):
-        return region_task(self.layout, number, batch, inputs[number])
+        return region_task(self.layout, number, batch, inputs[number], Saving(batch - 1))
 
 
 class Reader:
@@ -273,7 +273,7 @@ def end_late(zombie, zombies, reader):
 @pytest.fixture
 def engine(tmp_path):
     """An engine with five batches behind it."""
-    running = Engine(tmp_path)
+    running = Engine(tmp_path, saved_every=1)
     for batch in range(5):
         place = [1.0 + batch, 1.0, -np.inf, 1.0 + batch, 1.0, np.inf]
         running.run([("ships", batch, one("ships", "a", batch, place, {}))], [{"op": "tick", "now_us": batch}])
@@ -380,7 +380,7 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
         attempt = Attempt(versions, batch, "only")
         attempt.save("numbers", numbers)
         attempt.end()
-        versions.commit(batch, "epoch", SHAPE, versions.ended(batch, ["only"]))
+        versions.commit(batch, batch - 1, "epoch", SHAPE, versions.ended(batch, ["only"]))
         assert Versions(files, lambda name: codec).before("numbers", batch + 1) == numbers
     written = {part: file.batch for part, file in read_manifest(files, 2).states["numbers"].items()}
     assert written == {"part-2": 0, "part-3": 1, "part-4": 2, HEAD: 2}
@@ -388,7 +388,7 @@ def test_a_part_that_the_version_before_had_is_not_written_again(tmp_path):
 
 def test_a_level_of_the_registry_is_written_once_and_read_only_where_it_is_not_known(tmp_path, monkeypatch):
     monkeypatch.setattr("streaming.servers.control.levels.RATIO", 2)
-    engine, rng, written = Engine(tmp_path), random.Random(4), {}
+    engine, rng, written = Engine(tmp_path, saved_every=1), random.Random(4), {}
     reading = Store(tmp_path, EARTH)
     for batch in range(40):
         queries = rng.sample(range(100), rng.choice([0, 1, 1, 3, 9]))
@@ -443,11 +443,11 @@ def test_a_version_shares_with_one_in_memory_the_parts_whose_files_are_the_same(
         if batch:
             Attempt(mine, batch, "only").save("numbers", state)  # it does not end
             assert mine.before("numbers", 1, keep=False)["part-0"].tables()[0]["n"].to_pylist() == [0]
-        other.commit(batch, "epoch", SHAPE, other.ended(batch, ["only"]))
+        other.commit(batch, batch - 1, "epoch", SHAPE, other.ended(batch, ["only"]))
     third = Attempt(other, 2, "only")
     third.save("numbers", known := other.before("numbers", 2))
     third.end()
-    other.commit(2, "epoch", SHAPE, other.ended(2, ["only"]))
+    other.commit(2, 1, "epoch", SHAPE, other.ended(2, ["only"]))
     read = mine.before("numbers", 3)
     assert [read[f"part-{n}"].tables()[0]["n"].to_pylist() for n in range(2)] == [[0], [1]]
     assert read["part-0"] is known["part-0"] and read["part-1"] is not known["part-1"]

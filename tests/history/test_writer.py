@@ -83,15 +83,15 @@ batches_of_rows = st.lists(st.lists(rows, max_size=6), max_size=8)
 @given(batches=batches_of_rows, again=st.sets(st.integers(0, 8)), most=st.sampled_from([1, 5, 1000]))
 @settings(max_examples=15)
 def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path_factory, space, batches, again, most):
-    engine = Engine(tmp_path_factory.mktemp("engine"), space=space)
+    engine = Engine(tmp_path_factory.mktemp("engine"), space=space, saved_every=1)
     before, writer.MERGE_ROWS = writer.MERGE_ROWS, most
     try:
         for number, batch in enumerate(batches):
             entries = [ON] if number == 0 else []
             engine.run([("ships", number, elements_of(batch, space))], entries)
             if number in again:
-                engine.restart()
-                engine.batch -= 1
+                engine.rewind()
+                engine.forget()
                 engine.run([("ships", number, elements_of(batch, space))], entries)
             assert told(engine) == accepted(batches[: number + 1])
     finally:
@@ -101,7 +101,7 @@ def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path
 # Three files are read, three parts written, three files removed.
 @pytest.mark.parametrize("deadly", range(9))
 def test_nothing_is_lost_or_doubled_by_a_kill_at_any_step_of_a_merge(tmp_path, monkeypatch, deadly):
-    engine = Engine(tmp_path, regions=1)
+    engine = Engine(tmp_path, regions=1, saved_every=1)
     batches = [[(key, 3 * number + day, day) for day in range(3) for key in "ab"] for number in range(4)]
     steps = Steps(monkeypatch, deadly)
     for number, batch in enumerate(batches):
@@ -186,17 +186,18 @@ def test_a_dropped_streams_history_goes_with_it_and_that_of_its_namesake_begins_
     buses = told(engine, "buses")
     fresh = [("z", 5, 5)]
     entries = [{"op": "drop_stream", "stream": "ships"}, ON]
+    engine.save()
     for _ in range(2):  # and again, as after a kill
         engine.run([("ships", 0, elements_of(fresh))], entries)
         assert told(engine) == accepted([fresh])
         assert told(engine, "buses") == buses
-        engine.restart()
-        engine.batch -= 1
+        engine.rewind()
+        engine.forget()
 
 
 def test_a_new_state_takes_over_what_waits_of_the_former_one_and_numbers_do_not_collide(tmp_path):
     first = [[("a", 1, 1)], [("b", 2, 2), ("c", 1, 9)]]
-    engine = Engine(tmp_path, regions=4)
+    engine = Engine(tmp_path, regions=4, saved_every=1)
     for batch in first:
         engine.run([("ships", 0, elements_of(batch))], [ON])
     for name in (MANIFESTS, RECEIPTS, PARTS):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, home_task, region_task
+from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.layers.store import LayerStore
@@ -13,19 +13,26 @@ from streaming.spaces import EARTH
 from streaming.state.upkeep import Upkeep
 
 UPKEEP_EVERY = 5
+# Of the batches that need not be saved, one of so many is, as at the end of an interval.
+SAVED_EVERY = 3
 
 
 class Engine:
-    """Runs micro-batches as Spark's tasks would, in one process."""
+    """Runs batches as the tasks of an interval would, in one process."""
 
-    def __init__(self, root, partitions=2, regions=4, space=EARTH, layers=None):
-        self.root, self.space = root, space
+    def __init__(self, root, partitions=2, regions=4, space=EARTH, layers=None, saved_every=SAVED_EVERY):
+        self.root, self.space, self.saved_every = root, space, saved_every
         self.layers = LayerStore(layers or root / "layers")
         self.layout = Layout(self._store(), partitions, regions, HistoryWriter(root / "history", space))
         self.upkeep = Upkeep(self.layout.store.files)
-        self.batch, self.may_fail = 0, False
+        self.batch, self.saved, self.may_fail = 0, -1, False
 
     def restart(self):
+        """Save the states, then forget what the process knows."""
+        self.save()
+        self.forget()
+
+    def forget(self):
         """Forget what the process knows; the files stay."""
         kept = self.layout
         self.layout = Layout(self._store(), kept.partitions, kept.regions, kept.history)
@@ -33,20 +40,42 @@ class Engine:
     def _store(self):
         return Store(self.root, self.space, self.layers.root)
 
+    def save(self):
+        """Save the states after the newest batch, as at the end of an interval."""
+        batch, shape = self.batch - 1, self.layout.shape
+        if self.saved != batch:
+            save(self.layout, batch, range(shape.partitions), range(shape.regions), Saving(self.saved))
+            self.saved = batch
+
+    def rewind(self):
+        """Have the newest batch run again; the one before it must be saved."""
+        self.batch -= 1
+        self.saved = self.batch - 1
+
+    def _saving(self, control):
+        if self.saved_every > 1 and not must_save(self.layout, self.batch, control):
+            return None
+        self.save()
+        return Saving(self.saved)
+
     def run(self, elements, control):
         """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""
-        inputs = defaultdict(list)
+        inputs, saving = defaultdict(list), self._saving(control)
         for partition in range(self.layout.partitions):
             blocks = []
             for stream, heard_us, table in elements:
                 mine = table.filter(partition_of(table["key_hash"].to_numpy(), self.layout.partitions) == partition)
                 blocks.append(IngestBlock(stream, heard_us, to_ipc(mine)))
-            for sent in home_task(self.layout, partition, self.batch, blocks, control):
+            for sent in home_task(self.layout, partition, self.batch, blocks, control, saving):
                 inputs[sent.region].append(sent)
         fragments = []
         for number in range(self.layout.regions):
-            fragments += region_task(self.layout, number, self.batch, inputs[number])
+            fragments += region_task(self.layout, number, self.batch, inputs[number], saving)
         self.batch += 1
+        if saving:
+            self.saved = self.batch - 1
+        elif self.batch % self.saved_every == 0:
+            self.save()
         if self.batch % UPKEEP_EVERY == 0:
             self.upkeep.sync()
         self.upkeep.clean()

@@ -139,6 +139,7 @@ def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, e
 
 def test_a_plan_that_a_release_refuses_is_told_until_the_query_is_edited_also_after_another_restart(engine):
     plans = {1: {"compare": AROUND}, 2: {"compare": AROUND, "where": "speed > 5"}}
+    engine.saved_every = 1
     engine.run([ship()], [register(query, plan, 3) for query, plan in plans.items()])
     (level,) = (
         file for part, file in read_manifest(engine.layout.store.files, 0).states["registry"].items() if part != HEAD

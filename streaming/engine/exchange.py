@@ -1,0 +1,146 @@
+"""The exchange of inputs between the tasks of an interval.
+
+Home servers send inputs to the regions. What goes to a region of another task goes through that task's inbox, which is
+a log. It keeps the inputs of the interval that is running. So if Spark starts a task again, the new attempt finds there
+what the other tasks have sent, and they need not repeat anything.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from streaming.engine.batch import RegionInput
+from streaming.eventlog import FIRST, EventLog
+from streaming.logs import LogNames
+
+_TABLES = tuple(column.name for column in fields(RegionInput) if column.name != "region")
+_WAIT_S = 5.0
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class TaskPlace:
+    """Which servers a task of an interval runs.
+
+    Parameters
+    ----------
+    task, tasks : int
+        The number of the task, and of all tasks.
+    partitions, regions : int
+        How many home servers there are, one for each partition of the ingest log, and how many regional servers.
+    """
+
+    task: int
+    tasks: int
+    partitions: int
+    regions: int
+
+    @property
+    def homes(self) -> range:
+        """The partitions whose home servers the task runs."""
+        return range(self.task, self.partitions, self.tasks)
+
+    @property
+    def own_regions(self) -> range:
+        """The regions whose servers the task runs."""
+        return range(self.task, self.regions, self.tasks)
+
+    def task_of(self, region: int) -> int:
+        """Return the task that runs a region's server."""
+        return region % self.tasks
+
+
+class Superseded(Exception):
+    """Another attempt runs the task, so this one can end."""
+
+
+class Exchange:
+    """Sends and receives inputs, for one task and one interval.
+
+    Parameters
+    ----------
+    event_log : EventLog
+    names : LogNames
+    place : TaskPlace
+    after : int
+        The last batch before the interval. What it and earlier ones have left in the inbox is removed.
+
+    Notes
+    -----
+    Spark does not end the process of an attempt that it has given up. So each attempt leaves a mark in the inbox, and
+    one that finds the mark of a later attempt ends with `Superseded`. Until then it does no harm: it sends what the
+    other one sends.
+    """
+
+    def __init__(self, event_log: EventLog, names: LogNames, place: TaskPlace, after: int) -> None:
+        self._event_log, self._names, self._place = event_log, names, place
+        self._inbox = names.exchange(place.task)
+        self._inputs: dict[int, dict[tuple[int, int], RegionInput]] = defaultdict(dict)
+        self._saved: set[int] = set()
+        self._received = after
+        self._position = self._begin(after)
+        self._mark, self._marked = event_log.append(self._inbox, {"batch": after, "attempt": 1}), False
+
+    def _begin(self, after):
+        """Remove what former intervals have left; return the position behind it."""
+        position = FIRST
+        for entry in self._event_log.read(self._inbox, only=("batch",)):
+            if int(entry.fields[b"batch"]) > after:
+                break
+            position = entry.position
+        if position != FIRST:
+            self._event_log.trim({self._inbox: position})
+        return position
+
+    def send(self, batch: int, partition: int, inputs: Iterable[RegionInput]) -> None:
+        """Send the inputs that a home server made in a batch."""
+        sent = []
+        for made in inputs:
+            if (task := self._place.task_of(made.region)) == self._place.task:
+                self._inputs[batch][made.region, partition] = made
+            else:
+                some = {name: content for name in _TABLES if (content := getattr(made, name))}
+                head = {"batch": batch, "partition": partition, "region": made.region}
+                sent.append((self._names.exchange(task), head | some))
+        if sent:
+            self._event_log.append_all(sent)
+
+    def receive(self, batch: int) -> dict[int, list[RegionInput]]:
+        """Return the inputs of the task's regions in a batch, in the order of the partitions; wait for them."""
+        place = self._place
+        while len(self._inputs[batch]) < len(place.own_regions) * place.partitions:
+            self._poll()
+        inputs, self._received = self._inputs.pop(batch), batch
+        return {
+            region: [inputs[region, partition] for partition in range(place.partitions)] for region in place.own_regions
+        }
+
+    def tell_saved(self, batch: int) -> None:
+        """Tell all tasks that the state after a batch is whole: another task may read it now."""
+        inboxes = map(self._names.exchange, range(self._place.tasks))
+        self._event_log.append_all((inbox, {"batch": batch, "saved": 1}) for inbox in inboxes)
+
+    def await_saved(self, batch: int) -> None:
+        """Wait until the state after a batch is whole."""
+        while batch not in self._saved:
+            self._poll()
+
+    def check(self) -> None:
+        """Raise `Superseded` if another attempt runs the task."""
+        self._poll(0.0)
+
+    def _poll(self, wait_s=_WAIT_S):
+        for entry in self._event_log.poll({self._inbox: self._position}, _AT_ONCE, wait_s).get(self._inbox, ()):
+            self._position = entry.position
+            content = entry.fields
+            batch = int(content[b"batch"])
+            if b"attempt" in content:
+                if self._marked:
+                    raise Superseded(f"task {self._place.task} runs in another attempt")
+                self._marked = entry.position == self._mark
+            elif b"saved" in content:
+                self._saved.add(batch)
+            elif batch > self._received:  # else another attempt has sent it again
+                region, partition = int(content[b"region"]), int(content[b"partition"])
+                tables = {name: content.get(name.encode(), b"") for name in _TABLES}
+                self._inputs[batch][region, partition] = RegionInput(region, **tables)

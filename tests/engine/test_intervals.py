@@ -1,0 +1,223 @@
+"""Tasks that run the batches of an interval give the answers of one process that runs them one by one."""
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import orjson
+import pytest
+import redis
+
+from streaming.elements import point_elements
+from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.cuts import CUTS, CutLog, Point, beginning
+from streaming.engine.exchange import TaskPlace
+from streaming.engine.interval import Interval, Pace
+from streaming.engine.resume import resume
+from streaming.engine.store import Store
+from streaming.history import HistoryWriter
+from streaming.logs import Log, read_fragment
+from streaming.settings import EngineSettings
+from streaming.spaces import EARTH
+from streaming.state.stores import LocalStore
+from tests.engine.test_state_survives import PLANS, Reader
+
+PARTITIONS, REGIONS, SHIPS, STEPS = 2, 4, 60, 110
+
+
+class Crash(Exception):
+    """The process of a task ends here."""
+
+
+class Stopped(Exception):
+    """The engine has ended, and with it the process of a task that was waiting."""
+
+
+class Connection:
+    """An event log as one task sees it, which may end the task before or after a command that changes something."""
+
+    def __init__(self, event_log, crash, stopped):
+        self._event_log, self._crash, self._stopped = event_log, crash, stopped
+
+    def __getattr__(self, name):
+        command = getattr(self._event_log, name)
+
+        def run(*arguments, **more):
+            if self._stopped.is_set():
+                raise Stopped
+            if name == "poll":
+                *arguments, wait_s = arguments
+                return command(*arguments, min(wait_s, 0.05))
+            before = name.startswith("append") and self._crash()
+            result = command(*arguments, **more) if not before or self._crash.after() else None
+            if before:
+                raise Crash
+            return result
+
+        return run
+
+
+class Crashes:
+    """Decides where a task ends: before or after its n-th change."""
+
+    def __init__(self, rng, changes):
+        self.rng, self.left = rng, rng.randrange(changes) if changes else -1
+
+    def __call__(self):
+        self.left -= 1
+        return self.left == -1
+
+    def after(self):
+        return self.rng.random() < 0.5
+
+
+class Machine:
+    """Runs intervals as Spark does: all tasks at the same time, and one that fails again."""
+
+    def __init__(self, root, url, seed):
+        self.root, self.url, self.rng = root, url, random.Random(seed)
+        self.settings = EngineSettings(
+            home=root,
+            redis_url=url,
+            state_dir=root,
+            history_dir=root / "history",
+            regions=REGIONS,
+            partitions=PARTITIONS,
+        )
+        self.log = Log(redis.Redis.from_url(url), "earth", PARTITIONS)
+        self.crashes = self.restarts = self.batches = 0
+        self.resume()
+
+    def resume(self):
+        self.point = resume(self.settings, self.log).point
+        self.layouts = {}
+
+    def layout(self, task, anew=False):
+        if anew or task not in self.layouts:
+            store = Store(self.root, EARTH, files=LocalStore(self.root))
+            self.layouts[task] = Layout(store, PARTITIONS, REGIONS, HistoryWriter(self.root / "history", EARTH))
+        return self.layouts[task]
+
+    def interval(self, trouble):
+        """Run an interval; return whether it ended, and the engine need not start again."""
+        stopped, tasks = threading.Event(), list(range(PARTITIONS))
+        for task in tasks:
+            self.layout(task)
+        if self.rng.random() < 0.3:  # Spark gives a task to any of its processes
+            self.layouts = {task: self.layouts[1 - task] for task in tasks}
+        with ThreadPoolExecutor(PARTITIONS) as threads:
+            ran = list(threads.map(lambda task: self.task(task, trouble, stopped), tasks))
+        if None in ran:
+            self.restarts += 1
+            self.resume()
+            return
+        assert len(set(ran)) == 1 and ran[0] > 0
+        epoch = self.layout(0).store.epoch()
+        cuts = CutLog(self.log.event_log, self.log.names.cuts, epoch).after(self.point.positions[CUTS])
+        end = next(cut for cut in cuts if cut.closes and cut.batch > self.point.batch)
+        self.point = Point(end.batch, end.positions)
+        self.batches += ran[0]
+
+    def task(self, task, trouble, stopped):
+        rng = random.Random(self.rng.random())
+        for attempt in range(4):
+            crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
+            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS)
+            log.event_log = Connection(log.event_log, crash, stopped)
+            place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
+            layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
+            try:
+                return Interval(layout, log, place, self.point, Pace(0.002, 3), {}).run()
+            except Crash:
+                self.crashes += 1
+                if rng.random() < 0.4:
+                    stopped.set()
+                    return None
+            except Stopped:
+                return None
+            except BaseException:
+                stopped.set()
+                raise
+        raise AssertionError("the last attempt has no crash")
+
+
+def sail(rng, places, step):
+    ships = np.sort(rng.choice(SHIPS, rng.integers(1, 12), replace=False))
+    places[ships] = np.clip(places[ships] + rng.normal(0, 2, (len(ships), 2)), -10, 10)
+    return point_elements(
+        "ships", [f"ship {s}" for s in ships], np.full(len(ships), step), places[ships], [{}] * len(ships)
+    )
+
+
+def feed(log, rng):
+    """Append what the whole history reads, so that it is the coordinator that cuts it."""
+    places = rng.uniform(-10, 10, (SHIPS, 2))
+    for step in range(STEPS):
+        log.send("tick", now_us=step * 1_000_000)
+        if step == 2:
+            log.send("stream", stream="ships", ttl_s=40)
+        for number, plan in enumerate(PLANS):
+            if step == 30 + 5 * number or (step - number) % 47 == 20:
+                log.send("register", query=number, revision=step + 1, plan=plan)
+            if step % 53 == 1 + number:
+                log.send("cancel", query=number, revision=step + 1)
+        log.ingest(sail(rng, places, step), "ships", step * 1_000_000)
+
+
+def answers(log):
+    """Return the answers after each batch that the result log has."""
+    reader = Reader()
+    fragments = [read_fragment(entry.fields, EARTH) for entry in log.event_log.read(log.names.results)]
+    # A batch of an attempt that ended late may come after later ones.
+    for fragment in sorted(fragments, key=lambda fragment: (fragment.batch, fragment.region)):
+        reader.publish([fragment])
+    return reader.log
+
+
+def entries_of(event_log, after, upto, name, key):
+    return [entry.fields for entry in event_log.read(key, after[name], upto[name])]
+
+
+def one_by_one(root, url, epoch):
+    """Run the batches of a history again, each saved, in one process; return the answers after each of them."""
+    log = Log(redis.Redis.from_url(url), "earth", PARTITIONS)
+    layout = Layout(Store(root, EARTH), PARTITIONS, REGIONS, HistoryWriter(root / "history", EARTH))
+    reader, positions = Reader(), beginning(PARTITIONS).positions
+    for cut in CutLog(log.event_log, log.names.cuts, epoch).after("0-0"):
+        if cut.closes:
+            continue
+        entries = partial(entries_of, log.event_log, positions, cut.positions)
+        control = [orjson.loads(f[b"entry"]) for f in entries("control", log.names.control)]
+        saving, inputs = Saving(cut.batch - 1), [[] for _ in range(REGIONS)]
+        for partition in range(PARTITIONS):
+            blocks = [
+                IngestBlock(f[b"stream"].decode(), int(f[b"heard_us"]), f[b"block"])
+                for f in entries(str(partition), log.names.ingest(partition))
+            ]
+            for sent in home_task(layout, partition, cut.batch, blocks, control, saving):
+                inputs[sent.region].append(sent)
+        for number in range(REGIONS):
+            reader.publish(region_task(layout, number, cut.batch, inputs[number], saving))
+        positions = cut.positions
+    return reader.log
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
+    tmp_path, redis_client, redis_server, seed, monkeypatch
+):
+    monkeypatch.setattr("streaming.engine.interval.INTERVAL_S", 0.15)
+    monkeypatch.setattr("streaming.engine.interval.MOST_CONTROL_ENTRIES", 3)
+    machine = Machine(tmp_path / "engine", redis_server, seed)
+    feed(machine.log, np.random.default_rng(seed))
+    names, event_log = machine.log.names, machine.log.event_log
+    newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
+    while not newest.items() <= machine.point.positions.items():
+        machine.interval(trouble=seed > 0)
+    told = answers(machine.log)
+    epoch = machine.layout(0).store.epoch()
+    assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
+    assert len(told) == machine.point.batch + 1 > 40 and any(told)
+    assert seed == 0 or (machine.crashes > 3 and machine.restarts > 0)

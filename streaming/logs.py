@@ -307,11 +307,16 @@ class Log:
 
         Blocks that it has read and keeps, so that it can run their batches again, do not count.
         """
+        lengths = {log: self.event_log.length(log) for log in self.names.all_ingest(self.partitions)}
+        return max(0, *(lengths[log] - kept for log, kept in self.kept().items()))
+
+    def kept(self) -> dict[str, int]:
+        """Return how many blocks each partition's log has at least that the engine has read, by the name of the log."""
         told = [f"{what}:{partition}" for what in ("read", "removed") for partition in range(self.partitions)]
         counts = [int(count or 0) for count in self.client.hmget(self.names.engine, told)]
-        lengths = [self.event_log.length(self.names.ingest(partition)) for partition in range(self.partitions)]
         read, removed = counts[: self.partitions], counts[self.partitions :]
-        return max(0, *(length - was + gone for length, was, gone in zip(lengths, read, removed, strict=True)))
+        logs = self.names.all_ingest(self.partitions)
+        return {log: max(0, was - gone) for log, was, gone in zip(logs, read, removed, strict=True)}
 
     def count_read(self, positions: Mapping[str, str]) -> list[int]:
         """Return how many blocks each partition of the ingest log has up to a position, by the partition's number."""

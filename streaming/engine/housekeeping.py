@@ -35,12 +35,6 @@ class Housekeeping:
         self._upkeep, self._log, self._keys = Upkeep(files), log, keys
         self._wanted, self._synced_s, self._thread = threading.Event(), 0.0, None
         self._removed: Sequence[int] | None = None
-        self._kept: dict[str, int] = {}
-
-    @property
-    def kept(self) -> dict[str, int]:
-        """How many entries each log has at least that saved batches have read, as far as this is known."""
-        return self._kept
 
     def interval_ended(self) -> None:
         """Say that an interval has ended; return at once."""
@@ -68,9 +62,7 @@ class Housekeeping:
         if newest is None:
             return
         removed = oldest.blocks if oldest else self._removed_before(newest)
-        kept = [read - gone for read, gone in zip(newest.blocks, removed, strict=True)]
         # First what will be true, so that never more entries are said to be kept than there are.
-        self._kept = {self._keys[str(partition)]: count for partition, count in enumerate(kept)}
         self._log.report_removed(dict(enumerate(removed)))
         if oldest:
             self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})

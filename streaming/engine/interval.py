@@ -56,14 +56,10 @@ class Interval:
     point : Point
         Where the interval begins.
     pace : Pace
-    passed : dict of str to int
-        How many entries each log has at least up to `point`, as far as this is known.
     """
 
-    def __init__(
-        self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: Pace, passed: dict[str, int]
-    ) -> None:
-        self._layout, self._log, self._place, self._pace, self._passed = layout, log, place, pace, passed
+    def __init__(self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: Pace) -> None:
+        self._layout, self._log, self._place, self._pace = layout, log, place, pace
         self._batch, self._positions = point.batch, point.positions
         self._saved_batch = point.batch
         self._read = dict.fromkeys(place.homes, 0)
@@ -162,7 +158,7 @@ class Interval:
             over_s = min(self._began_s + INTERVAL_S, self._heard_s + IDLE_S) - time.monotonic()
             if over_s <= 0 and self._batch > self._first:
                 return closing
-            ends = next_ends(self._log.event_log, after, most, max(over_s, IDLE_S / 10), self._passed)
+            ends = next_ends(self._log.event_log, after, most, max(over_s, IDLE_S / 10), self._log.kept())
             if ends != after:
                 break
         self._heard_s = time.monotonic()

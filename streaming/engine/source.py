@@ -88,10 +88,10 @@ class LogSource(DataSource):
 
 
 class IntervalTask(InputPartition):
-    """A task of an interval: its servers, where it begins, and how many entries of each log are passed at least."""
+    """A task of an interval: its servers, and where it begins."""
 
-    def __init__(self, place: TaskPlace, point: Point, passed: dict[str, int]) -> None:
-        self.place, self.point, self.passed = place, point, passed
+    def __init__(self, place: TaskPlace, point: Point) -> None:
+        self.place, self.point = place, point
 
 
 class IntervalReader(DataSourceStreamReader):
@@ -151,13 +151,12 @@ class IntervalReader(DataSourceStreamReader):
     def partitions(self, start: dict, end: dict) -> list[IntervalTask]:
         """Return the tasks of an interval."""
         places = (TaskPlace(task, self.tasks, self.partitions_count, self.regions) for task in range(self.tasks))
-        passed = self._housekeeping.kept if self._housekeeping else {}
-        return [IntervalTask(place, self._point(start["intervals"]), passed) for place in places]
+        return [IntervalTask(place, self._point(start["intervals"])) for place in places]
 
     def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:
         """Run a task's part of an interval; yield the number of batches."""
         layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
-        batches = Interval(layout, self._log(), task.place, task.point, self.pace, task.passed).run()
+        batches = Interval(layout, self._log(), task.place, task.point, self.pace).run()
         yield pa.RecordBatch.from_arrays([pa.array([batches])], ["batches"])
 
     def commit(self, end: dict) -> None:

@@ -1,7 +1,7 @@
 """The state of an engine: which states there are, how each is stored, and the features of layers.
 
-Batch *b* reads the states that *b* - 1 left, and its tasks write new ones before Spark commits *b*; `streaming.state`
-says how.
+Batch *b* reads the states that *b* - 1 left, and leaves new ones: in memory, and in files if the batch is saved.
+`streaming.state` says how.
 """
 
 import logging

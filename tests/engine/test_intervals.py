@@ -129,7 +129,7 @@ class Machine:
             place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
-                return Interval(layout, log, place, self.point, Pace(0.002, 3), {}).run()
+                return Interval(layout, log, place, self.point, Pace(0.002, 3)).run()
             except Crash:
                 self.crashes += 1
                 if rng.random() < 0.4:

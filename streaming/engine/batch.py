@@ -106,7 +106,7 @@ class RegionInput:
     ----------
     region : int
     head : bytes
-        JSON: control entries and, for region 0, counters.
+        JSON: for region 0, counters; otherwise empty.
     arrivals, departures, passing, copies, removed_copies, superseded_copies, focals : bytes
         The tables of `home.HomeOutput` for this region, as Arrow IPC; empty if a table has no rows.
     """
@@ -194,7 +194,7 @@ def home_task(
     blocks : iterable of IngestBlock
         The blocks of the partition, in the order of the log.
     entries : sequence of mapping
-        The control entries of the batch. Partition 0 alone passes them on to the regions.
+        The control entries of the batch.
     saving : Saving, optional
         How the batch is saved; by default, its state is kept in memory alone.
 
@@ -216,19 +216,20 @@ def home_task(
         attempt.end(saving.positions, saving.blocks.get(partition, 0) + len(blocks))
     heard = elements["heard_us"].to_numpy()
     head = {
-        "control": entries if partition == 0 else [],
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    return [
-        _region_input(number, outbox, head if number == 0 else {"control": head["control"]})
-        for number in range(layout.regions)
-    ]
+    return [_region_input(number, outbox, head if number == 0 else {}) for number in range(layout.regions)]
 
 
 def region_task(
-    layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput], saving: Saving | None = None
+    layout: Layout,
+    number: int,
+    batch: int,
+    inputs: Sequence[RegionInput],
+    entries: Sequence[Mapping[str, Any]],
+    saving: Saving | None = None,
 ) -> list[Fragment]:
     """Run a regional server on its inputs from all home servers; return its fragment.
 
@@ -242,13 +243,14 @@ def region_task(
         The region, and the batch.
     inputs : sequence of RegionInput
         In the order of the partitions.
+    entries : sequence of mapping
+        The control entries of the batch. In a process, all its servers should get the same object.
     saving : Saving, optional
         How the batch is saved; by default, its state is kept in memory alone.
     """
     store, began = layout.store, perf_counter()
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     heads = [orjson.loads(sent.head) for sent in inputs]
-    entries = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
     tables = {name: _opened(inputs, name, store.space) for name in TABLES}
@@ -288,7 +290,7 @@ def region_task(
         results.changes,
         results.snapshots,
         applied.snapshots,
-        applied.acks,
+        applied.acks if number == 0 else (),
         counters,
         max(head.get("newest_us", 0) for head in heads),
         _failures(results.failures, border, after) + (_refusals(after) if number == 0 else ()),

@@ -94,7 +94,7 @@ class Interval:
             self._exchange.send(batch, partition, home_task(layout, partition, batch, blocks, control, saving))
         fragments = []
         for region, inputs in self._exchange.receive(batch).items():
-            fragments += region_task(layout, region, batch, inputs, saving)
+            fragments += region_task(layout, region, batch, inputs, control, saving)
         # All at once: nobody can use the fragment of one region before those of the others.
         self._log.publish(fragments)
         self._read = {partition: self._read[partition] + count for partition, count in read.items()}

@@ -199,7 +199,7 @@ def one_by_one(root, url, epoch):
             for sent in home_task(layout, partition, cut.batch, blocks, control, saving):
                 inputs[sent.region].append(sent)
         for number in range(REGIONS):
-            reader.publish(region_task(layout, number, cut.batch, inputs[number], saving))
+            reader.publish(region_task(layout, number, cut.batch, inputs[number], control, saving))
         positions = cut.positions
     return reader.log
 

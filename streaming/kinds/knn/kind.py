@@ -19,6 +19,7 @@ class NearestKind(Kind[NearestPlan]):
     """The elements that are nearest to a focus."""
 
     name, written, plan_class = "knn", "knn", NearestPlan
+    boxes = ("area",)
 
     def parse(self, document: dict[str, Any], space: Space) -> NearestPlan:
         check_keys(document, NEAREST_KEYS, "a query for nearest neighbours")

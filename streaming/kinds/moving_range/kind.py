@@ -26,6 +26,7 @@ class MovingRangeKind(Kind[MovingRangePlan]):
     """Elements in a shape about a focus."""
 
     name, written, plan_class = "moving_range", "range", MovingRangePlan
+    boxes = ("area",)
 
     def claims(self, document: dict[str, Any]) -> bool:
         return super().claims(document) and document.get("around") is not None

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from streaming.engine.admission import MOST_ENTRIES, Sample, admitted
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.eventlog import next_ends
 from streaming.logs import Log
+from streaming.servers.control.entries import ControlEntries
 
 # A crash makes as much run again at most, and the batch after it waits for the next micro-batch of Spark.
 INTERVAL_S = 1.0
 # An interval ends early if nothing has come for so long. Then the engine waits without a task.
 IDLE_S = 0.2
-# Control entries are small: this many are parsed and applied within a second.
-MOST_CONTROL_ENTRIES = 10_000
 _WAIT_S = 5.0
 
 
@@ -70,7 +70,8 @@ class Interval:
         self._exchange = Exchange(log.event_log, log.names, place, point.batch)
         self._coordinates = place.task == 0
         self._first, self._began_s, self._heard_s = point.batch, time.monotonic(), 0.0
-        self._known_control: tuple[int, list] = (-1, [])
+        self._known_control = (-1, ""), ControlEntries([], layout.store.space)
+        self._most_control = MOST_ENTRIES
 
     def run(self) -> int:
         """Run batches until the interval ends, then save the states; return the number of batches."""
@@ -115,23 +116,44 @@ class Interval:
         self._saved_batch, self._read = batch, dict.fromkeys(self._read, 0)
 
     def _control(self, cut):
-        """Return the control entries of a batch; the coordinator asks for them twice."""
-        if self._known_control[0] != cut.batch:
-            entries = [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, cut)]
-            self._known_control = cut.batch, entries
+        """Return the control entries of a batch; the coordinator knows them since it has decided about it."""
+        # Another attempt may have decided about this batch differently.
+        of = cut.batch, cut.positions[CONTROL]
+        if self._known_control[0] != of:
+            self._known_control = of, self._control_entries(self._entries(CONTROL, cut))
         return self._known_control[1]
+
+    def _control_entries(self, entries):
+        return ControlEntries([orjson.loads(entry.fields[b"entry"]) for entry in entries], self._layout.store.space)
+
+    def _admitted(self, cut):
+        """Return a cut with as many of the control entries as the batch can take; see `admission`."""
+        found = self._entries(CONTROL, cut)
+        entries, count = self._control_entries(found), len(found)
+        if found:
+            store, place = self._layout.store, self._place
+            sample = self._layout.known.sample or Sample.none(store.space)
+            own = sum(len(store.home(partition, cut.batch).entries) for partition in place.homes)
+            objects = own * place.partitions // len(place.homes)
+            count = admitted(entries, store.registry(cut.batch), sample, objects)
+            # What is left is read and parsed again, so it should be little.
+            self._most_control = min(MOST_ENTRIES, 100 + 2 * count)
+        if count < len(found):
+            cut = replace(cut, positions={**cut.positions, CONTROL: found[count - 1].position})
+        self._known_control = (cut.batch, cut.positions[CONTROL]), entries.first(count)
+        return cut
 
     def _blocks(self, partition, cut):
         return [
             IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
-            for fields in self._entries(str(partition), cut)
+            for _, fields, _ in self._entries(str(partition), cut)
         ]
 
     def _entries(self, name, cut):
         after, upto = self._positions[name], cut.positions[name]
         if after == upto:
             return []
-        return [entry.fields for entry in self._log.event_log.read(self._names[name], after, upto)]
+        return self._log.event_log.read(self._names[name], after, upto)
 
     def _decided(self) -> Iterator[Cut]:
         """Yield the decisions about this interval, up to its end."""
@@ -153,7 +175,7 @@ class Interval:
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         closing = Cut(self._batch, self._positions, closes=True)
         after = {self._names[name]: self._positions[name] for name in self._names}
-        most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: MOST_CONTROL_ENTRIES}
+        most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: self._most_control}
         while True:
             over_s = min(self._began_s + INTERVAL_S, self._heard_s + IDLE_S) - time.monotonic()
             if over_s <= 0 and self._batch > self._first:
@@ -162,7 +184,7 @@ class Interval:
             if ends != after:
                 break
         self._heard_s = time.monotonic()
-        cut = Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()})
+        cut = self._admitted(Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()}))
         if not must_save(self._layout, cut.batch, self._control(cut)):
             return cut
         return replace(cut, saved=True) if self._saved_batch == self._batch else closing

@@ -1,5 +1,6 @@
 """What a kind of continuous query tells about its plans."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -209,3 +210,7 @@ class Kind(ABC, Generic[P]):
     def box(self, plan: P) -> Box:
         """Return a box that every matching element meets, before transformations; a focus is not considered."""
         return plan.area
+
+    def reach(self, plan: P) -> float:
+        """Return how far most of the members are from the focus; infinite without a focus. It serves for estimates."""
+        return math.inf

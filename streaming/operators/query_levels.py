@@ -150,13 +150,24 @@ class QueryLevels:
         return QueryLevels(self.space, _levelled([one for one in levels if one.running]))
 
     def only(self, answers: np.ndarray) -> "QueryLevels":
-        """Return the set of only some answers (ascending), in one level."""
+        """Return the set of only some answers (ascending), in one level.
+
+        The newest result is kept: all regions of a process ask for the queries that are new.
+        """
+        known = self.__dict__.get("_only")
+        if known is None or not np.array_equal(known[0], answers):
+            known = self.__dict__["_only"] = answers, self._only_of(answers)
+        return known[1]
+
+    def _only_of(self, answers):
         masks = []
         for one in self.levels:
             kept = np.zeros(len(one.level.answers), dtype=bool)
             kept[one.chosen(answers)] = True
-            masks.append(_Masked(one.level, kept))
-        masks = [one for one in masks if one.running]
+            if kept.any():
+                masks.append(_Masked(one.level, kept))
+        if len(masks) == 1 and masks[0].kept.all():
+            return QueryLevels(self.space, (_Masked(masks[0].level),))
         return QueryLevels(self.space, (merged(masks),) if masks else ())
 
     def match(self, elements: Elements, features_of: FeaturesOf, failures: Failures | None = None) -> Pairs:

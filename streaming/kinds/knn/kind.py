@@ -67,3 +67,6 @@ def _whole_number(value, name, most):
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, most + 1):
         raise InvalidPlan(f"{name} must be a whole number of 1 to {most:,}; got {value!r:.200}")
     return int(value)
+
+    def reach(self, plan: NearestPlan) -> float:
+        return 0.0

@@ -11,7 +11,7 @@ costs one row when it begins, and one when it ends.
 """
 
 import functools
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,8 +27,9 @@ from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
+from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
-from streaming.servers.control.registrations import Registration, parsed_together, words
+from streaming.servers.control.registrations import Registration, words
 from streaming.servers.control.running import RunningQueries
 from streaming.spaces import Space
 
@@ -310,7 +311,7 @@ class Registry:
             return Features.none(self.space)
         return self.catalogue(layer, self.layers[layer])
 
-    def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
+    def apply(self, entries: Sequence[Entry] | ControlEntries) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
 
         Returns
@@ -319,11 +320,9 @@ class Registry:
             `self` if nothing changed.
         applied : Applied
         """
-        entries = list(entries)
-        registering = [entry for entry in entries if entry.get("op") == "register"]
-        plans = parsed_together([entry.get("plan") for entry in registering], self.space)
-        change = _Change(self, iter(plans))
-        for entry in entries:
+        entries = ControlEntries.of(entries, self.space)
+        change = _Change(self, iter(entries.plans.values()))
+        for entry in entries.entries:
             change.apply(entry)
         return self._changed(change), change.applied()
 

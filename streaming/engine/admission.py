@@ -94,6 +94,14 @@ def admitted(entries: ControlEntries, registry: Registry, sample: Sample, object
     return max(1, int(np.searchsorted(np.cumsum(seconds), BUDGET_S, "right")))
 
 
+def most_next(count: int) -> int:
+    """Return how many entries to look at for the next batch, given how many this one reads.
+
+    What is not admitted is read and parsed again, so it should be little.
+    """
+    return min(MOST_ENTRIES, 100 + 2 * count)
+
+
 def _answering(entries, registry):
     """Return the positions of the entries that ask for a whole answer, and their plans."""
     plans = {row: parsed.plan for row, parsed in entries.plans.items() if not isinstance(parsed, Exception)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from streaming.engine.admission import MOST_ENTRIES, Sample, admitted
+from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
@@ -136,8 +136,7 @@ class Interval:
             own = sum(len(store.home(partition, cut.batch).entries) for partition in place.homes)
             objects = own * place.partitions // len(place.homes)
             count = admitted(entries, store.registry(cut.batch), sample, objects)
-            # What is left is read and parsed again, so it should be little.
-            self._most_control = min(MOST_ENTRIES, 100 + 2 * count)
+            self._most_control = most_next(count)
         if count < len(found):
             cut = replace(cut, positions={**cut.positions, CONTROL: found[count - 1].position})
         self._known_control = (cut.batch, cut.positions[CONTROL]), entries.first(count)

@@ -143,7 +143,7 @@ class Kind(ABC, Generic[P]):
         plans = []
         for some in zip(*boxes.values(), strict=True):
             # A fifth of the time that the constructor takes.
-            made = object.__new__(self.plan_class)
+            made: P = object.__new__(self.plan_class)
             vars(made).update(vars(plan), **dict(zip(boxes, some, strict=True)))
             plans.append(made)
         return plans

@@ -32,7 +32,8 @@ class RangeKind(Kind[RangePlan]):
 
     def like(self, plan: RangePlan, boxes: Mapping[str, Sequence[Box]]) -> list[RangePlan]:
         compare = boxes.get("compare") or boxes["area"]
-        return super().like(plan, {"compare": compare} | ({"area": compare} if plan.report == "inside" else {}) | boxes)
+        derived = {"compare": compare} | ({"area": compare} if plan.report == "inside" else {})
+        return super().like(plan, derived | dict(boxes))
 
     def document(self, plan: RangePlan, space: Space) -> dict[str, Any]:
         boxes = {"compare": box_document(plan.compare, space), "report": plan.report}

@@ -25,7 +25,7 @@ class ControlEntries:
     @classmethod
     def of(cls, entries: "Sequence[Entry] | ControlEntries", space: Space) -> "ControlEntries":
         """Return the entries as they are, if they are such already."""
-        return entries if isinstance(entries, cls) else cls(entries, space)
+        return entries if isinstance(entries, ControlEntries) else cls(entries, space)
 
     def __len__(self) -> int:
         return len(self.entries)

@@ -17,7 +17,7 @@ from bench.registry import Load
 from streaming.elements import partition_of, point_elements, to_ipc
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task, save
-from streaming.engine.interval import INTERVAL_S
+from streaming.engine.interval import SAVE_EVERY_S
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import fragment_fields
@@ -63,7 +63,7 @@ class Worker:
         for fragment in fragments:
             fragment_fields(fragment)
         self._saved_s += time.process_time() - began
-        if self._saved_s > INTERVAL_S:
+        if self._saved_s > SAVE_EVERY_S:
             save(layout, batch, range(SERVERS), range(SERVERS), Saving(self._saved))
             self._saved, self._saved_s = batch, 0.0
         self.batch += 1

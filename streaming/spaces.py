@@ -18,6 +18,8 @@ MAX_NAME_CHARACTERS = 40
 # The names of logs and folders contain the name of their space.
 SPACE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 SPACE_KEYS = ("name", "dimensions", "geographic")
+# All integers up to here are float64 numbers.
+EXACT = 2**53
 DIMENSION_KEYS = ("name", "unit", "lo", "hi", "wraps")
 
 
@@ -109,6 +111,39 @@ class Space:
         for axis, (dimension, low, high) in enumerate(zip(self.dimensions, lo, hi, strict=False)):
             bounds[axis], bounds[self.n + axis] = _interval(dimension, low, high)
         return bounds
+
+    def boxes(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return many boxes from their corners, as `box` does one by one, and tell which corners are sound.
+
+        Parameters
+        ----------
+        lo, hi : ndarray of float64, shape (N, d)
+            Any numbers.
+
+        Returns
+        -------
+        boxes : ndarray of float64, shape (N, 2n)
+            Unbounded in all dimensions but the first d. Only those of sound corners have a meaning.
+        sound : ndarray of bool, shape (N,)
+            False where `box` would raise an error, and where a number is so large that integers about it have no exact
+            float64.
+
+        Examples
+        --------
+        >>> boxes, sound = EARTH.boxes(np.array([[170.0], [20.0]]), np.array([[190.0], [10.0]]))
+        >>> boxes[0].tolist(), sound.tolist()
+        ([170.0, -inf, -inf, 190.0, inf, inf], [True, False])
+        """
+        count = lo.shape[1]
+        bounds = np.tile(self.whole(), (len(lo), 1))
+        if not 1 <= count <= self.n:
+            return bounds, np.zeros(len(lo), dtype=bool)
+        bounds[:, :count], bounds[:, self.n : self.n + count] = lo, hi
+        sound = (np.abs(lo) <= EXACT).all(1) & (np.abs(hi) <= EXACT).all(1) & (lo <= hi).all(1)
+        for axis, dimension in enumerate(self.dimensions[:count]):
+            sound &= (dimension.lo <= lo[:, axis]) & (lo[:, axis] <= dimension.hi)
+            sound &= hi[:, axis] <= (lo[:, axis] + dimension.extent if dimension.wraps else dimension.hi)
+        return bounds, sound
 
 
 def _interval(dimension, low, high):

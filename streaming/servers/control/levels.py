@@ -6,7 +6,7 @@ that are not `RATIO` times larger. A store writes a level once, under its number
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 V = TypeVar("V")
 
@@ -41,13 +41,18 @@ class Levels(Mapping[int, V]):
         self.levels = tuple(levels)
 
     def __getitem__(self, key: int) -> V:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """Return the value of a key, or `default`. Most keys that are asked for are new, so it raises nothing."""
         for level in reversed(self.levels):
             if key in level.entries:
                 value = level.entries[key]
-                if value is None:
-                    break
-                return value
-        raise KeyError(key)
+                return default if value is None else value
+        return default
 
     def __iter__(self) -> Iterator[int]:
         """Yield the keys; those that were put last come last."""

@@ -254,7 +254,8 @@ class SomeRanges:
             Each pair once. For search regions with the distance from their place, otherwise NaN.
         """
         began = perf_counter()
-        return self._exactly(*self._boxes.met_by(elements.stream, elements.bounds), elements, keys, failures, began)
+        row, query = self._boxes.met_by(elements.stream, elements.bounds)
+        return self._exactly(row, query, elements, keys, failures, began)
 
     def search(self, look: Look, failures: Failures) -> tuple[Pairs, np.ndarray]:
         """Return the same pairs for the elements of an index, and the `key_hash` of the elements that it found.

@@ -14,6 +14,8 @@ from streaming.spaces import Space
 
 # Up to so many pairs are compared without an index.
 FEW_PAIRS = 50_000
+# These boxes move, so their index is made for a single batch, and may cost no more than its look-ups.
+MAX_ENTRIES = 150_000
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class _Boxes:
 
     @functools.cached_property
     def index(self):
-        return QueryIndex(self.plane, self.numbers)
+        return QueryIndex(self.plane, self.numbers, max(MAX_ENTRIES, 8 * len(self.numbers)))
 
     def met_by(self, bounds, space):
         if len(bounds) * len(self.numbers) > FEW_PAIRS:

@@ -181,10 +181,10 @@ class ObjectTable:
 
     def at(self, part: np.ndarray, row: np.ndarray) -> Objects:
         """Return the objects at rows of the table's parts, in that order."""
-        hot = self.table.take(part, row, HOT_COLUMNS)
+        hot = self.table.take(part, row, ("", *HOT_COLUMNS))
         numbers = np.array([run.number for run in self.table.parts], dtype=np.int64)
         segment = numbers[part] if len(part) else np.empty(0, dtype=np.int64)
-        return Objects(self.table.keys(part, row), **hot, segment=segment, row=row)
+        return Objects(hot.pop(""), **hot, segment=segment, row=row)
 
     @functools.cached_property
     def whole(self) -> Objects:

@@ -34,7 +34,9 @@ from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import server as regional
 from streaming.servers.region import stream_join
+from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.spaces import Space
 from streaming.state.manifest import Shape
 
 TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
@@ -83,7 +85,7 @@ class Known:
     tracks : tuple or None
         The newest batch, its control step, and where the focal objects are in it.
     indices : dict of int to ObjectIndex
-        By region, the index over the objects that the newest batch left which it ran here.
+        By region, the index over its objects in the newest batch that needed it here.
     sample : Sample or None
         Some of the elements that its home servers read lately.
     """
@@ -91,6 +93,13 @@ class Known:
     tracks: tuple[int, ControlStep, Tracks] | None = None
     indices: dict[int, ObjectIndex] = field(default_factory=dict)
     sample: Sample | None = None
+
+    def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
+        """Return the index over the objects of a region, which shares with the one before what is the same."""
+        known = self.indices.get(number)
+        if known is None or known.objects is not objects:
+            self.indices[number] = ObjectIndex.of(objects, space, known)
+        return self.indices[number]
 
 
 @dataclass(frozen=True)
@@ -379,7 +388,7 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     store, regions, batch = layout.store, layout.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
     before, after = partial(store.regions, batch, regions), list(store.regions(batch + 1, regions))
-    all_regions = AllRegions(before, after, store.space)
+    all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
     was = store.assembly(batch)
     border = Border(control, was.left_out)
     border.leave_out(assembler.lacking(partials, control))

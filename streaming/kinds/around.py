@@ -108,7 +108,7 @@ def _place(at, space):
     if not isinstance(at, list) or len(at) != dimensions or None in at:
         raise InvalidPlan(f"around: at must be a list of numbers, {dimensions} in this space; got {at!r:.200}")
     try:
-        return tuple(float(value) for value in space.box(at, at)[:dimensions])
+        return space.corners(at, at)[:dimensions]
     except InvalidSpace as error:
         raise InvalidPlan(f"around: at: {error}") from None
 

@@ -9,7 +9,7 @@ store writes a level once, under its number; see `streaming.engine.store`.
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from streaming.operators import levelling
 
@@ -48,8 +48,8 @@ class Levels(Mapping[int, V]):
             raise KeyError(key)
         return value
 
-    def get(self, key, default=None):
-        """Return the value of a key, or the default."""
+    def get(self, key: int, default: Any = None) -> Any:
+        """Return the value of a key, or `default`. Most keys that are asked for are new, so it raises nothing."""
         for level in reversed(self.levels):
             if key in level.entries:
                 value = level.entries[key]

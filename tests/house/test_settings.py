@@ -35,7 +35,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_SPARK_MASTER": "spark://cluster:7077",
         "LOOKOUT_MAX_BLOCKS": "7",
         "LOOKOUT_DRIVER_MEMORY": "2g",
-        "LOOKOUT_SHUFFLE_PARTITIONS": "6",
+        "LOOKOUT_BATCH_MS": "70",
         "LOOKOUT_FEED_DIRS": "/recordings:mine",
         "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
         "JAVA_HOME": "/java",

@@ -46,14 +46,20 @@ def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     def between(route):
         server = route.connect_to_server()
 
+        def warned(query):
+            return query | {"warning": None if query["status"] == "paused" else warning}
+
         def changed(message):
-            if isinstance(message, str) and '"query.status"' in message:
-                message = json.dumps(json.loads(message) | {"warning": warning if '"paused"' not in message else None})
+            told = json.loads(message) if isinstance(message, str) else {"type": "answer"}
+            if told["type"] == "query.status":
+                message = json.dumps(warned(told))
+            if told["type"] == "query.listed":
+                message = json.dumps(told | {"queries": list(map(warned, told["queries"]))})
             route.send(message)
 
         server.on_message(changed)
 
-    drawn.page.route_web_socket("**/ws/monitor/", between)
+    drawn.page.route_web_socket("**/ws/monitor/?*", between)
     drawn.look(ZOOM, *MIDDLE)
     drawn.expect_query("Roads", "running", "1")
     expect(drawn.query("Roads").locator(".query-warning")).to_have_text(warning)

@@ -13,6 +13,7 @@ from tests.webapp.conftest import INSIDE, PLAN
 from webapp import queries
 from webapp.consumers.listing import Listing
 from webapp.models import Query, RemovedExamples, Space
+from webapp.notify import announce
 from webapp.query_list import END, PAGE_QUERIES, START, Page, Position, page_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,6 +158,8 @@ async def test_changes_of_listed_queries_and_of_ones_own_come_and_of_others_only
     async with connect(user, ASKED) as socket:
         page = await asked(socket, limit=2)
         assert [query["query"] for query in page["queries"]] == numbers[:2]
+        await sync_to_async(announce)([await Query.objects.select_related("owner").aget(pk=numbers[3])])
+        await socket.silence("queries.changed")
         await edit(other, numbers[3], name="far")
         await edit(other, numbers[1], name="near")
         await socket.hear("queries.changed")

@@ -1,11 +1,12 @@
 """Recording: save entries to and exits from the answers of saved queries as events, and failures as warnings."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import redis
 from django.db import transaction
@@ -24,12 +25,22 @@ from webapp.strain import Strain, pause_dear
 logger = logging.getLogger(__name__)
 
 EVENTS_KEPT = 1_000
-# The log is recorded in steps of this many entries, a few seconds of the log. Each step stores its newest events only.
+# The log is recorded in steps of this many entries, some seconds of the log. Each step stores its newest events only.
 ENTRIES_PER_STEP = 64
 EVENTS_PER_STEP = 2_000
 ENTRIES_PER_READ = 16
 WARNING = "a part of the query failed, and the objects on which it fails count as not matching; {}"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+T = TypeVar("T")
+
+
+class _Told(NamedTuple):
+    """What a batch told: the rows that become events, the newest last, and which queries aggregate."""
+
+    batch: int
+    rows: pa.Table
+    aggregates: frozenset[int]
 
 
 @dataclass
@@ -40,10 +51,10 @@ class _Step:
     ----------
     came_from : str
         The cursor's entry id before this part.
-    events : list of Event
-        The newest events, at most `EVENTS_PER_STEP`.
+    told : list of _Told
+        The newest rows, at most `EVENTS_PER_STEP` in all, by batch.
     left_out : int
-        How many older events are not stored.
+        How many older rows are not stored.
     losses : list of str
         What was lost, for the log.
     failures : dict of (int, int) to str
@@ -57,13 +68,24 @@ class _Step:
     """
 
     came_from: str
-    events: list[Event] = field(default_factory=list)
+    told: list[_Told] = field(default_factory=list)
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
     refusals: dict[tuple[int, int], str] = field(default_factory=dict)
     strain: Strain = field(default_factory=Strain)
     ends: bool = True
+
+    def add(self, told: _Told) -> None:
+        """Add the rows of a batch, and leave out older ones that are too many."""
+        self.told.append(told)
+        excess = sum(known.rows.num_rows for known in self.told) - EVENTS_PER_STEP
+        self.left_out += max(0, excess)
+        while excess > 0:
+            batch, rows, aggregates = self.told.pop(0)
+            if rows.num_rows > excess:
+                self.told.insert(0, _Told(batch, rows.slice(excess), aggregates))
+            excess -= rows.num_rows
 
 
 def record_events(client: redis.Redis, space: Space) -> int:
@@ -76,15 +98,16 @@ def record_events(client: redis.Redis, space: Space) -> int:
     while not ends:
         cursor, _ = EventCursor.objects.get_or_create(space=space.name)
         step = _collect(event_log, log, cursor, space)
-        if not _store(step, cursor):
+        events = [event for batch in step.told for event in _events(step, batch, space)]
+        if not _store(step, events, cursor):
             break  # another worker has recorded these
         event_log.trim({log: cursor.last_id})
         pause_dear(client, space, step.strain)
         if step.left_out:
-            logger.warning("events: the newest %d are stored; %d were left out", len(step.events), step.left_out)
+            logger.warning("events: the newest %d are stored; %d were left out", len(events), step.left_out)
         for loss in step.losses:
             logger.warning("events: %s", loss)
-        told, ends = told + len(step.events), step.ends
+        told, ends = told + len(events), step.ends
     return told
 
 
@@ -97,7 +120,7 @@ def _collect(event_log, log, cursor, space) -> _Step:
             read += 1
             batch = assembly.add(read_fragment(fields, space))
             if batch is not None:
-                _take(step, batch, cursor, space)
+                _take(step, batch, cursor)
             if assembly.waiting:
                 continue
             cursor.last_id = position
@@ -107,7 +130,7 @@ def _collect(event_log, log, cursor, space) -> _Step:
     return step
 
 
-def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
+def _take(step: _Step, batch: Batch, cursor: EventCursor) -> None:
     """Add a batch to a step, and set the cursor to it."""
     if batch.new_epoch:
         step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
@@ -119,48 +142,54 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor, space) -> None:
         for query, revision in failure["queries"]:
             told.setdefault((query, revision), words.format(failure["error"]))
     step.strain.observe(batch)
+    aggregates = frozenset(query for fragment in batch.fragments for query in fragment.aggregates)
+    rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
+    step.left_out += left_out
+    step.add(_Told(batch.number, rows, aggregates))
+
+
+def _apart(step: _Step, batch: int, queries: Callable[[], list[int]], work: Callable[[list[int] | None], T]) -> T:
+    """Do some work on a batch for all queries; if it fails, without those on which it fails, and add warnings for them.
+
+    Parameters
+    ----------
+    step : _Step
+    batch : int
+    queries : callable
+        Returns all queries.
+    work : callable
+        Does the work for a list of queries, or for all queries if it is None.
+    """
     try:
-        events = _events(batch, space)
+        return work(None)
     except Exception as error:
-        logger.exception("the events of batch %d could not be recorded together", batch.number)
-        events = _events_of_others(step, batch, space, error)
-    step.left_out += events.left_out + max(0, len(step.events) + len(events.newest) - EVENTS_PER_STEP)
-    step.events = (step.events + events.newest)[-EVENTS_PER_STEP:]
-    for query, rule in events.unread.items():
-        step.failures.setdefault((query, ANY_REVISION), rule)
-
-
-def _events_of_others(step, batch, space, error) -> "_Events":
-    """Return the events of a batch without those of queries whose events fail; add warnings for these queries."""
-
-    def error_of(some):
-        try:
-            _events(batch, space, some)
-        except Exception as error:
-            return f"the events of batch {batch.number} could not be recorded: {error!s:.200}"
-        return None
-
-    told = {query for fragment in batch.fragments for query in fragment.changes["query"].unique().to_pylist()}
-    shared = {answer: several for fragment in batch.fragments for answer, several in fragment.shared.items()}
-    queries = sorted((told - shared.keys()).union(*shared.values()))
-    found = dict(faulty(queries, error_of))
-    if not found:
-        raise error
+        logger.exception("the events of batch %d could not be recorded together", batch)
+        everyone = queries()
+        found = dict(faulty(everyone, lambda some: _error_of(work, batch, list(some))))
+        if not found:
+            raise error
     for query, why in found.items():
         step.failures.setdefault((query, ANY_REVISION), why)
-    return _events(batch, space, [query for query in queries if query not in found])
+    return work([query for query in everyone if query not in found])
 
 
-class _Events(NamedTuple):
-    """The newest events of a batch, how many older ones were left out, and why rows could not be read, by query."""
+def _error_of(work, batch, queries):
+    try:
+        work(queries)
+    except Exception as error:
+        return f"the events of batch {batch} could not be recorded: {error!s:.200}"
+    return None
 
-    newest: list[Event]
-    left_out: int
-    unread: dict[int, str]
+
+def _queries(batch: Batch) -> list[int]:
+    """Return the queries whose answers a batch changed."""
+    told = {query for fragment in batch.fragments for query in fragment.changes["query"].unique().to_pylist()}
+    shared = {answer: several for fragment in batch.fragments for answer, several in fragment.shared.items()}
+    return sorted((told - shared.keys()).union(*shared.values()))
 
 
-def _events(batch: Batch, space: Space, queries: list[int] | None = None) -> _Events:
-    """Return the events of a batch, of all queries or of the given ones."""
+def _rows(batch: Batch, queries: list[int] | None) -> tuple[pa.Table, int]:
+    """Return the newest rows of a batch that become events, the newest last, and how many older ones are left out."""
     rows, shared = settled(batch.fragments, queries)
     rows = rows.filter(pc.not_equal(rows["sign"], STAYED))  # these are handoffs between regions
     told = rows.num_rows + sum(
@@ -170,26 +199,39 @@ def _events(batch: Batch, space: Space, queries: list[int] | None = None) -> _Ev
     # Cut to the newest rows before the fan-out, so that a shared answer is not copied whole for each of its queries.
     newest = fanned_out(_newest(rows.take(pc.sort_indices(rows, [("time_us", "ascending")]))), shared)
     newest = _newest(newest)
-    told_rows, unread = json_rows(newest, space)
-    pairs = zip(newest["query"].to_pylist(), told_rows, strict=True)
-    aggregates = {query for fragment in batch.fragments for query in fragment.aggregates}
-    events = [_event(query, batch.number, row, query in aggregates) for query, row in pairs]
-    rules = {newest["query"][row].as_py(): rule for row, rule in reversed(unread.items())}
-    return _Events(events, told - newest.num_rows, rules)
+    return newest, told - newest.num_rows
+
+
+def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
+    """Return the events of a batch; add warnings to its step for rows that could not be read."""
+
+    def made(queries):
+        rows = told.rows
+        if queries is not None:
+            rows = rows.filter(pc.is_in(rows["query"], value_set=pa.array(queries, pa.int64())))
+        shown, unread = json_rows(rows, space)
+        of = rows["query"].to_pylist()
+        events = [_event(q, told.batch, row, q in told.aggregates) for q, row in zip(of, shown, strict=True)]
+        return events, {of[row]: rule for row, rule in reversed(unread.items())}
+
+    events, unread = _apart(step, told.batch, lambda: told.rows["query"].unique().to_pylist(), made)
+    for query, rule in unread.items():
+        step.failures.setdefault((query, ANY_REVISION), rule)
+    return events
 
 
 def _newest(rows):
     return rows.slice(max(0, rows.num_rows - EVENTS_PER_STEP))
 
 
-def _store(step: _Step, cursor: EventCursor) -> bool:
+def _store(step: _Step, events: list[Event], cursor: EventCursor) -> bool:
     """Store a step's events and the moved cursor; return False if another worker has moved the cursor."""
     with transaction.atomic():
         same = EventCursor.objects.filter(space=cursor.space, last_id=step.came_from)
         if not same.update(last_id=cursor.last_id, epoch=cursor.epoch, batch=cursor.batch):
             return False
-        queries = set(Query.objects.filter(pk__in={e.query_id for e in step.events}).values_list("pk", flat=True))
-        Event.objects.bulk_create([event for event in step.events if event.query_id in queries])
+        queries = set(Query.objects.filter(pk__in={e.query_id for e in events}).values_list("pk", flat=True))
+        Event.objects.bulk_create([event for event in events if event.query_id in queries])
         _trim(queries)
         refuse(step.refusals)
         warn(step.failures)

@@ -100,7 +100,7 @@ class IngestBlock:
 
 @dataclass(frozen=True)
 class RegionInput:
-    """The input that one home task sends to one region in one micro-batch.
+    """The input that one home server sends to one region in one micro-batch.
 
     Parameters
     ----------

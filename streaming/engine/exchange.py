@@ -1,11 +1,11 @@
 """The exchange of inputs between the tasks of an interval.
 
 Home servers send inputs to the regions. What goes to a region of another task goes through that task's inbox, which is
-a log. It keeps the inputs of the interval that is running. So if Spark starts a task again, the new attempt finds there
-what the other tasks have sent, and they need not repeat anything.
+a log. It keeps the inputs since the last saved batch. So if Spark starts a task again, the new attempt finds there what
+the other tasks have sent, and they need not repeat anything.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
@@ -63,7 +63,7 @@ class Exchange:
     names : LogNames
     place : TaskPlace
     after : int
-        The last batch before the interval. What it and earlier ones have left in the inbox is removed.
+        The saved batch behind which the attempt begins. What it and earlier ones have left in the inbox is removed.
 
     Notes
     -----
@@ -76,13 +76,14 @@ class Exchange:
         self._event_log, self._names, self._place = event_log, names, place
         self._inbox = names.exchange(place.task)
         self._inputs: dict[int, dict[tuple[int, int], RegionInput]] = defaultdict(dict)
-        self._saved: set[int] = set()
-        self._received = after
+        self._saved, self._received = after, after
+        # The batch of each entry of the inbox that was read and is kept, and the position behind it.
+        self._kept: deque[tuple[int, str]] = deque()
         self._position = self._begin(after)
         self._mark, self._marked = event_log.append(self._inbox, {"batch": after, "attempt": 1}), False
 
     def _begin(self, after):
-        """Remove what former intervals have left; return the position behind it."""
+        """Remove what is not needed after a saved batch; return the position behind it."""
         position = FIRST
         for entry in self._event_log.read(self._inbox, only=("batch",)):
             if int(entry.fields[b"batch"]) > after:
@@ -122,7 +123,7 @@ class Exchange:
 
     def await_saved(self, batch: int) -> None:
         """Wait until the state after a batch is whole."""
-        while batch not in self._saved:
+        while self._saved < batch:
             self._poll()
 
     def check(self) -> None:
@@ -134,13 +135,23 @@ class Exchange:
             self._position = entry.position
             content = entry.fields
             batch = int(content[b"batch"])
+            self._kept.append((batch, entry.position))
             if b"attempt" in content:
                 if self._marked:
                     raise Superseded(f"task {self._place.task} runs in another attempt")
                 self._marked = entry.position == self._mark
             elif b"saved" in content:
-                self._saved.add(batch)
+                self._saved = max(self._saved, batch)
+                self._trim()
             elif batch > self._received:  # else another attempt has sent it again
                 region, partition = int(content[b"region"]), int(content[b"partition"])
                 tables = {name: content.get(name.encode(), b"") for name in _TABLES}
                 self._inputs[batch][region, partition] = RegionInput(region, **tables)
+
+    def _trim(self):
+        """Remove what was kept for an attempt that would begin before the last saved batch."""
+        position = None
+        while self._kept and self._kept[0][0] <= self._saved:
+            _, position = self._kept.popleft()
+        if position:
+            self._event_log.trim({self._inbox: position})

@@ -13,14 +13,15 @@ from streaming.state.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
-# After a power cut, at most the batches of about this time, and of an interval, run again.
-SYNC_EVERY_S = 1.0
+# How often states are made durable. After a power cut, the batches of about as much time run again, and those that were
+# not saved.
+EVERY_S = 1.0
 
 
 class Housekeeping:
     """Makes manifests durable, removes files that are not needed, and trims the logs behind the oldest manifest kept.
 
-    A thread does it, because syncing files takes milliseconds to tenths of a second, and no answer has to wait for it.
+    A thread does it, once a second: syncing files takes milliseconds to tenths of a second, and no answer has to wait.
 
     Parameters
     ----------
@@ -33,34 +34,27 @@ class Housekeeping:
 
     def __init__(self, files: StateStore, log: Log, keys: dict[str, str]) -> None:
         self._upkeep, self._log, self._keys = Upkeep(files), log, keys
-        self._wanted, self._synced_s, self._thread = threading.Event(), 0.0, None
         self._removed: Sequence[int] | None = None
 
-    def interval_ended(self) -> None:
-        """Say that an interval has ended; return at once."""
-        self._wanted.set()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="housekeeping", daemon=True)
-            self._thread.start()
+    def start(self) -> None:
+        """Start the thread; it ends with the process."""
+        threading.Thread(target=self._run, name="housekeeping", daemon=True).start()
 
     def _run(self):
-        while self._wanted.wait():
-            self._wanted.clear()
+        while True:
             try:
-                self.work(sync=time.monotonic() - self._synced_s >= SYNC_EVERY_S)
-            except (OSError, RedisError) as error:  # the next batch tries again
+                self.work()
+            except (OSError, RedisError) as error:  # the next time may succeed
                 logger.warning("the state could not be tidied: %s", error)
+            time.sleep(EVERY_S)
 
-    def work(self, sync: bool) -> None:
-        """Do what is due now; with `sync`, also make the newest state durable."""
+    def work(self) -> None:
+        """Do what is due now."""
         upkeep = self._upkeep
-        if sync:
-            upkeep.sync()
-            self._synced_s = time.monotonic()
+        if not upkeep.sync():
+            return
         upkeep.clean()
         newest, oldest = upkeep.newest, upkeep.oldest
-        if newest is None:
-            return
         removed = oldest.blocks if oldest else self._removed_before(newest)
         # First what will be true, so that never more entries are said to be kept than there are.
         self._log.report_removed(dict(enumerate(removed)))

@@ -17,7 +17,7 @@ from streaming.engine.batch import Layout
 from streaming.engine.cuts import CUTS, CutLog, Point, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
-from streaming.engine.interval import Interval, Pace
+from streaming.engine.interval import STOPPING, Interval, Pace
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.eventlog import next_ends
@@ -30,8 +30,6 @@ from streaming.spaces import parse_space
 ALL_ENTRIES = 2**53
 # Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
 NEW_ENTRY_WAIT_S = 0.1
-# While there is a file of this name in the state folder, no interval begins.
-STOPPING = "stopping"
 # By then, a worker has imported all modules that its tasks use, some of them late.
 _TASKS_OF_IMPORTS = 20
 _tasks = count()
@@ -106,7 +104,7 @@ class IntervalReader(DataSourceStreamReader):
         self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]))
         self.epoch = options["epoch"]
         self._points = {0: Point(*orjson.loads(options["point"]))}
-        self._housekeeping = None
+        self._housekeeping: Housekeeping | None = None
 
     def _log(self):
         return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count)
@@ -149,7 +147,13 @@ class IntervalReader(DataSourceStreamReader):
         return self._points[intervals]
 
     def partitions(self, start: dict, end: dict) -> list[IntervalTask]:
-        """Return the tasks of an interval."""
+        """Return the tasks of an interval; from the first one on, a thread keeps the logs short and the state tidy."""
+        if self._housekeeping is None:
+            log = self._log()
+            root, uri, *_ = self.folders
+            keys = self._keys(log) | {CUTS: log.names.cuts}
+            self._housekeeping = Housekeeping(state_files_of(root, uri, parse_space(self.space).name), log, keys)
+            self._housekeeping.start()
         places = (TaskPlace(task, self.tasks, self.partitions_count, self.regions) for task in range(self.tasks))
         return [IntervalTask(place, self._point(start["intervals"])) for place in places]
 
@@ -158,12 +162,3 @@ class IntervalReader(DataSourceStreamReader):
         layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
         batches = Interval(layout, self._log(), task.place, task.point, self.pace).run()
         yield pa.RecordBatch.from_arrays([pa.array([batches])], ["batches"])
-
-    def commit(self, end: dict) -> None:
-        """Trim the logs, and tidy the state, in a thread: the next interval need not wait for it."""
-        if self._housekeeping is None:
-            log = self._log()
-            root, uri, *_ = self.folders
-            keys = self._keys(log) | {CUTS: log.names.cuts}
-            self._housekeeping = Housekeeping(state_files_of(root, uri, parse_space(self.space).name), log, keys)
-        self._housekeeping.interval_ended()

@@ -33,7 +33,8 @@ from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState
 from streaming.state.files import write_whole
-from streaming.state.manifest import Shape
+from streaming.state.manifest import Manifest, Shape
+from streaming.state.recovery import newest_usable
 from streaming.state.stores import LocalStore, StateStore
 from streaming.state.tables import serialized, tables_in
 from streaming.state.versions import Attempt, Versions
@@ -240,6 +241,10 @@ class Store:
     def ended(self, batch: int, shape: Shape) -> bool:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, _tasks(shape)) is not None
+
+    def newest_saved(self, published: int) -> Manifest | None:
+        """Return the manifest of the newest saved batch whose results are published, given the newest such batch."""
+        return newest_usable(self.files, published)
 
     def is_saved(self, batch: int) -> bool:
         """Tell whether the state after a batch is whole, so that every process can read it."""

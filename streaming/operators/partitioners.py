@@ -16,7 +16,7 @@ ROUNDING = 1e-12
 
 
 class Partitioner(Protocol):
-    """The global index as the home stage uses it."""
+    """The global index, as home servers use it."""
 
     regions: int
 

@@ -46,8 +46,7 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
         If there are manifests, but none is whole.
     """
     problems: list[str] = []
-    batches = manifest_batches(store)
-    usable = [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
+    usable = _usable(store, committed)
     for batch in reversed(usable):
         try:
             manifest = read_manifest(store, batch)
@@ -62,6 +61,17 @@ def newest_whole(store: StateStore, shape: Shape, committed: int = -1) -> Found:
     if usable:
         raise LostState(f"no state is whole: {'; '.join(problems)}. {ANEW}")
     return Found(None, problems)
+
+
+def newest_usable(store: StateStore, committed: int) -> Manifest | None:
+    """Return the newest manifest that `newest_whole` would look at, without looking at its files; None if none is."""
+    usable = _usable(store, committed)
+    return read_manifest(store, usable[-1]) if usable else None
+
+
+def _usable(store, committed):
+    batches = manifest_batches(store)
+    return [batch for batch in batches if batch <= max(committed, batches[-1] - 1)]
 
 
 ANEW = (

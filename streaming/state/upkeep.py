@@ -44,17 +44,18 @@ class Upkeep:
         """The newest manifest that was seen."""
         return self._known[max(self._known)] if self._known else None
 
-    def sync(self) -> None:
-        """Make the newest manifest and all of its files durable."""
+    def sync(self) -> bool:
+        """Make the newest manifest and all of its files durable; return whether this had to be done."""
         self._look()
         newest = self.newest
         if newest is None or newest.batch in [manifest.batch for manifest in self._durable]:
-            return
+            return False
         files = set(newest.files())
         self.store.sync(sorted({file.name for file in files - self._synced}))
         self.store.sync([newest.name])
         self._synced = files
         self._durable = [*self._durable, newest][-DURABLE_KEPT:]
+        return True
 
     def clean(self) -> None:
         """Remove manifests, and files and receipts of former batches, that are not needed any more."""

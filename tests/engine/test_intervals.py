@@ -208,7 +208,8 @@ def one_by_one(root, url, epoch):
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
-    monkeypatch.setattr("streaming.engine.interval.INTERVAL_S", 0.15)
+    monkeypatch.setattr("streaming.engine.interval.INTERVAL_S", 0.4)
+    monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
     monkeypatch.setattr("streaming.engine.interval.MOST_CONTROL_ENTRIES", 3)
     machine = Machine(tmp_path / "engine", redis_server, seed)
     feed(machine.log, np.random.default_rng(seed))

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from bench.live import wait_for
 from tests.browser.conftest import window
 from tests.browser.screen import Screen
+from tests.browser.test_accessibility import wrong
 
 pytestmark = pytest.mark.browser
 HERE, FAR, ELSEWHERE = (24.5, 59.7), (-150.0, -40.0), (100.0, 10.0)
@@ -101,6 +102,7 @@ def test_of_three_hundred_queries_only_what_is_shown_is_listed_and_subscribed(sc
     # Those on the map, those in the list's window, and the user's own.
     subscribed.until(lambda now: near <= now, "the queries on the map")
     assert subscribed.now() == {*near, mine}
+    assert wrong(page, "#pane-queries") == []
 
     cards.nth(98).scroll_into_view_if_needed()
     screen.expect_query("Far 98", "running", "1")

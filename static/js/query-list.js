@@ -49,12 +49,12 @@ export function createQueryList(store, pages, actions) {
       if (!rows.has(query.query)) {
         const row = createRow(store, query.query, { ...actions, unfolded });
         rows.set(query.query, row);
-        list.insertBefore(row.element, before ? before.nextSibling : list.firstChild);
         observer.observe(row.element);
       }
-      const row = rows.get(query.query);
-      row.update(query);
-      before = row.element;
+      const { element, update } = rows.get(query.query);
+      if (!element.isConnected || element.previousElementSibling !== before) list.insertBefore(element, before ? before.nextSibling : list.firstChild);
+      update(query);
+      before = element;
     }
     renderPaging(pages, queries.length);
   };

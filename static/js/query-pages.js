@@ -1,4 +1,5 @@
-// The list of queries, which the server sends page by page: the user's own queries first, then those of others.
+// The list of queries, which the server sends page by page: the user's own queries first, then those of others. A list of one
+// page is shown in the order in which the queries were made.
 
 export const PAGE = 100; // queries; an installation with no more has all of them on one page
 const MOST_OWN = 1000; // of the user's own queries that the page asks for by itself
@@ -41,7 +42,9 @@ export class QueryPages {
 
   /** Return the queries to list, in their order. */
   listed() {
-    return this.found ? this.store.listed().filter(({ query }) => this.found.numbers.has(query)) : this.#ofList();
+    const listed = this.found ? this.store.listed().filter(({ query }) => this.found.numbers.has(query)) : this.#ofList();
+    const others = ({ mine }) => Number(mine === false);
+    return this.few ? listed : listed.sort((a, b) => others(a) - others(b)); // a stable sort: each part keeps its order
   }
 
   /** Return how many queries the user may see. */

@@ -209,10 +209,9 @@ class Store {
     this.emit("layers", "pairs");
   }
 
-  /** Return the queries that the page knows, the user's own first, in the order in which they were made. */
+  /** Return the queries that the page knows, in the order in which they were made. */
   listed() {
-    const others = ({ mine }) => Number(mine === false);
-    return [...this.queries.values()].filter((q) => LIVE_STATUSES.includes(q.status)).sort((a, b) => others(a) - others(b) || a.query - b.query);
+    return [...this.queries.values()].filter((q) => LIVE_STATUSES.includes(q.status)).sort((a, b) => a.query - b.query);
   }
 
   /** Begin to record which queries the server states anew. */

@@ -53,8 +53,16 @@ const to = (n, from = 1) => Array.from({ length: n - from + 1 }, (_, i) => from 
 
 test("a small list comes whole with one request", async () => {
   const { pages, asked, ...rest } = await new Server([5, 7], [1, 2, 9]).open();
-  assert.deepEqual(pages.listed().map(({ query }) => query), [5, 7, 1, 2, 9]);
+  assert.deepEqual(pages.listed().map(({ query }) => query), [1, 2, 5, 7, 9]);
   assert.deepEqual([pages.few, pages.more, pages.count(), asked.length, rest.errors], [true, false, 5, 1, []]);
+});
+
+test("as soon as a list is longer than a page, the user's own queries come first", async () => {
+  const server = await new Server([190, 220], to(97)).open();
+  assert.deepEqual(server.listed.slice(0, 3), [1, 2, 3]);
+  for (const n of [230, 231]) server.store.apply(status(n, { mine: n === 230 }), NOW);
+  assert.deepEqual(server.listed.slice(0, 5), [190, 220, 230, 1, 2]);
+  assert.deepEqual([server.listed.length, server.pages.more], [101, false]);
 });
 
 test("of many queries of others the first page comes, then one more at each demand, until all are there", async () => {

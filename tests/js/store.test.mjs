@@ -88,11 +88,6 @@ test("queries that are not on the list any more after it was asked for anew are 
   assert.equal(store.objects.live, 0);
 });
 
-test("a user's own queries are listed first, each part in the order in which they were made", () => {
-  const store = opened(status(3, { mine: false }), status(9), status(1, { mine: false }), status(4));
-  assert.deepEqual(store.listed().map((q) => q.query), [4, 9, 1, 3]);
-});
-
 test("an answer that is not shown any more is forgotten, and makes no events when it comes back", () => {
   const store = opened(status(7), snapshot(7, row("+", "a", 1, 1)));
   store.dropAnswers([7]);

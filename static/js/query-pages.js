@@ -70,7 +70,6 @@ export class QueryPages {
       listed += page.queries.length;
       if (!upTo(page.next, this.next)) this.next = page.next;
       this.total = page.total;
-      this.onChange();
     } while (page.next && (listed < before || (page.next.mine && listed < MOST_OWN)));
     this.loading = false;
     if (page && this.search) await this.#find();

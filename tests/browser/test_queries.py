@@ -298,6 +298,7 @@ def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_
         screen.live()
         expect(page.locator("#query-count")).to_have_text("1,000")
         expect(page.locator("#query-total")).to_have_text("1,000 queries")
+        expect(page.locator("#query-list")).to_have_attribute("aria-busy", "false")
         live.run("reconcile")
         answered = page.locator(".query-count").filter(has_text=re.compile("^1$"))
         expect(answered).to_have_count(1000)

@@ -89,7 +89,8 @@ function renderPaging(pages, listed) {
   const rest = (found?.total ?? all) - listed;
   setText($("query-more"), failed ? "Try again" : `Show ${count(Math.min(PAGE, rest))} more`);
   $("query-more").disabled = pages.loading;
-  $("query-list").setAttribute("aria-busy", String(pages.loading));
+  const list = $("query-list");
+  if (list.ariaBusy !== String(pages.loading)) list.ariaBusy = String(pages.loading);
 }
 
 function createRow(store, number, actions) {

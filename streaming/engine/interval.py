@@ -1,4 +1,4 @@
-"""An interval: what one task runs in one micro-batch of Spark, which are the batches of half a minute.
+"""An interval: what one task runs in one micro-batch of Spark, which are the batches of some minutes.
 
 Spark needs some 100 ms of processor time to plan, start and commit a micro-batch, whatever it does. So a micro-batch of
 Spark is no batch of Lookout, but an *interval* of many: its tasks run batch after batch, and save their states once a
@@ -18,13 +18,13 @@ from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.eventlog import next_ends
 from streaming.logs import Log
 
-# Elements that come between two intervals wait some 200 ms. It is so seldom that 99 of 100 elements do not.
-INTERVAL_S = 30.0
+# Elements that come between two intervals wait for up to a second. This is so seldom that 99 of 100 elements do not.
+INTERVAL_S = 300.0
 # A crash makes about as much run again.
 SAVE_EVERY_S = 1.0
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
-_STOP_CHECK_S = 0.2
+_CHECK_S = 0.2
 # Control entries are small: this many are parsed and applied within a second.
 MOST_CONTROL_ENTRIES = 10_000
 _WAIT_S = 5.0
@@ -40,10 +40,13 @@ class Pace:
         The least time from the beginning of a batch to that of the next one, in seconds.
     max_blocks : int
         How many blocks a batch reads from each partition at most.
+    interval_s : float
+        How long an interval lasts, in seconds. It has a batch at least.
     """
 
     batch_s: float
     max_blocks: int
+    interval_s: float = INTERVAL_S
 
 
 class Interval:
@@ -75,6 +78,8 @@ class Interval:
         self._names |= {str(number): log.names.ingest(number) for number in range(place.partitions)}
         self._cuts = CutLog(log.event_log, log.names.cuts, layout.store.epoch())
         self._exchange = Exchange(log.event_log, log.names, place, point.batch)
+        if point.batch > self._interval.batch:
+            self._exchange.tell_saved(point.batch)  # the attempt before may have ended before it did
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
         self._known_control: tuple[tuple[str, str], list] = (("", ""), [])
@@ -174,15 +179,16 @@ class Interval:
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         after = {self._names[name]: self._positions[name] for name in self._names}
         most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: MOST_CONTROL_ENTRIES}
-        only_saved = Cut(self._batch + 1, self._positions, saved=True)
+        only_saved = Cut(self._batch + 1, self._positions)
         while True:
-            if self._is_over():
+            over = self._is_over()
+            if over and self._batch > self._interval.batch:
                 return Cut(self._batch, self._positions, closes=True)
-            ends = next_ends(self._log.event_log, after, most, _STOP_CHECK_S, self._log.kept())
+            ends = next_ends(self._log.event_log, after, most, _CHECK_S, self._log.kept())
             due = time.monotonic() > self._saved_s + SAVE_EVERY_S and self._saved_batch != self._batch
             if ends != after:
                 break
-            if due:
+            if due or over:
                 return self._with_save(only_saved)
         self._heard_s = time.monotonic()
         cut = Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()})
@@ -196,8 +202,5 @@ class Interval:
         return replace(cut, saved=True)
 
     def _is_over(self):
-        if self._batch == self._interval.batch:
-            return False  # an interval has a batch at least
-        if time.monotonic() > self._began_s + INTERVAL_S:
-            return True
-        return (self._layout.store.root / STOPPING).exists()
+        lasts = time.monotonic() < self._began_s + self._pace.interval_s
+        return not lasts or (self._layout.store.root / STOPPING).exists()

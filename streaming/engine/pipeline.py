@@ -10,8 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.engine.cuts import Point, beginning
+from streaming.engine.interval import INTERVAL_S, STOPPING
 from streaming.engine.resume import state_files_of
-from streaming.engine.source import STOPPING, LogSource
+from streaming.engine.source import LogSource
 from streaming.engine.store import Store
 from streaming.settings import EngineSettings
 from streaming.spaces import space_text
@@ -19,7 +20,9 @@ from streaming.spaces import space_text
 STOP_S = 3.0
 
 
-def start_query(spark: SparkSession, settings: EngineSettings, point: Point | None = None) -> StreamingQuery:
+def start_query(
+    spark: SparkSession, settings: EngineSettings, point: Point | None = None, interval_s: float = INTERVAL_S
+) -> StreamingQuery:
     """Start the streaming query of a space.
 
     Parameters
@@ -28,6 +31,8 @@ def start_query(spark: SparkSession, settings: EngineSettings, point: Point | No
     settings : EngineSettings
     point : Point, optional
         From where `resume` has found that the engine continues; by default, from the first entry of the logs.
+    interval_s : float, optional
+        How long an interval lasts, in seconds.
     """
     point = point or beginning(settings.partitions)
     files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
@@ -45,6 +50,7 @@ def start_query(spark: SparkSession, settings: EngineSettings, point: Point | No
         "tasks": str(min(settings.partitions, spark.sparkContext.defaultParallelism)),
         "batch_ms": str(settings.batch_ms),
         "max_blocks": str(settings.max_blocks),
+        "interval_s": str(interval_s),
         "point": orjson.dumps([point.batch, point.positions]).decode(),
     }
     spark.dataSource.register(LogSource)

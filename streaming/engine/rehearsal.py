@@ -1,4 +1,4 @@
-"""Run the first micro-batches of an engine before anybody waits for them."""
+"""Run the first intervals of an engine before anybody waits for them."""
 
 import secrets
 import time
@@ -9,18 +9,19 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 from redis import Redis
 
-from streaming.engine.pipeline import start_query
+from streaming.engine.pipeline import start_query, stop_query
+from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.settings import EngineSettings
 
-BATCHES = 5
+INTERVALS = 5
 
 
 def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> None:
-    """Evaluate a few micro-batches in a temporary space, then remove its state and logs.
+    """Run a few intervals of one micro-batch each in a temporary space, then remove its state and logs.
 
-    Afterwards Java has loaded the classes that a micro-batch needs, and compiled a part of them. Without a rehearsal,
-    the first batch of an engine takes about 3 s longer.
+    Afterwards Java has loaded the classes that an interval needs, and compiled a part of them. Without a rehearsal, the
+    first batch of an engine takes about 3 s longer, and so do changes of intervals.
 
     Parameters
     ----------
@@ -33,11 +34,13 @@ def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> No
     space = replace(settings.space, name=f"rehearsal-{secrets.token_hex(8)}")
     log = Log(client, space.name, settings.partitions)
     with TemporaryDirectory(prefix="lookout-") as folder:
-        query = start_query(spark, replace(settings, space=space, state_dir=Path(folder), state_uri=""))
+        other = replace(settings, space=space, state_dir=Path(folder), state_uri="")
+        query, epoch = start_query(spark, other, interval_s=0.0), Store(Path(folder), space).epoch()
         try:
-            for _ in range(BATCHES):
+            for batch in range(INTERVALS):
                 log.send("tick", now_us=time.time_ns() // 1000)
-                query.processAllAvailable()
+                while log.newest_batch(epoch) < batch and query.isActive:
+                    time.sleep(0.01)
         finally:
-            query.stop()
+            stop_query(query, other)
             log.clear()

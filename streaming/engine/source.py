@@ -20,16 +20,13 @@ from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import STOPPING, Interval, Pace
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
-from streaming.eventlog import next_ends
 from streaming.history.writer import HistoryWriter
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
-# No log has this many entries.
-ALL_ENTRIES = 2**53
-# Without this wait, Spark would ask for new entries a hundred times a second. Stopping a query may take this long.
-NEW_ENTRY_WAIT_S = 0.1
+# How often Spark is told that it has to wait while the engine stops.
+_STOP_WAIT_S = 0.1
 # By then, a worker has imported all modules that its tasks use, some of them late.
 _TASKS_OF_IMPORTS = 20
 _tasks = count()
@@ -101,7 +98,7 @@ class IntervalReader(DataSourceStreamReader):
         self.space = options["space"]
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
         self.tasks = int(options["tasks"])
-        self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]))
+        self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
         self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping: Housekeeping | None = None
@@ -122,16 +119,10 @@ class IntervalReader(DataSourceStreamReader):
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict, limit: ReadLimit) -> dict:
-        """Return the offset after the next interval, or `start` if there is no entry for an interval; wait a little."""
+        """Return the offset after the next interval, which waits for entries; none begins while the engine stops."""
         if (Path(self.folders[0]) / STOPPING).exists():
-            time.sleep(NEW_ENTRY_WAIT_S)
+            time.sleep(_STOP_WAIT_S)
             return start
-        point, log = self._point(start["intervals"]), self._log()
-        after = {log_key: point.positions[name] for name, log_key in self._keys(log).items()}
-        if not self._cuts(log).after(point.positions[CUTS]):  # else batches run again
-            most = dict.fromkeys(after, ALL_ENTRIES)
-            if next_ends(log.event_log, after, most, NEW_ENTRY_WAIT_S) == after:
-                return start
         return {"intervals": start["intervals"] + 1}
 
     def _cuts(self, log):

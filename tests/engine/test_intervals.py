@@ -129,7 +129,7 @@ class Machine:
             place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
-                return Interval(layout, log, place, self.point, Pace(0.002, 3)).run()
+                return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15)).run()
             except Crash:
                 self.crashes += 1
                 if rng.random() < 0.4:
@@ -208,7 +208,6 @@ def one_by_one(root, url, epoch):
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
-    monkeypatch.setattr("streaming.engine.interval.INTERVAL_S", 0.4)
     monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
     monkeypatch.setattr("streaming.engine.interval.MOST_CONTROL_ENTRIES", 3)
     machine = Machine(tmp_path / "engine", redis_server, seed)

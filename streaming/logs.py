@@ -41,6 +41,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import redis
 
@@ -244,7 +245,7 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
         "batch": fragment.batch,
         "region": fragment.region,
         "regions": fragment.regions,
-        "head": json.dumps(head),
+        "head": orjson.dumps(head, option=orjson.OPT_SERIALIZE_NUMPY),
         "changes": to_ipc(fragment.changes) if fragment.changes.num_rows else b"",
         "snapshots": to_ipc(fragment.snapshots) if fragment.snapshots.num_rows else b"",
     }
@@ -252,7 +253,7 @@ def fragment_fields(fragment: Fragment) -> dict[str, Any]:
 
 def read_fragment(fields: Mapping[bytes, bytes], space: Space) -> Fragment:
     """Return the fragment in an entry of a space's result log or log of events; the inverse of `fragment_fields`."""
-    head = json.loads(fields[b"head"])
+    head = orjson.loads(fields[b"head"])
     changes, snapshots = (
         from_ipc(rows) if rows else result_schema(space).empty_table()
         for rows in (fields[b"changes"], fields[b"snapshots"])
@@ -409,6 +410,6 @@ class Log:
             BoundedEntry(self.names.events, fragment_fields(events_of(fragment)), EVENTS_KEPT),
         ]
         if fragment.region == 0 and fragment.acks:
-            fields = {"acks": json.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
+            fields = {"acks": orjson.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
             entries.append(BoundedEntry(self.names.acks, fields, ACKS_KEPT))
         return entries

@@ -1,5 +1,6 @@
 """Named n-dimensional coordinate spaces (BBoxDB: distribution groups)."""
 
+import functools
 import json
 import math
 import re
@@ -18,6 +19,8 @@ MAX_NAME_CHARACTERS = 40
 # The names of logs and folders contain the name of their space.
 SPACE_NAME = re.compile(r"[a-z][a-z0-9_-]*")
 SPACE_KEYS = ("name", "dimensions", "geographic")
+# All integers up to here are float64 numbers.
+EXACT = 2**53
 DIMENSION_KEYS = ("name", "unit", "lo", "hi", "wraps")
 
 
@@ -68,7 +71,7 @@ class Space:
         """Return a hash that is quick: spaces of one name are seldom different."""
         return hash(self.name)
 
-    @property
+    @functools.cached_property
     def n(self) -> int:
         """Number of dimensions."""
         return len(self.dimensions)
@@ -78,6 +81,16 @@ class Space:
         return np.repeat([-np.inf, np.inf], self.n)
 
     def box(self, lo, hi) -> np.ndarray:
+        """Return a box from its corners as float64 of shape (2n,); see `corners`.
+
+        Examples
+        --------
+        >>> EARTH.box([None, 46], [None, 48]).tolist()
+        [-inf, 46.0, -inf, inf, 48.0, inf]
+        """
+        return np.array(self.corners(lo, hi))
+
+    def corners(self, lo, hi) -> tuple[float, ...]:
         """Return a box from its corners, unbounded in the dimensions that the corners leave out.
 
         Parameters
@@ -87,7 +100,7 @@ class Space:
 
         Returns
         -------
-        ndarray of float64, shape (2n,)
+        tuple of float, length 2n
 
         Raises
         ------
@@ -95,20 +108,50 @@ class Space:
             If a corner has too few or too many numbers, a number is not finite, lo exceeds hi, the box reaches out of
             the space, or it has only one bound in a dimension that wraps.
 
-        Examples
-        --------
-        >>> EARTH.box([None, 46], [None, 48]).tolist()
-        [-inf, 46.0, -inf, inf, 48.0, inf]
         """
+        # Without numpy: it takes many times as long for so few numbers, and plans are read by the thousand.
         for name, corner in (("lo", lo), ("hi", hi)):
             if not isinstance(corner, list | tuple) or not 1 <= len(corner) <= self.n:
                 raise InvalidSpace(f"{name} must be a list of 1 to {self.n} numbers; got {corner!r}")
         if len(lo) != len(hi):
             raise InvalidSpace(f"lo and hi must have equally many numbers; got {len(lo)} and {len(hi)}")
-        bounds = self.whole()
-        for axis, (dimension, low, high) in enumerate(zip(self.dimensions, lo, hi, strict=False)):
-            bounds[axis], bounds[self.n + axis] = _interval(dimension, low, high)
-        return bounds
+        intervals = [_interval(*bounded) for bounded in zip(self.dimensions, lo, hi, strict=False)]
+        beyond = self.n - len(intervals)
+        lower, upper = zip(*intervals, strict=True)
+        return tuple(map(float, (*lower, *[-math.inf] * beyond, *upper, *[math.inf] * beyond)))
+
+    def boxes(self, lo: np.ndarray, hi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return many boxes from their corners, as `box` does one by one, and tell which corners are sound.
+
+        Parameters
+        ----------
+        lo, hi : ndarray of float64, shape (N, d)
+            Any numbers.
+
+        Returns
+        -------
+        boxes : ndarray of float64, shape (N, 2n)
+            Unbounded in all dimensions but the first d. Only those of sound corners have a meaning.
+        sound : ndarray of bool, shape (N,)
+            False where `box` would raise an error, and where a number is so large that integers about it have no exact
+            float64.
+
+        Examples
+        --------
+        >>> boxes, sound = EARTH.boxes(np.array([[170.0], [20.0]]), np.array([[190.0], [10.0]]))
+        >>> boxes[0].tolist(), sound.tolist()
+        ([170.0, -inf, -inf, 190.0, inf, inf], [True, False])
+        """
+        count = lo.shape[1]
+        bounds = np.tile(self.whole(), (len(lo), 1))
+        if not 1 <= count <= self.n:
+            return bounds, np.zeros(len(lo), dtype=bool)
+        bounds[:, :count], bounds[:, self.n : self.n + count] = lo, hi
+        sound = (np.abs(lo) <= EXACT).all(1) & (np.abs(hi) <= EXACT).all(1) & (lo <= hi).all(1)
+        for axis, dimension in enumerate(self.dimensions[:count]):
+            sound &= (dimension.lo <= lo[:, axis]) & (lo[:, axis] <= dimension.hi)
+            sound &= hi[:, axis] <= (lo[:, axis] + dimension.extent if dimension.wraps else dimension.hi)
+        return bounds, sound
 
 
 def _interval(dimension, low, high):

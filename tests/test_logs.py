@@ -121,14 +121,16 @@ def test_a_space_that_is_cleared_begins_anew(log):
 
 def test_blocks_that_are_kept_are_no_backlog_and_leave_nothing_behind_of_a_space_that_was_removed(redis_client):
     log = Log(redis_client, "kept", 2)
-    log.report_kept([3, 1])
+    log.report_read({0: 3, 1: 1})
     assert not redis_client.keys("lookout:kept:*")
     log.send("tick", now_us=1)
     for _ in range(4):
         log.event_log.append(log.names.ingest(0), {"block": b"elements"})
     assert log.backlog() == 4
-    log.report_kept([3, 0])
+    log.report_read({0: 5, 1: 0})
+    log.report_removed({0: 2, 1: 0})
     assert log.backlog() == 1
     log.clear()
-    log.report_kept([3, 0])
+    log.report_read({0: 5, 1: 0})
+    log.report_removed({0: 2, 1: 0})
     assert not redis_client.keys("lookout:kept:*")

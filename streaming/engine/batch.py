@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from streaming.elements import from_ipc, stream_number, to_ipc
+from streaming.elements import bounds_of, from_ipc, stream_number, to_ipc
+from streaming.engine.admission import Sample
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter, Turn
 from streaming.operators.partitioners import GridPartitioner
@@ -24,6 +24,7 @@ from streaming.servers import home
 from streaming.servers.assembler import server as assembler
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.control.border import Border
+from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.focals import newly_followed
@@ -33,7 +34,9 @@ from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import server as regional
 from streaming.servers.region import stream_join
+from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.spaces import Space
 from streaming.state.manifest import Shape
 
 TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
@@ -75,18 +78,28 @@ class Layout:
 
 @dataclass
 class Known:
-    """What this process has computed for distributed queries and can use again; it is no state.
+    """What this process has computed and can use again; it is no state.
 
     Attributes
     ----------
     tracks : tuple or None
         The newest batch, its control step, and where the focal objects are in it.
     indices : dict of int to ObjectIndex
-        By region, the index over the objects that the newest batch left which it ran here.
+        By region, the index over its objects in the newest batch that needed it here.
+    sample : Sample or None
+        Some of the elements that its home servers read lately.
     """
 
     tracks: tuple[int, ControlStep, Tracks] | None = None
     indices: dict[int, ObjectIndex] = field(default_factory=dict)
+    sample: Sample | None = None
+
+    def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
+        """Return the index over the objects of a region, which shares with the one before what is the same."""
+        known = self.indices.get(number)
+        if known is None or known.objects is not objects:
+            self.indices[number] = ObjectIndex.of(objects, space, known)
+        return self.indices[number]
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ class RegionInput:
     ----------
     region : int
     head : bytes
-        JSON: control entries and, for region 0, counters.
+        JSON: for region 0, counters; otherwise empty.
     arrivals, departures, passing, copies, removed_copies, superseded_copies, focals : bytes
         The tables of `home.HomeOutput` for this region, as Arrow IPC; empty if a table has no rows.
     """
@@ -141,7 +154,7 @@ class Saving:
     blocks: Mapping[int, int] = field(default_factory=dict)
 
 
-def must_save(layout: Layout, batch: int, entries: Sequence[Mapping[str, Any]]) -> bool:
+def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> bool:
     """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
 
     They do for joins with streams and for distributed queries, which the assembler answers.
@@ -182,7 +195,7 @@ def home_task(
     partition: int,
     batch: int,
     blocks: Iterable[IngestBlock],
-    entries: Sequence[Mapping[str, Any]],
+    entries: Sequence[Entry] | ControlEntries,
     saving: Saving | None = None,
 ) -> list[RegionInput]:
     """Run the home server of one ingest partition; return an input for every region.
@@ -193,8 +206,8 @@ def home_task(
     partition, batch : int
     blocks : iterable of IngestBlock
         The blocks of the partition, in the order of the log.
-    entries : sequence of mapping
-        The control entries of the batch. Partition 0 alone passes them on to the regions.
+    entries : ControlEntries or sequence of mapping
+        The control entries of the batch.
     saving : Saving, optional
         How the batch is saved; by default, its state is kept in memory alone.
 
@@ -207,6 +220,9 @@ def home_task(
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
     elements = _tracked(blocks, store.space)
+    if elements.num_rows:
+        columns = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
+        layout.known.sample = (layout.known.sample or Sample.none(store.space)).after(*columns)
     control = ControlStep(before, after, applied, applied.now_us)
     state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
     store.leave(f"home/{partition}", batch, state)
@@ -216,19 +232,20 @@ def home_task(
         attempt.end(saving.positions, saving.blocks.get(partition, 0) + len(blocks))
     heard = elements["heard_us"].to_numpy()
     head = {
-        "control": entries if partition == 0 else [],
         "elements": elements.num_rows,
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    return [
-        _region_input(number, outbox, head if number == 0 else {"control": head["control"]})
-        for number in range(layout.regions)
-    ]
+    return [_region_input(number, outbox, head if number == 0 else {}) for number in range(layout.regions)]
 
 
 def region_task(
-    layout: Layout, number: int, batch: int, inputs: Sequence[RegionInput], saving: Saving | None = None
+    layout: Layout,
+    number: int,
+    batch: int,
+    inputs: Sequence[RegionInput],
+    entries: Sequence[Entry] | ControlEntries,
+    saving: Saving | None = None,
 ) -> list[Fragment]:
     """Run a regional server on its inputs from all home servers; return its fragment.
 
@@ -242,13 +259,14 @@ def region_task(
         The region, and the batch.
     inputs : sequence of RegionInput
         In the order of the partitions.
+    entries : ControlEntries or sequence of mapping
+        The control entries of the batch. In a process, all its servers should get the same object.
     saving : Saving, optional
         How the batch is saved; by default, its state is kept in memory alone.
     """
     store, began = layout.store, perf_counter()
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     heads = [orjson.loads(sent.head) for sent in inputs]
-    entries = [entry for head in heads for entry in head["control"]]
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
     tables = {name: _opened(inputs, name, store.space) for name in TABLES}
@@ -288,7 +306,7 @@ def region_task(
         results.changes,
         results.snapshots,
         applied.snapshots,
-        applied.acks,
+        applied.acks if number == 0 else (),
         counters,
         max(head.get("newest_us", 0) for head in heads),
         _failures(results.failures, border, after) + (_refusals(after) if number == 0 else ()),
@@ -370,7 +388,7 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     store, regions, batch = layout.store, layout.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
     before, after = partial(store.regions, batch, regions), list(store.regions(batch + 1, regions))
-    all_regions = AllRegions(before, after, store.space)
+    all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
     was = store.assembly(batch)
     border = Border(control, was.left_out)
     border.leave_out(assembler.lacking(partials, control))

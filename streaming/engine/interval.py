@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.eventlog import next_ends
 from streaming.logs import Log
+from streaming.servers.control.entries import ControlEntries
 
 # Elements that come between two intervals wait for up to a second. This is so seldom that 99 of 100 elements do not.
 INTERVAL_S = 300.0
@@ -25,8 +27,6 @@ SAVE_EVERY_S = 1.0
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
 _CHECK_S = 0.2
-# Control entries are small: this many are parsed and applied within a second.
-MOST_CONTROL_ENTRIES = 10_000
 _WAIT_S = 5.0
 
 
@@ -82,7 +82,8 @@ class Interval:
             self._exchange.tell_saved(point.batch)  # the attempt before may have ended before it did
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
-        self._known_control: tuple[tuple[str, str], list] = (("", ""), [])
+        self._known_control = ("", ""), ControlEntries([], layout.store.space)
+        self._most_control = MOST_ENTRIES
 
     def _begin(self, point):
         store = self._layout.store
@@ -115,7 +116,7 @@ class Interval:
             self._unsaved[partition] += len(blocks)
         fragments = []
         for region, inputs in self._exchange.receive(batch).items():
-            fragments += region_task(layout, region, batch, inputs, saving)
+            fragments += region_task(layout, region, batch, inputs, control, saving)
         # All at once: nobody can use the fragment of one region before those of the others.
         self._log.publish(fragments)
         self._log.report_read(self._read, batch)
@@ -140,23 +141,43 @@ class Interval:
             self._unconfirmed = False
 
     def _control(self, cut):
-        """Return the control entries of a batch; the coordinator asks for them twice."""
+        """Return the control entries of a batch; the coordinator knows them since it has decided about it."""
+        # Another attempt may have decided about this batch differently.
         span = self._positions[CONTROL], cut.positions[CONTROL]
         if self._known_control[0] != span:
-            self._known_control = span, [orjson.loads(fields[b"entry"]) for fields in self._entries(CONTROL, cut)]
+            self._known_control = span, self._control_entries(self._entries(CONTROL, cut))
         return self._known_control[1]
+
+    def _control_entries(self, entries):
+        return ControlEntries([orjson.loads(entry.fields[b"entry"]) for entry in entries], self._layout.store.space)
+
+    def _admitted(self, cut):
+        """Return a cut with as many of the control entries as the batch can take; see `admission`."""
+        found = self._entries(CONTROL, cut)
+        entries, count = self._control_entries(found), len(found)
+        if found:
+            store, place = self._layout.store, self._place
+            sample = self._layout.known.sample or Sample.none(store.space)
+            own = sum(len(store.home(partition, cut.batch).entries) for partition in place.homes)
+            objects = own * place.partitions // len(place.homes)
+            count = admitted(entries, store.registry(cut.batch), sample, objects)
+            self._most_control = most_next(count)
+        if count < len(found):
+            cut = replace(cut, positions={**cut.positions, CONTROL: found[count - 1].position})
+        self._known_control = (self._positions[CONTROL], cut.positions[CONTROL]), entries.first(count)
+        return cut
 
     def _blocks(self, partition, cut):
         return [
             IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
-            for fields in self._entries(str(partition), cut)
+            for _, fields, _ in self._entries(str(partition), cut)
         ]
 
     def _entries(self, name, cut):
         after, upto = self._positions[name], cut.positions[name]
         if after == upto:
             return []
-        return [entry.fields for entry in self._log.event_log.read(self._names[name], after, upto)]
+        return self._log.event_log.read(self._names[name], after, upto)
 
     def _decided(self) -> Iterator[Cut]:
         """Yield the decisions about this interval, up to its end."""
@@ -178,7 +199,7 @@ class Interval:
         """Return the next decision: wait for entries, and for the pace."""
         time.sleep(max(0.0, self._heard_s + self._pace.batch_s - time.monotonic()))
         after = {self._names[name]: self._positions[name] for name in self._names}
-        most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: MOST_CONTROL_ENTRIES}
+        most = dict.fromkeys(after, self._pace.max_blocks) | {self._names[CONTROL]: self._most_control}
         only_saved = Cut(self._batch + 1, self._positions)
         while True:
             over = self._is_over()
@@ -191,7 +212,7 @@ class Interval:
             if due or over:
                 return self._with_save(only_saved)
         self._heard_s = time.monotonic()
-        cut = Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()})
+        cut = self._admitted(Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()}))
         if must_save(self._layout, cut.batch, self._control(cut)):
             # It reads the states of other tasks, so they have to be saved before it as well.
             return self._with_save(cut if self._saved_batch == self._batch else only_saved)

@@ -7,7 +7,7 @@ Batch *b* reads the states that *b* - 1 left, and leaves new ones: in memory, an
 import logging
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from streaming.layers.store import LayerStore
 from streaming.operators.features import Features, ordered
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
+from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.registry_codec import registry_codec, restored
 from streaming.servers.home import Home
@@ -92,7 +93,7 @@ class Store:
         self._registries: dict[int, Registry] = {}
         # The registry that was read or saved last, and the batch that wrote it.
         self._saved_registry = -1, self._no_queries
-        self._applied: tuple[Registry, Sequence[Mapping[str, Any]], Registry, Applied] | None = None
+        self._applied: tuple[Registry, ControlEntries, Registry, Applied] | None = None
 
     def epoch(self) -> str:
         """Return the unique name of this state, made when it is first asked for; batch numbers count from then on."""
@@ -193,12 +194,12 @@ class Store:
             attempt.save("registry", registry)
             self._saved_registry = attempt.batch, registry
 
-    def applied(self, batch: int, control: Sequence[Mapping[str, Any]]) -> tuple[Registry, Applied]:
+    def applied(self, batch: int, control: Sequence[Entry] | ControlEntries) -> tuple[Registry, Applied]:
         """Return the registry after the control entries of `batch`, and what the entries did."""
-        before = self.registry(batch)
+        before, control = self.registry(batch), ControlEntries.of(control, self.space)
         # The tasks of a process get the same entries, and share the registry that the first of them made.
         known = self._applied
-        if known is None or known[0] is not before or known[1] != control:
+        if known is None or known[0] is not before or (known[1] is not control and known[1] != control):
             known = self._applied = (before, control, *before.apply(control))
         _, _, after, applied = known
         self._remember(batch, after)

@@ -108,7 +108,7 @@ def _place(at, space):
     if not isinstance(at, list) or len(at) != dimensions or None in at:
         raise InvalidPlan(f"around: at must be a list of numbers, {dimensions} in this space; got {at!r:.200}")
     try:
-        return tuple(float(value) for value in space.box(at, at)[:dimensions])
+        return space.corners(at, at)[:dimensions]
     except InvalidSpace as error:
         raise InvalidPlan(f"around: at: {error}") from None
 
@@ -188,3 +188,12 @@ def shape_document(shape: Shape) -> dict[str, Any]:
         return {"polygon": [list(vertex) for vertex in shape.polygon]}
     bounded = max(axis for axis, width in enumerate(shape.half_widths) if math.isfinite(width)) + 1
     return {"half_widths": [width if math.isfinite(width) else None for width in shape.half_widths[:bounded]]}
+
+
+def shape_reach(shape: Shape) -> float:
+    """Return how far a shape reaches from its focus in the first two dimensions; infinite if it has no bound there."""
+    if isinstance(shape, Circle):
+        return shape.radius
+    if isinstance(shape, Carried):
+        return max(math.hypot(*vertex) for vertex in shape.polygon)
+    return max(shape.half_widths[:2])

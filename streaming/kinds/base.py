@@ -1,6 +1,8 @@
 """What a kind of continuous query tells about its plans."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -104,12 +106,16 @@ class Kind(ABC, Generic[P]):
         For kinds that are evaluated ``REGIONAL``: where the `Refinement` of its plans is, as ``module:object``; empty
         if a plan is a `RangePlan`, which needs none. It is loaded where queries are evaluated, so that programs that
         only read plans do not load it.
+    boxes : tuple of str
+        Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
+        the same of these keys are given, are read together (`plans.together`); see `like`.
     """
 
     name: ClassVar[str]
     written: ClassVar[str]
     plan_class: ClassVar[type]
     refinement: ClassVar[str] = ""
+    boxes: ClassVar[tuple[str, ...]] = ()
 
     def claims(self, document: dict[str, Any]) -> bool:
         """Tell whether a document, whose `kind` is a known one, has a plan of this kind, valid or not."""
@@ -124,6 +130,23 @@ class Kind(ABC, Generic[P]):
         InvalidPlan
             If the document breaks a rule. The message says the rule and the value.
         """
+
+    def like(self, plan: P, boxes: Mapping[str, Sequence[Box]]) -> list[P]:
+        """Return the plans of documents that are sound, and that differ from the one of `plan` in their boxes alone.
+
+        Parameters
+        ----------
+        plan : Plan
+        boxes : mapping of str to sequence of Box, length N
+            The boxes that the documents give, by key. They are bounded in the same dimensions as those of `plan`.
+        """
+        plans = []
+        for some in zip(*boxes.values(), strict=True):
+            # A fifth of the time that the constructor takes.
+            made: P = object.__new__(self.plan_class)
+            vars(made).update(vars(plan), **dict(zip(boxes, some, strict=True)))
+            plans.append(made)
+        return plans
 
     @abstractmethod
     def document(self, plan: P, space: Space) -> dict[str, Any]:
@@ -187,3 +210,7 @@ class Kind(ABC, Generic[P]):
     def box(self, plan: P) -> Box:
         """Return a box that every matching element meets, before transformations; a focus is not considered."""
         return plan.area
+
+    def reach(self, plan: P) -> float:
+        """Return how far most of the members are from the focus; infinite without a focus. It serves for estimates."""
+        return math.inf

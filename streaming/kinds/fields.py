@@ -51,7 +51,7 @@ def check_kept(emit: str) -> None:
 
 def whole(space: Space) -> Box:
     """Return the box of the whole space."""
-    return tuple(space.whole().tolist())
+    return (-math.inf,) * space.n + (math.inf,) * space.n
 
 
 def opening(plan: Plan) -> dict[str, Any]:

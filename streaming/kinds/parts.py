@@ -114,7 +114,7 @@ def parse_box(value: Any, name: str, space: Space) -> Box | None:
     if not isinstance(value, dict) or set(value) != {"lo", "hi"}:
         raise InvalidPlan(f'{name} must be an object of the form {{"lo": [...], "hi": [...]}}; got {value!r:.200}')
     try:
-        return tuple(float(bound) for bound in space.box(value["lo"], value["hi"]))
+        return space.corners(value["lo"], value["hi"])
     except InvalidSpace as error:
         raise InvalidPlan(f"{name}: {error}") from None
 

@@ -5,12 +5,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streaming.kinds.parts import Enlargement
+from streaming.kinds.parts import Box, Enlargement
 from streaming.operators.geodesics import EARTH_RADIUS_M, POLE_DEG
 from streaming.spaces import Space
 
 # The length of a degree of latitude on the sphere.
 METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
+
+
+def box_array(boxes: Sequence[Box], space: Space) -> np.ndarray:
+    """Return boxes as float64 of shape (N, 2n)."""
+    bounds = itertools.chain.from_iterable(boxes)
+    # Four times as fast as `np.array` of tuples.
+    return np.fromiter(bounds, np.float64, 2 * space.n * len(boxes)).reshape(len(boxes), 2 * space.n)
 
 
 def intersects(

@@ -3,7 +3,7 @@
 import functools
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -47,7 +47,8 @@ class Conditions:
     """
 
     def __init__(self, plans: Sequence[Plan], space: Space) -> None:
-        self._use(Numbered.of([Condition(plan.where, plan.filters) for plan in plans]), space)
+        column = Numbered.of([(plan.where, plan.filters) for plan in plans])
+        self._use(replace(column, values=tuple(Condition(*asked) for asked in column.values)), space)
 
     def _use(self, column, space):
         self.space, self._column, self._condition = space, column, column.number

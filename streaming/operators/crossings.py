@@ -82,29 +82,30 @@ class Borders:
         return self._exactly(row, number, (old, new), keys, failures, began)
 
     def crossing(
-        self, elements: Elements, keys: np.ndarray, look: Look, rested: Callable, failures: Failures
-    ) -> tuple[Pairs, Pairs]:
+        self, look: Look, rested: Callable[[np.ndarray], np.ndarray], failures: Failures
+    ) -> tuple[Pairs, Pairs, np.ndarray]:
         """Return the same for elements that rest, found by an index over them.
 
         Parameters
         ----------
-        elements : Elements, N of them
-        keys : ndarray of int64, shape (N,)
         look : callable
             The index over the elements.
         rested : callable
-            Given positions of elements, tells which of them did not move.
+            Given the `key_hash` of elements, tells which of them did not move.
         failures : Failures
 
         Returns
         -------
         Pairs, Pairs
             As from `crossed_by`.
+        keys : ndarray of int64
+            The `key_hash` of the elements whose positions the pairs have.
         """
         began = perf_counter()
-        row, number = self._strips.meeting(elements.stream, look)
-        rests = rested(row)
-        return self._exactly(row[rests], number[rests], (elements, elements), keys, failures, began)
+        near = self._strips.meeting(look)
+        rests = rested(near.keys)[near.row]
+        both = near.elements, near.elements
+        return *self._exactly(near.row[rests], near.box[rests], both, near.keys, failures, began), near.keys
 
     def _exactly(self, row, number, elements, keys, failures, began):
         row, number = np.divmod(distinct(row * len(self.now) + number), max(1, len(self.now)))

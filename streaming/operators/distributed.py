@@ -7,7 +7,7 @@ PLACE* (2007), sections 4 and 5: participating servers answer ranges locally, fo
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,9 @@ from streaming.operators.stream_boxes import Look
 from streaming.spaces import Space
 
 DistributedPlan = MovingRangePlan | NearestPlan | AggregatePlan
+
+# A box of the plane that contains all elements.
+EVERYWHERE = np.array([[-np.inf, -np.inf, np.inf, np.inf]])
 
 
 class DistributedQueries:
@@ -220,7 +223,7 @@ class SomeQueries:
     def _fixed(self):
         return self.placed.queries.fixed_ranges(self.chosen)
 
-    def match(self, elements: Elements, keys: np.ndarray, failures: Failures, look: Look | None = None) -> Pairs:
+    def match(self, elements: Elements, keys: np.ndarray, failures: Failures) -> Pairs:
         """Return the pairs of elements and queries in whose range they lie.
 
         For the parameters see `SomeRanges.match`; positions are those of queries.
@@ -229,15 +232,35 @@ class SomeQueries:
         if not len(self.chosen) or not len(elements):
             return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
         failed = Failures()
-        pairs = self.placed._of_queries(self._focused.match(elements, keys, failed, look))
+        pairs = self.placed._of_queries(self._focused.match(elements, keys, failed))
         failures.add(failed, queries.focused)
+        return Pairs.together([pairs, self._in_fixed(elements, failures)])
+
+    def search(self, look: Look, failures: Failures) -> tuple[Pairs, np.ndarray]:
+        """Return the same pairs for the elements of an index, and the `key_hash` of the elements that it found.
+
+        Fixed ranges are matched with all elements.
+        """
+        failed = Failures()
+        pairs, keys = self._focused.search(look, failed)
+        pairs = self.placed._of_queries(pairs)
+        failures.add(failed, self.placed.queries.focused)
+        if not len(self._fixed[0]):
+            return pairs, keys
+        everything = look(EVERYWHERE)
+        fixed = self._in_fixed(everything.elements, failures)
+        fixed = replace(fixed, row=fixed.row + len(keys))
+        return Pairs.together([pairs, fixed]), np.r_[keys, everything.keys]
+
+    def _in_fixed(self, elements, failures):
+        """Return the pairs of elements and fixed ranges."""
         asked, ranges = self._fixed
         if not len(asked):
-            return pairs
+            return Pairs.without_partners(*np.empty((2, 0), dtype=np.int64))
         failed = Failures()
         row, query = ranges.match(elements, failed)
         failures.add(failed, asked)
-        return Pairs.together([pairs, Pairs.without_partners(row, asked[query])])
+        return Pairs.without_partners(row, asked[query])
 
 
 @dataclass(frozen=True)
@@ -253,12 +276,11 @@ class QueryBorders:
         failed = Failures()
         return self._of_queries(*self.borders.crossed_by(old, new, keys, failed), failed, failures)
 
-    def crossing(
-        self, elements: Elements, keys: np.ndarray, look: Look, rested: Callable, failures: Failures
-    ) -> tuple[Pairs, Pairs]:
+    def crossing(self, look: Look, rested: Callable, failures: Failures) -> tuple[Pairs, Pairs, np.ndarray]:
         """Return the members before and now of ranges whose border may have crossed elements that rest."""
         failed = Failures()
-        return self._of_queries(*self.borders.crossing(elements, keys, look, rested, failed), failed, failures)
+        old, new, keys = self.borders.crossing(look, rested, failed)
+        return *self._of_queries(old, new, failed, failures), keys
 
     def _of_queries(self, old, new, failed, failures):
         failures.add(failed, self.are.queries.focused)

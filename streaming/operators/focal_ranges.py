@@ -237,7 +237,7 @@ class SomeRanges:
         queries = self.chosen[~np.isnan(boxes[self.chosen, 0])]
         return StreamBoxes(queries, in_plane(boxes[queries], ranges.space), ranges.streams[queries], ranges.space)
 
-    def match(self, elements: Elements, keys: np.ndarray, failures: Failures, look: Look | None = None) -> Pairs:
+    def match(self, elements: Elements, keys: np.ndarray, failures: Failures) -> Pairs:
         """Return the pairs of elements and ranges in which they lie; a focal object never lies in its own range.
 
         Parameters
@@ -247,19 +247,27 @@ class SomeRanges:
             The `key_hash` of each element.
         failures : Failures
             Receives the errors of user-defined filters, and what queries cost, by their positions.
-        look : callable, optional
-            An index over the elements. With it, the cost follows the elements that are found, not all of them.
 
         Returns
         -------
         Pairs
             Each pair once. For search regions with the distance from their place, otherwise NaN.
         """
-        began, space, total = perf_counter(), self.placed.ranges.space, len(self.placed.ranges)
-        if look is None:
-            row, query = self._boxes.met_by(elements.stream, elements.bounds)
-        else:
-            row, query = self._boxes.meeting(elements.stream, look)
+        began = perf_counter()
+        row, query = self._boxes.met_by(elements.stream, elements.bounds)
+        return self._exactly(row, query, elements, keys, failures, began)
+
+    def search(self, look: Look, failures: Failures) -> tuple[Pairs, np.ndarray]:
+        """Return the same pairs for the elements of an index, and the `key_hash` of the elements that it found.
+
+        The cost follows the elements that are found, not all of them.
+        """
+        began = perf_counter()
+        near = self._boxes.meeting(look)
+        return self._exactly(near.row, near.box, near.elements, near.keys, failures, began), near.keys
+
+    def _exactly(self, row, query, elements, keys, failures, began):
+        space, total = self.placed.ranges.space, len(self.placed.ranges)
         if any(dimension.wraps for dimension in space.dimensions[:2]):
             row, query = np.divmod(distinct(row * total + query), max(1, total))
         failures.share(query, perf_counter() - began)

@@ -31,8 +31,9 @@ class Numbered:
     @classmethod
     def of(cls, column: Sequence[Hashable]) -> "Numbered":
         """Return a column, given the value of each row."""
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(column))}
-        return cls(tuple(numbers), np.array([numbers[value] for value in column], dtype=np.int64))
+        numbers: dict[Hashable, int] = {}
+        number = np.array([numbers.setdefault(value, len(numbers)) for value in column], dtype=np.int64)
+        return cls(tuple(numbers), number)
 
     def used(self) -> tuple["Numbered", np.ndarray]:
         """Return the column without the values that no row has, and the former position of each value (int64)."""

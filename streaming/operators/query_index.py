@@ -39,9 +39,12 @@ class QueryIndex:
         ``[x_lo, y_lo, x_hi, y_hi]``, possibly infinite.
     query : ndarray of int64, shape (M,)
         The query that each box stands for; a query may have several.
+    most : int
+        At most how many entries all cells have together. An index with fewer entries is made sooner, and finds more
+        candidates.
     """
 
-    def __init__(self, boxes: np.ndarray, query: np.ndarray) -> None:
+    def __init__(self, boxes: np.ndarray, query: np.ndarray, most: int = MAX_ENTRIES) -> None:
         self.query = query
         self._boxes = np.clip(boxes, -FAR, FAR)
         self._tree: shapely.STRtree | None = None
@@ -49,7 +52,7 @@ class QueryIndex:
         while True:
             self._x, self._y = (_lines(self._boxes[:, axis], self._boxes[:, 2 + axis], lines) for axis in (0, 1))
             cells = self._met(self._boxes)
-            if _sizes(cells).sum() <= MAX_ENTRIES or lines <= 2:
+            if _sizes(cells).sum() <= most or lines <= 2:
                 break
             lines //= 2
         box, cell = self._numbered(cells)

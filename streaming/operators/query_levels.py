@@ -1,14 +1,10 @@
 """Continuous queries in levels, so that one more, one less or another one does not compile the others again.
 
-A set has few levels, each an immutable `ContinuousQueries` with an index of its own. A change adds a small level at the
-end; a level is merged with the one before it if it is not `RATIO` times smaller, and if both together are not too
-large. Queries that end are masked where they are. A merge copies the columns of both levels, and builds the index anew;
-it reads no plan. So each query is copied some `RATIO` times for each level, and a match looks into few indexes, however
-many changes there were. No merge makes a batch late, however many queries there are.
-
-References
-----------
-P. O'Neil, E. Cheng, D. Gawlick, E. O'Neil, "The Log-Structured Merge-Tree", Acta Informatica 33, 1996.
+A set has few levels, each an immutable `ContinuousQueries` with an index of its own. A change adds a small level at
+the end, which is merged with those before it as `levelling` says. Queries that end are masked where they are. A merge
+copies the columns of the levels, and builds the index anew; it reads no plan. So each query is copied some `RATIO`
+times for each level, fewer times if many are registered at once, and a match looks into few indexes, however many
+changes there were. No merge makes a batch late, however many queries there are.
 """
 
 import functools
@@ -21,14 +17,11 @@ from streaming.kinds.base import Plan
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.levelling import staying
 from streaming.operators.runs import find
 from streaming.operators.spatial_join import FeaturesOf, Pairs
 from streaming.spaces import Space
 
-# A level has at least this many times as many queries as the next.
-RATIO = 32
-# A merge makes no level with more queries than this: it takes 80 ms, and one of 100,000 queries takes 290.
-LARGEST = 25_000
 # A level is copied without the queries that have ended when these are more than its share of all.
 MOST_ENDED = 0.5
 
@@ -157,13 +150,24 @@ class QueryLevels:
         return QueryLevels(self.space, _levelled([one for one in levels if one.running]))
 
     def only(self, answers: np.ndarray) -> "QueryLevels":
-        """Return the set of only some answers (ascending), in one level."""
+        """Return the set of only some answers (ascending), in one level.
+
+        The newest result is kept: all regions of a process ask for the queries that are new.
+        """
+        known = self.__dict__.get("_only")
+        if known is None or not np.array_equal(known[0], answers):
+            known = self.__dict__["_only"] = answers, self._only_of(answers)
+        return known[1]
+
+    def _only_of(self, answers):
         masks = []
         for one in self.levels:
             kept = np.zeros(len(one.level.answers), dtype=bool)
             kept[one.chosen(answers)] = True
-            masks.append(_Masked(one.level, kept))
-        masks = [one for one in masks if one.running]
+            if kept.any():
+                masks.append(_Masked(one.level, kept))
+        if len(masks) == 1 and masks[0].kept.all():
+            return QueryLevels(self.space, (_Masked(masks[0].level),))
         return QueryLevels(self.space, (merged(masks),) if masks else ())
 
     def match(self, elements: Elements, features_of: FeaturesOf, failures: Failures | None = None) -> Pairs:
@@ -221,19 +225,11 @@ def _numbered(pairs, query):
 
 
 def _levelled(levels: Sequence[_Masked]) -> tuple[_Masked, ...]:
-    """Order levels by size, the largest first, and merge the last ones.
-
-    The merged level is at least `RATIO` times smaller than the next larger one, or too large to be merged with it.
-    """
+    """Order levels by size, the largest first, and merge the last ones; see `levelling.staying`."""
     levels = sorted(levels, key=_size)
-    few = len(levels) - 1
-    size = levels[few].running if levels else 0
-    # One merge for all levels that the last one, grown by the others, is too large for.
-    while few > 0 and levels[few - 1].running < RATIO * size and levels[few - 1].running + size <= LARGEST:
-        few -= 1
-        size += levels[few].running
-    if few < len(levels) - 1:
-        levels[few:] = [merged(levels[few:])]
+    stay = staying([one.running for one in levels])
+    if stay < len(levels) - 1:
+        levels[stay:] = [merged(levels[stay:])]
     return tuple(sorted(levels, key=_size))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from streaming.elements import stream_number
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import bounded_axes, enlarged, in_plane, intersects, with_turns
+from streaming.operators.boxes import bounded_axes, box_array, enlarged, in_plane, intersects, with_turns
 from streaming.operators.conditions import Conditions
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -42,10 +42,11 @@ class _Columns:
     @classmethod
     def of(cls, plans, space):
         """Return the columns of plans."""
-        area = np.array([plan.area for plan in plans]).reshape(len(plans), 2 * space.n)
-        compare = np.array([plan.compare for plan in plans]).reshape(len(plans), 2 * space.n)
+        area = box_array([plan.area for plan in plans], space)
+        compare = box_array([plan.compare for plan in plans], space)
         outside = np.array([plan.report == "outside" for plan in plans], dtype=bool)
-        stream = np.array([stream_number(plan.stream) for plan in plans], dtype=np.int64)
+        streams = Numbered.of([plan.stream for plan in plans])
+        stream = np.array([stream_number(name) for name in streams.values], dtype=np.int64)[streams.number]
         transform = Numbered.of([plan.transform for plan in plans])
         reach = _reach(area, compare, outside, _all_margins(transform)[transform.number], space)
         return cls(area, compare, outside, stream, reach, transform)

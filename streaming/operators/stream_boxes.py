@@ -2,19 +2,45 @@
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streaming.operators.boxes import in_plane, with_turns
+from streaming.operators.elements import Elements
 from streaming.operators.query_index import QueryIndex
 from streaming.operators.runs import distinct
 from streaming.spaces import Space
 
 # Up to so many pairs are compared without an index.
 FEW_PAIRS = 50_000
+# These boxes move, so their index is made for a single batch, and may cost no more than its look-ups.
+MAX_ENTRIES = 150_000
 
-# Given boxes of the plane (M, 4), returns the pairs of a box and an element that meet; see `ElementGrid.meeting`.
-Look = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+@dataclass(frozen=True)
+class Near:
+    """Elements that an index has found, and the boxes that they meet.
+
+    Parameters
+    ----------
+    box, row : ndarray of int64, shape (P,)
+        The pairs: positions of boxes, or what the boxes stand for, and positions in `elements`. A pair may repeat.
+    elements : Elements, N of them
+        Each element once.
+    keys : ndarray of int64, shape (N,)
+        The `key_hash` of each element.
+    """
+
+    box: np.ndarray
+    row: np.ndarray
+    elements: Elements
+    keys: np.ndarray
+
+
+# An index over elements: given boxes of the plane (M, 4), it returns the pairs of a box and an element that meet. Where
+# a dimension wraps, the boxes come with the copies that `boxes.with_turns` makes.
+Look = Callable[[np.ndarray], Near]
 
 
 class StreamBoxes:
@@ -74,14 +100,12 @@ class StreamBoxes:
                 found.append(np.stack([rows[row], of_box]))
         return tuple(np.hstack(found))
 
-    def meeting(self, stream: np.ndarray, look: Look) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same pairs as `met_by`, found by an index over the elements instead of one over the boxes."""
+    def meeting(self, look: Look) -> Near:
+        """Return the same pairs as `met_by`, found by an index over elements: positions of these, and numbers."""
         numbers, plane, streams = self._turned
-        if not len(numbers):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        box, row = look(plane)
-        mine = stream[row] == streams[box]
-        return row[mine], numbers[box[mine]]
+        near = look(plane)
+        mine = near.elements.stream[near.row] == streams[near.box]
+        return replace(near, box=numbers[near.box[mine]], row=near.row[mine])
 
 
 class _Boxes:
@@ -92,7 +116,7 @@ class _Boxes:
 
     @functools.cached_property
     def index(self):
-        return QueryIndex(self.plane, self.numbers)
+        return QueryIndex(self.plane, self.numbers, max(MAX_ENTRIES, 8 * len(self.numbers)))
 
     def met_by(self, bounds, space):
         if len(bounds) * len(self.numbers) > FEW_PAIRS:

@@ -102,7 +102,8 @@ class Fragment:
     snapshot_queries : tuple of int
         The queries whose whole answer is in `snapshots` (it may be empty).
     acks : tuple of dict
-        Control entries applied in this batch: ``{"query", "revision", "op", "error"}``; `error` is null or a text.
+        Control entries applied in this batch: ``{"query", "revision", "op", "error"}``; `error` is null or a text. The
+        fragment of region 0 alone has them.
     counters : dict
         Elements read, stale versions dropped, objects held and so on, by name.
     newest_us : int

@@ -230,11 +230,12 @@ class SortedRuns:
 
     def keys(self, part: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return the keys of rows, int64 of shape (K,)."""
-        return gathered(self.parts, part, row, ("",), {"": np.empty(0, dtype=np.int64)})[""]
+        return self.take(part, row, ("",))[""]
 
     def take(self, part: np.ndarray, row: np.ndarray, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return columns of rows, all columns by default."""
-        return gathered(self.parts, part, row, self.like if names is None else names, self.like)
+        """Return columns of rows, all columns by default; the name "" stands for the keys."""
+        like = {**self.like, "": np.empty(0, dtype=np.int64)}
+        return gathered(self.parts, part, row, self.like if names is None else names, like)
 
     def put(
         self, key: np.ndarray, columns: Mapping[str, Column], removed: np.ndarray, difference: int = 0
@@ -369,18 +370,30 @@ def gathered(
     """Return columns of rows of several runs, given the position of each row's run; the name "" stands for the keys."""
     if not len(part):
         return {name: like[name] for name in names}
-    order = np.argsort(part, kind="stable")
-    chosen, row = part[order], row[order]
-    blocks = [(runs[place], row[start:stop]) for place, start, stop in _blocks(chosen)]
+    order = None if (part[1:] >= part[:-1]).all() else np.argsort(part, kind="stable")
+    chosen, row = (part, row) if order is None else (part[order], row[order])
+    blocks = [(runs[place], slice(start, stop)) for place, start, stop in _blocks(chosen)]
     back = None
-    if len(blocks) > 1:
-        back = np.empty_like(order)
-        back[order] = np.arange(len(order))
     columns = {}
     for name in names:
-        column = _joined([_taken(run.columns[name] if name else run.key, rows) for run, rows in blocks])
+        parts = [(run.columns[name] if name else run.key, block) for run, block in blocks]
+        if isinstance(like[name], np.ndarray):
+            columns[name] = _scattered(parts, row, order, like[name])
+            continue
+        column = _joined([_taken(column, row[block]) for column, block in parts])
+        if order is not None and back is None:
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
         columns[name] = column if back is None else _taken(column, back)
     return columns
+
+
+def _scattered(parts, row, order, like):
+    """Return a column of rows of several runs: each block of rows at its places, which `order` tells."""
+    values = np.empty((len(row), *like.shape[1:]), dtype=like.dtype)
+    for column, block in parts:
+        values[block if order is None else order[block]] = column[row[block]]
+    return values
 
 
 def _blocks(ordered):

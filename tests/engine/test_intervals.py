@@ -199,7 +199,7 @@ def one_by_one(root, url, epoch):
             for sent in home_task(layout, partition, cut.batch, blocks, control, saving):
                 inputs[sent.region].append(sent)
         for number in range(REGIONS):
-            reader.publish(region_task(layout, number, cut.batch, inputs[number], saving))
+            reader.publish(region_task(layout, number, cut.batch, inputs[number], control, saving))
         positions = cut.positions
     return reader.log
 
@@ -209,7 +209,8 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
     monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
-    monkeypatch.setattr("streaming.engine.interval.MOST_CONTROL_ENTRIES", 3)
+    monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
+    monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
     machine = Machine(tmp_path / "engine", redis_server, seed)
     feed(machine.log, np.random.default_rng(seed))
     names, event_log = machine.log.names, machine.log.event_log

@@ -137,7 +137,8 @@ class Process:
         return inputs
 
     def region(self, number, batch, inputs):
-        return region_task(self.layout, number, batch, inputs[number], Saving(batch - 1))
+        control = self.history.entries(batch)[1]
+        return region_task(self.layout, number, batch, inputs[number], control, Saving(batch - 1))
 
 
 class Reader:

@@ -11,6 +11,7 @@ from streaming.operators.element_grid import ElementGrid
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.focal_ranges import FocalRanges
+from streaming.operators.stream_boxes import Near
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH, parse_space
 
@@ -91,10 +92,15 @@ def test_what_begins_and_ends_is_that_of_brute_force(name, seed):
     rested, borders = rng.random(count) < 0.8, Borders(were, are, positions, positions)
     told = borders.crossed_by(lay, lie, keys, Failures())
     check(told, codes(were.match(lay, keys, Failures())), codes(are.match(lie, keys, Failures())))
-    look = ElementGrid(lie.bounds, space).meeting
-    told = borders.crossing(lie, keys, look, lambda rows: rested[rows], Failures())
+    told = borders.crossing(looking(lie, keys, space), lambda keys: rested[keys - 1], Failures())[:2]
     full = ({pair for pair in codes(placed.match(lie, keys, Failures())) if rested[pair[0]]} for placed in (were, are))
     check(told, *full)
+
+
+def looking(elements, keys, space):
+    """Return an index over elements."""
+    grid = ElementGrid(elements.bounds, space)
+    return lambda plane: Near(*grid.meeting(plane), elements, keys)
 
 
 def check(told, full_old, full_new):
@@ -114,8 +120,7 @@ def test_what_stays_well_within_a_range_is_not_looked_at(name, shape):
     crowd, keys, here = elements(space, near, 0.0), np.arange(1000) + 1, np.array([0])
     place = elements(space, np.array([[0, 0], [step, step]]), 0.0).bounds
     were, are = (ranges.placed(ranges.focal, place[[at]], np.full(1, np.nan)) for at in (0, 1))
-    look = ElementGrid(crowd.bounds, space).meeting
-    everything = lambda rows: np.ones(len(rows), dtype=bool)  # noqa: E731
-    old, new = Borders(were, are, here, here).crossing(crowd, keys, look, everything, Failures())
+    everything = lambda keys: np.ones(len(keys), dtype=bool)  # noqa: E731
+    old, new, _ = Borders(were, are, here, here).crossing(looking(crowd, keys, space), everything, Failures())
     assert len(are.match(crowd, keys, Failures()).row) > 900
     assert len(old.row) + len(new.row) < 300

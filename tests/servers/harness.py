@@ -70,7 +70,7 @@ class Engine:
                 inputs[sent.region].append(sent)
         fragments = []
         for number in range(self.layout.regions):
-            fragments += region_task(self.layout, number, self.batch, inputs[number], saving)
+            fragments += region_task(self.layout, number, self.batch, inputs[number], control, saving)
         self.batch += 1
         if saving:
             self.saved = self.batch - 1

@@ -14,6 +14,8 @@ from streaming.operators import stream_boxes
 from streaming.operators.distributed import SomeQueries
 from streaming.plans import parse_plan
 from streaming.results import CANCELLED, DROPPED, EDITED, ENTERED, EXPIRED, LEFT, MOVED, REGISTERED, STAYED
+from streaming.servers import sorted_runs
+from streaming.servers.region.objects import ObjectTable
 from streaming.spaces import EARTH, parse_space
 from tests.servers.harness import Client, Engine, one
 from tests.servers.moving_oracle import MovingWorld
@@ -97,6 +99,9 @@ def random_distributed_plan(rng, space=EARTH):
     return parse_plan(document, space)
 
 
+SMALL_RUNS = {"LEAST_SWEPT": 4, "LEAST_CHUNK": 3, "CHUNKS": 4, "MOST_TIERED": 16}
+
+
 def play_seed(seed):
     """Play the history of a seed; return the client."""
     rng = random.Random(seed)
@@ -106,7 +111,10 @@ def play_seed(seed):
         rng, lambda rng: random_distributed_plan(rng, space), random_box if space is EARTH else plane_box
     )
     # Boxes are compared one by one, or through an index over them, whether or not there are many.
-    with tempfile.TemporaryDirectory() as root, patch.object(stream_boxes, "FEW_PAIRS", (seed % 2) * 10**6):
+    pairs = patch.object(stream_boxes, "FEW_PAIRS", (seed % 2) * 10**6)
+    # Sorted runs are merged as if there were many objects, or hardly ever.
+    runs = SMALL_RUNS if seed % 4 < 2 else {"CHUNKS": sorted_runs.CHUNKS}
+    with tempfile.TemporaryDirectory() as root, pairs, patch.multiple(sorted_runs, **runs):
         return play(history, lives, Engine(Path(root), *rng.choice(LAYOUTS), space=space), MovingWorld)
 
 
@@ -275,11 +283,29 @@ def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_bei
         return match(queries, elements, *rest)
 
     monkeypatch.setattr(SomeQueries, "match", watched)
+    monkeypatch.setattr(SomeQueries, "search", lambda queries, *rest: pytest.fail("all objects were looked at"))
     client.told.clear()
     client.receive(engine.run(ships(2, focal=1), []))
     told = [(row["key"], row["sign"], row["rank"], row["distance"]) for row in client.told]
     assert sorted(told) == [("left", STAYED, 2, 3.0), ("right", STAYED, 1, 2.0)]
     assert max(seen) == 1  # the focal object alone, as it was and as it is
+
+
+def test_no_batch_gathers_all_objects(tmp_path, monkeypatch):
+    engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
+    monkeypatch.setattr(ObjectTable, "whole", property(lambda table: pytest.fail("all objects were gathered")))
+
+    def ships(version, **places):
+        return [("ships", 0, one("ships", key, version, [x, 0, x, 0], {}, PLANE)) for key, x in places.items()]
+
+    client.receive(engine.run(ships(1, focal=0, left=-2, right=3, far=9), []))
+    near = {"stream": "ships", "kind": "knn", "around": {"key": "focal"}, "k": 2}
+    within = {"stream": "ships", "around": {"key": "focal", "radius": 2.5}}
+    count = within | {"aggregate": {"function": "count"}}
+    client.receive(engine.run([], [register(near), register(within, 2), register(count, 3)]))
+    assert (set(client.answers[1]), set(client.answers[2])) == ({"left", "right"}, {"left"})
+    client.receive(engine.run(ships(2, focal=4), [{"op": "snapshot", "query": 2}]))
+    assert (set(client.answers[1]), set(client.answers[2])) == ({"right", "far"}, {"right"})
 
 
 def register(plan, query=1):

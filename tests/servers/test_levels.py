@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from streaming.elements import stream_number
 from streaming.layers.features import feature_table
-from streaming.operators import query_levels, range_query
+from streaming.operators import levelling, range_query
 from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features, ordered
+from streaming.plans import together
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.recipients import Recipients
-from streaming.servers.control import levels
 from streaming.servers.control import registry as control
 from streaming.servers.control.levels import Levels
 from streaming.servers.control.registrations import level_of, level_table
@@ -193,9 +193,8 @@ def recipients_by_definition(registry, apart):
 def test_a_registry_that_grew_by_changes_equals_one_made_at_once(seed, ratio, largest, kept):
     rng = random.Random(seed)
     with (
-        patch.object(query_levels, "RATIO", ratio),
-        patch.object(query_levels, "LARGEST", largest),
-        patch.object(levels, "RATIO", ratio),
+        patch.object(levelling, "RATIO", ratio),
+        patch.object(levelling, "LARGEST", largest),
         patch.object(control, "CANCELLED_KEPT", kept),
     ):
         registry = other = Registry(EARTH, catalogue=catalogue)
@@ -242,21 +241,37 @@ def check_matches(registry, elements, rows):
     assert {pair[:2] for pair in pairs if pair[1] in ranges} == expected
 
 
-@given(st.integers(0, 2**32), st.sampled_from([1, 2, 32]))
-def test_levels_are_a_mapping_in_the_order_in_which_entries_were_put(seed, ratio):
-    rng, told, known = random.Random(seed), {}, Levels()
-    with patch.object(levels, "RATIO", ratio):
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 32]), st.sampled_from([1, 5, 25_000]))
+def test_levels_are_a_mapping_in_the_order_in_which_entries_were_put(seed, ratio, largest):
+    rng, told, known, numbers = random.Random(seed), {}, Levels(), set()
+    with patch.object(levelling, "RATIO", ratio), patch.object(levelling, "LARGEST", largest):
         for step in range(60):
             entries = {key: rng.choice([None, step, step]) for key in rng.sample(range(12), rng.randint(0, 3))}
-            known = known.changed(entries)
+            before, known = known, known.changed(entries)
             for key, value in entries.items():
                 told.pop(key, None)
                 if value is not None:
                     told[key] = value
             assert list(known.items()) == list(told.items())
+            assert len(known) == len(told) == len(Levels(known.levels))
             assert [known.get(key) for key in range(12)] == [told.get(key) for key in range(12)]
-            numbers = [level.number for level in known.levels]
-            assert numbers == sorted(set(numbers))
+            made = {level.number for level in known.levels if level not in before.levels}
+            assert not made & numbers and len({level.number for level in known.levels}) == len(known.levels)
+            numbers |= made
+
+
+def test_levels_keep_little_of_what_is_removed_and_no_change_copies_them_all(monkeypatch):
+    monkeypatch.setattr(levelling, "LARGEST", 50)
+    rng, known, running, number = random.Random(1), Levels(), [], 0
+    for step in range(2_000):
+        put = list(range(number, number := number + rng.randint(1, 4)))
+        running += put
+        gone = [running.pop(rng.randrange(len(running))) for _ in range(len(running) - 400)]
+        before, known = known, known.changed(dict.fromkeys(put, step) | dict.fromkeys(gone))
+        assert sum(len(one.entries) for one in known.levels if one not in before.levels) <= 2 * 50 + 10
+        assert sum(len(one.entries) for one in known.levels) <= 2.5 * len(known) + 2 * 50
+        assert len(known.levels) <= 2.5 * 400 / 25 + 10
+    assert sorted(known) == sorted(running)
 
 
 def test_the_queries_that_ended_first_are_forgotten_first(monkeypatch):
@@ -342,12 +357,12 @@ def test_one_query_more_compiles_and_indexes_none_of_the_others(compiled):
         registry, _ = registry.apply([{"op": "register", "query": query, "revision": 1, "plan": plan(query)}])
         registry.queries.match(elements, registry.features)
     assert set(compiled["plans"]) == {1}
-    assert sum(size > 900 for size in compiled["indexed"]) <= 200 / 1000 * query_levels.RATIO + 1
+    assert sum(size > 900 for size in compiled["indexed"]) <= 200 / 1000 * levelling.RATIO + 1
 
 
 def test_no_merge_is_large_and_levels_are_few_however_many_queries_come_and_go(compiled, monkeypatch):
-    monkeypatch.setattr(query_levels, "RATIO", 4)
-    monkeypatch.setattr(query_levels, "LARGEST", 40)
+    monkeypatch.setattr(levelling, "RATIO", 4)
+    monkeypatch.setattr(levelling, "LARGEST", 40)
     rng = random.Random(1)
 
     def register(query):
@@ -387,19 +402,16 @@ def test_an_edited_layer_compiles_no_join(compiled, monkeypatch):
     assert compiled["plans"] == [1] and found[0] != found[1]
 
 
-def test_each_text_of_a_plan_is_parsed_once(monkeypatch):
-    from streaming.servers.control import registrations
-
-    parsed = []
-    real = registrations.parse_plan
-    monkeypatch.setattr(registrations, "parse_plan", lambda *asked: (parsed.append(1), real(*asked))[1])
-    plan = {"stream": "ships", "area": {"lo": [0, 0.12345], "hi": [1, 1]}}
+def test_plans_that_differ_in_their_boxes_are_parsed_once_and_equal_plans_are_one_object(monkeypatch):
+    parsed, real = [], together.parse_plan
+    monkeypatch.setattr(together, "parse_plan", lambda *asked: (parsed.append(1), real(*asked))[1])
+    plans = [{"stream": "ships", "area": {"lo": [0, 0.12345], "hi": [1 + query % 2, 1]}} for query in range(50)]
     registry, _ = Registry(EARTH).apply(
-        [{"op": "register", "query": query, "revision": 1, "plan": plan} for query in range(50)]
+        [{"op": "register", "query": query, "revision": 1, "plan": plan} for query, plan in enumerate(plans)]
     )
     read = stored(registry, Registry(EARTH))
     assert len(parsed) == 1
-    assert len({id(told.parsed) for known in (registry, read) for told in known.registrations.values()}) == 1
+    assert len({id(told.parsed) for known in (registry, read) for told in known.registrations.values()}) == 2
 
 
 def test_recipients_of_queries_that_do_not_run_are_none():

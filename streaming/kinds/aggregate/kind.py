@@ -79,6 +79,9 @@ class AggregateKind(Kind[AggregatePlan]):
     def box(self, plan: AggregatePlan) -> Box:
         return _of(plan).box(plan.range)
 
+    def reach(self, plan: AggregatePlan) -> float:
+        return _of(plan).reach(plan.range)
+
 
 def _of(plan):
     """Return the kind of the range query of an aggregate."""

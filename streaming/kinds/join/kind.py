@@ -27,6 +27,7 @@ class JoinKind(Kind[JoinPlan]):
     """Pairs of an element and a partner."""
 
     name, written, plan_class = "join", "join", JoinPlan
+    boxes = ("area",)
     refinement = "streaming.operators.spatial_join:SpatialJoins"
 
     def parse(self, document: dict[str, Any], space: Space) -> JoinPlan:

@@ -19,6 +19,7 @@ class NearestKind(Kind[NearestPlan]):
     """The elements that are nearest to a focus."""
 
     name, written, plan_class = "knn", "knn", NearestPlan
+    boxes = ("area",)
 
     def parse(self, document: dict[str, Any], space: Space) -> NearestPlan:
         check_keys(document, NEAREST_KEYS, "a query for nearest neighbours")
@@ -66,3 +67,6 @@ def _whole_number(value, name, most):
     if isinstance(value, bool) or not isinstance(value, int | float) or value not in range(1, most + 1):
         raise InvalidPlan(f"{name} must be a whole number of 1 to {most:,}; got {value!r:.200}")
     return int(value)
+
+    def reach(self, plan: NearestPlan) -> float:
+        return 0.0

@@ -12,6 +12,7 @@ from streaming.kinds.around import (
     parse_focus,
     parse_shape,
     shape_document,
+    shape_reach,
 )
 from streaming.kinds.base import Evaluation, Kind, Source, focal_source
 from streaming.kinds.fields import area_of, check_kept, common, emitted, opening, parse_area, whole
@@ -26,6 +27,7 @@ class MovingRangeKind(Kind[MovingRangePlan]):
     """Elements in a shape about a focus."""
 
     name, written, plan_class = "moving_range", "range", MovingRangePlan
+    boxes = ("area",)
 
     def claims(self, document: dict[str, Any]) -> bool:
         return super().claims(document) and document.get("around") is not None
@@ -72,3 +74,6 @@ class MovingRangeKind(Kind[MovingRangePlan]):
 
     def focus(self, plan: MovingRangePlan) -> Focus:
         return plan.focus
+
+    def reach(self, plan: MovingRangePlan) -> float:
+        return shape_reach(plan.shape)

@@ -1,5 +1,6 @@
 """Range queries over fixed boxes: how a plan is read, written, described and evaluated."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streaming.errors import InvalidPlan
@@ -16,6 +17,7 @@ class RangeKind(Kind[RangePlan]):
     """Elements that meet a fixed box, or do not."""
 
     name, written, plan_class = "range", "range", RangePlan
+    boxes = ("area", "compare")
 
     def parse(self, document: dict[str, Any], space: Space) -> RangePlan:
         check_keys({name: value for name, value in document.items() if name != "around"}, RANGE_KEYS, "a range query")
@@ -27,6 +29,11 @@ class RangeKind(Kind[RangePlan]):
         assert compare is not None
         area = named or (compare if report == "inside" else whole(space))
         return RangePlan(area=area, compare=compare, report=report, **compared(document, space))
+
+    def like(self, plan: RangePlan, boxes: Mapping[str, Sequence[Box]]) -> list[RangePlan]:
+        compare = boxes.get("compare") or boxes["area"]
+        derived = {"compare": compare} | ({"area": compare} if plan.report == "inside" else {})
+        return super().like(plan, derived | dict(boxes))
 
     def document(self, plan: RangePlan, space: Space) -> dict[str, Any]:
         boxes = {"compare": box_document(plan.compare, space), "report": plan.report}

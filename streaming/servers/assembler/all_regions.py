@@ -1,16 +1,19 @@
 """The objects of all regions, as the assembler reads them."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.operators.geodesics import local_metres
+from streaming.operators.stream_boxes import Look
 from streaming.results import result_schema
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import result_rows
+from streaming.servers.participant.object_index import ObjectIndex
+from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.state import Region
 from streaming.spaces import Space
 
@@ -26,11 +29,21 @@ class AllRegions:
     after : sequence of Region
         The regions as this batch leaves them.
     space : Space
+    indexed : callable
+        Given the number of a region and its objects, returns the index over these.
     """
 
     before: Callable[[], Iterable[Region]]
     after: Sequence[Region]
     space: Space
+    indexed: Callable[[int, ObjectTable], ObjectIndex]
+
+    @property
+    def looks(self) -> Iterator[Look]:
+        """The index over the objects of each region, as this batch leaves it."""
+        for number, region in enumerate(self.after):
+            if len(region.objects):
+                yield self.indexed(number, region.objects).look
 
     def rows(self, answers: Answers, rank: np.ndarray) -> pa.Table:
         """Return members of answers as result tuples, each with its object's newest element, in any order.
@@ -91,9 +104,13 @@ class AllRegions:
 
     @functools.cached_property
     def density(self) -> float:
-        """Objects per square metre, or square unit, of the box that holds them all; 0 without objects."""
-        boxes = [region.objects.bounds for region in self.after if len(region.objects)]
-        count, n = sum(map(len, boxes)), self.space.n
+        """Objects per square metre, or square unit, of the box that holds them all; 0 without objects.
+
+        The box may also hold places where objects were, of which the tables of the regions still have rows.
+        """
+        tables = [region.objects.table for region in self.after if len(region.objects)]
+        boxes = [run.columns["bounds"] for table in tables for run in table.parts if len(run.key)]
+        count, n = sum(map(len, tables)), self.space.n
         if not count:
             return 0.0
         low = np.min([box[:, :n].min(axis=0) for box in boxes], axis=0)

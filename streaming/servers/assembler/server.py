@@ -49,7 +49,6 @@ from streaming.servers.control.border import LeftOut
 from streaming.servers.control.step import ControlStep
 from streaming.servers.focals import Focals
 from streaming.servers.participant.partial import Candidates, Partial, Tracks
-from streaming.servers.region.objects import elements_of
 from streaming.spaces import Space
 
 
@@ -219,11 +218,10 @@ class _AnswerAssembly:
         reach = np.full(len(self.ids), np.nan)
         reach[positions] = radius
         focals = Focals(self.tracks.after.elements, self.ids, reach)
-        placed, failed = focals.placed(self.control.after), Failures()
-        found = []
-        for region in self.all_regions.after:
-            keys = region.objects.key_hash
-            pairs = placed.match(elements_of(region.objects, region.cold), keys, failed, np.sort(positions))
+        some, failed = focals.placed(self.control.after).some(np.sort(positions)), Failures()
+        found = [Candidates.none()]
+        for look in self.all_regions.looks:
+            pairs, keys = some.search(look, failed)
             found.append(Candidates(self.ids[pairs.query], keys[pairs.row], pairs.distance))
         self.failures.add(failed, self.ids)
         return Candidates.together(found)

@@ -96,9 +96,10 @@ class Columns:
     def _with(self, rows):
         if not rows:
             return self
-        rows = sorted(rows, key=lambda row: row.query)
-        query, answer = (np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in ("query", "answer"))
-        bits = np.array([row.bits for row in rows], dtype=np.uint8)
+        queries, answers, _, what = zip(*rows, strict=True)
+        order = np.argsort(query := np.array(queries, dtype=np.int64))
+        query, answer = query[order], np.array(answers, dtype=np.int64)[order]
+        bits = np.array(what, dtype=np.uint8)[order]
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
         return Columns(

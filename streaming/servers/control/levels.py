@@ -1,17 +1,19 @@
 """A mapping in levels, so that one more entry copies few of the others, in memory and on disk.
 
 Each level is immutable and has a number. A change adds a small level at the end, which is merged with those before it
-that are not `RATIO` times larger. A store writes a level once, under its number; see `streaming.engine.store`.
+as `levelling` says. What later levels replace or remove stays where it is at first. When this is most of what the
+levels have, each change removes it from one level, the one that was made first. So no change copies all entries. A
+store writes a level once, under its number; see `streaming.engine.store`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from streaming.operators import levelling
 
 V = TypeVar("V")
-
-# A level has at least this many times as many entries as the next.
-RATIO = 32
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Levels(Mapping[int, V]):
     Parameters
     ----------
     levels : sequence of Level
-        An entry of a later level replaces that of an earlier one. Numbers ascend.
+        An entry of a later level replaces that of an earlier one. No two levels ever have the same number.
 
     Examples
     --------
@@ -41,23 +43,32 @@ class Levels(Mapping[int, V]):
         self.levels = tuple(levels)
 
     def __getitem__(self, key: int) -> V:
+        value = self.get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """Return the value of a key, or `default`. Most keys that are asked for are new, so it raises nothing."""
         for level in reversed(self.levels):
             if key in level.entries:
                 value = level.entries[key]
-                if value is None:
-                    break
-                return value
-        raise KeyError(key)
+                return default if value is None else value
+        return default
 
     def __iter__(self) -> Iterator[int]:
         """Yield the keys; those that were put last come last."""
         for place, level in enumerate(self.levels):
             later = [one.entries for one in self.levels[place + 1 :]]
             for key, value in level.entries.items():
-                if value is not None and not any(key in entries for entries in later):
+                if value is not None and not _mentioned(key, later):
                     yield key
 
     def __len__(self) -> int:
+        return self._count
+
+    @functools.cached_property
+    def _count(self):
         return sum(1 for _ in self)
 
     def changed(self, entries: Mapping[int, V | None]) -> "Levels[V]":
@@ -68,11 +79,42 @@ class Levels(Mapping[int, V]):
         """
         if not entries:
             return self
-        levels = list(self.levels)
-        number = levels[-1].number + 1 if levels else 0
+        number = max((level.number for level in self.levels), default=-1) + 1
+        stay = levelling.staying([*(len(level.entries) for level in self.levels), len(entries)])
         merged = dict(entries)
-        while levels and len(levels[-1].entries) < RATIO * len(merged):
-            merged = {key: value for key, value in levels.pop().entries.items() if key not in merged} | merged
-        if not levels:  # there is nothing below that a removed entry could replace
-            merged = {key: value for key, value in merged.items() if value is not None}
-        return Levels([*levels, Level(number, merged)])
+        for level in reversed(self.levels[stay:]):
+            merged = _merged(level.entries, merged)
+        levels = list(self.levels[:stay])
+        levels.append(Level(number, _needed(merged, levels)))
+        more = sum((value is not None) - (self.get(key) is not None) for key, value in entries.items())
+        return _tidied(levels, len(self) + more)
+
+
+def _tidied(levels, count):
+    """Return the mapping with some levels and so many keys; if most of it is no longer needed, tidy a level."""
+    if sum(len(level.entries) for level in levels) > 2 * count + levelling.LARGEST:
+        place = min(range(len(levels)), key=lambda place: levels[place].number)
+        number = max(level.number for level in levels) + 1
+        later = [level.entries for level in levels[place + 1 :]]
+        current = {key: value for key, value in levels[place].entries.items() if not _mentioned(key, later)}
+        first = place
+        if place and len(levels[place - 1].entries) + len(current) <= levelling.LARGEST:
+            first, current = place - 1, _merged(levels[place - 1].entries, current)
+        levels[first : place + 1] = [Level(number, _needed(current, levels[:first]))]
+    made = Levels(levels)
+    made.__dict__["_count"] = count
+    return made
+
+
+def _merged(older, newer):
+    return {key: value for key, value in older.items() if key not in newer} | newer
+
+
+def _needed(entries, earlier):
+    """Return entries without the removal of what no earlier level has."""
+    before = [level.entries for level in earlier]
+    return {key: value for key, value in entries.items() if value is not None or _mentioned(key, before)}
+
+
+def _mentioned(key, entries: Iterable[Mapping]):
+    return any(key in some for some in entries)

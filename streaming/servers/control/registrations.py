@@ -1,22 +1,21 @@
-"""What the registry knows of one query. Each plan is parsed once in a process, however often its text is read."""
+"""What the registry knows of one query. Equal plans are one object in a process."""
 
-import functools
 import hashlib
 import logging
 import weakref
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 
 from streaming.errors import LookoutError
 from streaming.kinds.base import Plan
-from streaming.plans import parse_plan, plan_document
+from streaming.plans.together import parse_together
 from streaming.results import ANSWER_NUMBERS
-from streaming.servers.control.columns import Row, bits_of
+from streaming.servers.control.columns import bits_of
 from streaming.servers.control.levels import Level
 from streaming.spaces import Space
 
@@ -46,32 +45,33 @@ class ParsedPlan:
     bits: int
 
 
-# Texts as they were written last, by programs that each have their own order and spacing.
-TEXTS_KEPT = 1_000
 # By space and `ParsedPlan.text`; a plan stays as long as something has it.
 _PARSED: dict[Space, "weakref.WeakValueDictionary[bytes, ParsedPlan]"] = defaultdict(weakref.WeakValueDictionary)
 
 
-def parsed(text: bytes, space: Space) -> ParsedPlan:
-    """Return the plan with a JSON text; a text is parsed once in a process, and equal plans are one object.
+def parsed_together(documents: Sequence[Any], space: Space) -> list[ParsedPlan | Exception]:
+    """Return the plans of JSON documents, or what is wrong with them; equal plans are one object in a process.
 
-    Raises
-    ------
-    InvalidPlan
-        See `parse_plan`.
+    Documents that differ in their boxes alone are read together; see `parse_together`.
     """
-    return _PARSED[space].get(text) or _parsed(text, space)
+    known = _PARSED[space]
+    plans: list[ParsedPlan | Exception] = []
+    like, bits = None, 0
+    for outcome in parse_together(documents, space):
+        if isinstance(outcome, Exception):
+            plans.append(outcome)
+            continue
+        plan, text, alike = outcome
+        found = known.get(text)
+        if found is None:
+            if alike is not like:
+                like, bits = alike, bits_of(alike)
+            known[text] = found = ParsedPlan(plan, text, _answer_number(text), bits)
+        plans.append(found)
+    return plans
 
 
-@functools.lru_cache(maxsize=TEXTS_KEPT)
-def _parsed(text, space):
-    plan = parse_plan(orjson.loads(text), space)
-    canonical = orjson.dumps(plan_document(plan, space))
-    return _PARSED[space].setdefault(canonical, ParsedPlan(plan, canonical, _answer_number(canonical), bits_of(plan)))
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(NamedTuple):
     """A registered query.
 
     Parameters
@@ -92,11 +92,6 @@ class Registration:
     def plan(self) -> Plan | None:
         """The plan; None once cancelled."""
         return self.parsed.plan if self.parsed else None
-
-    def row(self, query: int) -> list[Row]:
-        """Return the row of the query with a number, none once cancelled."""
-        told = self.parsed
-        return [Row(query, told.answer, told.plan, told.bits)] if told else []
 
     @property
     def answer(self) -> int:
@@ -121,19 +116,28 @@ def level_table(level: Level[Registration]) -> pa.Table:
 
 def level_of(number: int, table: pa.Table, space: Space) -> Level[Registration]:
     """Return the level with a number that `level_table` wrote."""
-    return Level(number, {row["query"]: _restored(row, space) for row in table.to_pylist()})
+    query, revision, text, error = (table[name].to_pylist() for name in SCHEMA.names)
+    plans = _of_texts(text, space)
+    return Level(number, dict(zip(query, map(_restored, query, revision, plans, error), strict=True)))
 
 
-def _restored(row: Mapping[str, Any], space: Space) -> Registration | None:
+def _of_texts(texts, space):
+    """Return the plans of canonical texts, or why this release refuses them; None for None."""
+    plans = {text: _PARSED[space].get(text) for text in texts if text is not None}
+    missing = [text for text, known in plans.items() if known is None]
+    plans |= zip(missing, parsed_together(list(map(orjson.loads, missing)), space), strict=True)
+    return [text and plans[text] for text in texts]
+
+
+def _restored(query, revision, plan, error) -> Registration | None:
     """Return a registration that was written; if this release refuses its plan, the query has ended."""
-    if row["revision"] is None:
+    if revision is None:
         return None
-    try:
-        return Registration(row["revision"], row["plan"] and parsed(row["plan"], space), row["error"])
-    except Exception as refusal:  # whatever an earlier release accepted, the other queries go on
-        error = REFUSED.format(words(refusal))
-        logger.error("query %d: %s", row["query"], error)
-        return Registration(row["revision"], error=error)
+    if isinstance(plan, Exception):  # whatever an earlier release accepted, the other queries go on
+        error = REFUSED.format(words(plan))
+        logger.error("query %d: %s", query, error)
+        return Registration(revision, error=error)
+    return Registration(revision, plan, error)
 
 
 def words(error: Exception) -> str:

@@ -11,12 +11,11 @@ costs one row when it begins, and one when it ends.
 """
 
 import functools
-from collections.abc import Callable, Collection, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import orjson
 
 from streaming.elements import stream_number
 from streaming.kinds.base import Plan
@@ -27,9 +26,10 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.servers.answers.recipients import Recipients
-from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, layer_of
+from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
+from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
-from streaming.servers.control.registrations import Registration, parsed, words
+from streaming.servers.control.registrations import Registration, words
 from streaming.servers.control.running import RunningQueries
 from streaming.spaces import Space
 
@@ -155,7 +155,8 @@ class Registry:
         return bool(find(self.ids, np.array([query]))[1][0])
 
     def _rows(self, queries):
-        return [row for query in queries for row in self.registrations[query].row(query)]
+        told = ((query, self.registrations[query].parsed) for query in queries)
+        return [Row(query, parsed.answer, parsed.plan, parsed.bits) for query, parsed in told if parsed]
 
     def runs(self, query: int) -> bool:
         """Tell whether a query runs; it may be left out."""
@@ -310,7 +311,7 @@ class Registry:
             return Features.none(self.space)
         return self.catalogue(layer, self.layers[layer])
 
-    def apply(self, entries: Iterable[Mapping[str, Any]]) -> tuple["Registry", Applied]:
+    def apply(self, entries: Sequence[Entry] | ControlEntries) -> tuple["Registry", Applied]:
         """Apply control entries in their order; see `logs.control_entry`.
 
         Returns
@@ -319,8 +320,9 @@ class Registry:
             `self` if nothing changed.
         applied : Applied
         """
-        change = _Change(self)
-        for entry in entries:
+        entries = ControlEntries.of(entries, self.space)
+        change = _Change(self, iter(entries.plans.values()))
+        for entry in entries.entries:
             change.apply(entry)
         return self._changed(change), change.applied()
 
@@ -335,7 +337,7 @@ class Registry:
         put |= dict.fromkeys(put.keys() & set(ended[:-CANCELLED_KEPT].tolist()))
         refused = {query: error for query, error in self.refused.items() if query not in put} if put else self.refused
         registrations = self.registrations.changed(put)
-        running = self._running_after(put, registrations)
+        running = self._running_after(put)
         return Registry(
             self.space,
             registrations,
@@ -346,13 +348,13 @@ class Registry:
             refused=refused,
         )
 
-    def _running_after(self, queries, registrations):
-        """Return the queries that run according to other registrations, which differ only for some queries."""
-        none = Registration(0)
-        told = [(query, self.registrations.get(query, none), registrations.get(query, none)) for query in queries]
-        told = [(query, was, now) for query, was, now in told if was.parsed is not now.parsed]
-        ended = [row for query, was, _ in told for row in was.row(query)]
-        return self.running.changed(ended, [row for query, _, now in told for row in now.row(query)])
+    def _running_after(self, put):
+        """Return the queries that run after some registrations were put; None stands for one that was removed."""
+        told = [(query, _plan_of(self.registrations.get(query)), _plan_of(now)) for query, now in put.items()]
+        told = [(query, was, now) for query, was, now in told if was is not now]
+        ended = [Row(query, was.answer, was.plan, was.bits) for query, was, _ in told if was]
+        begun = [Row(query, now.answer, now.plan, now.bits) for query, _, now in told if now]
+        return self.running.changed(ended, begun)
 
     def head(self) -> dict[str, Any]:
         """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""
@@ -383,7 +385,7 @@ class Registry:
             dict(head["layers"]),
             dict(head["stored"]),
             self.catalogue,
-            self._running_after(sorted(differing), registrations),
+            self._running_after({query: registrations.get(query) for query in sorted(differing)}),
             ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
             refused={query: told.error for query, told in known.items() if told.error},
         )
@@ -392,8 +394,8 @@ class Registry:
 class _Change:
     """Collects the effects of a sequence of control entries."""
 
-    def __init__(self, before):
-        self.space, self._before = before.space, before.registrations
+    def __init__(self, before, plans):
+        self._before, self._plans = before.registrations, plans
         self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
         self.stored = dict(before.stored)
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
@@ -419,37 +421,35 @@ class _Change:
         )
 
     def _register(self, entry):
-        if not self._news(entry):
-            return self._ack(entry, self._known(entry["query"]).error or None)
-        try:
-            registration = Registration(entry["revision"], parsed(orjson.dumps(entry["plan"]), self.space))
-        except Exception as error:  # whatever is wrong with a plan, the other entries are applied
-            return self._ack(entry, words(error))
-        return self._put(entry, registration)
+        plan, known = next(self._plans), self._known(entry["query"])
+        if not _is_news(entry, known):
+            self._ack(entry, known.error or None)
+        elif isinstance(plan, Exception):  # whatever is wrong with a plan, the other entries are applied
+            self._ack(entry, words(plan))
+        else:
+            self._put(entry, known, Registration(entry["revision"], plan))
 
     def _cancel(self, entry):
-        if self._news(entry):
-            return self._put(entry, Registration(entry["revision"]))
-        return self._ack(entry, None)
+        known = self._known(entry["query"])
+        if _is_news(entry, known):
+            self._put(entry, known, Registration(entry["revision"]))
+        else:
+            self._ack(entry, None)
 
     def _known(self, query):
         return self.put.get(query) or self._before.get(query)
 
-    def _news(self, entry):
-        known = self._known(entry["query"])
-        return known is None or entry["revision"] > known.revision
-
-    def _put(self, entry, registration):
+    def _put(self, entry, known, registration):
         query = entry["query"]
-        if self._known(query) is not None or registration.parsed:
+        if known is not None or registration.parsed:
             self._touched[query] = None
         self.put.pop(query, None)  # the query that ended last comes last
         self.put[query] = registration
         self._ack(entry, None)
 
     def _ack(self, entry, error):
-        head = {name: entry[name] for name in ("query", "revision", "op")}
-        self._acks.append({**head, "error": error})
+        told = {"query": entry["query"], "revision": entry["revision"], "op": entry["op"], "error": error}
+        self._acks.append(told)
 
     def _snapshot(self, entry):
         self._snapshots[entry["query"]] = None
@@ -483,3 +483,13 @@ class _Change:
         self.ttl_us.pop(number, None)
         self.stored.pop(number, None)
         self._dropped[number] = entry["stream"]
+
+
+def _is_news(entry, known):
+    """Tell whether an entry changes a query, given its registration or None."""
+    return known is None or entry["revision"] > known.revision
+
+
+def _plan_of(registration):
+    """Return the parsed plan of a registration; None if it is cancelled or missing."""
+    return registration and registration.parsed

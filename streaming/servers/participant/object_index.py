@@ -1,36 +1,82 @@
-"""The index over a region's objects, which follows their changes.
+"""The index over a region's objects: a grid for each sorted run of their table.
 
-It is no state: a process that lacks it makes it from the objects.
+A run never changes, so its grid is made once, and all versions of the table that have the run share it. What differs
+between versions is which rows of a run newer runs supersede. The index is no state: a process that lacks it makes it
+from the objects.
 
 References
 ----------
-P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996: changes are kept apart, and merged when
-they have grown to a part of the whole.
+P. O'Neil et al., "The log-structured merge-tree", Acta Informatica 33(4), 1996: each component has an index of its own.
 """
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from streaming.operators.element_grid import ElementGrid
-from streaming.operators.runs import distinct, find
-from streaming.servers.region.objects import Objects
+from streaming.operators.runs import find
+from streaming.operators.stream_boxes import Near
+from streaming.servers.region.objects import ObjectTable, elements_of
+from streaming.servers.sorted_runs import Run
 from streaming.spaces import Space
 
-# The grid is made anew when this part of its objects has changed.
-CHANGED_PART = 1 / 8
 
+class _Grid:
+    """The grid over the rows of a run, which is made when it is first needed."""
 
-class _Base:
-    """Objects as they were at some time, and the grid over them, which is made when it is first needed."""
-
-    def __init__(self, objects, space):
-        self.keys, self._bounds, self.space = objects.key_hash, objects.bounds, space
+    def __init__(self, run, space):
+        self._run, self._space = run, space
 
     @functools.cached_property
-    def grid(self):
-        return ElementGrid(self._bounds, self.space)
+    def whole(self):
+        return ElementGrid(self._run.columns["bounds"], self._space)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A run, its grid, and which of its rows are current.
+
+    Parameters
+    ----------
+    run : Run
+    grid : _Grid
+    current : ndarray of bool, shape (N,)
+        Which rows no newer run supersedes.
+    newer : tuple of Run
+        The newer runs.
+    """
+
+    run: Run
+    grid: _Grid
+    current: np.ndarray
+    newer: tuple[Run, ...]
+
+    @classmethod
+    def of(cls, run, space):
+        """Return a run without newer ones."""
+        return cls(run, _Grid(run, space), _current(run), ())
+
+    def lies_under(self, newer):
+        """Tell whether the oldest of the newer runs is still there.
+
+        If a sweep has ended, this chunk has taken over what the runs of the sweep said, and they are gone.
+        """
+        return not self.newer or (len(newer) > 0 and newer[0] is self.newer[0])
+
+    def alone(self):
+        """Return the same run without newer ones."""
+        return _Part(self.run, self.grid, _current(self.run), ())
+
+    def followed(self, newer):
+        """Return the same run with other newer ones, which supersede what these did."""
+        known = {id(run) for run in self.newer}
+        rows = [_rows(self.run.key, keys) for run in newer if id(run) not in known for keys in (run.key, run.removed)]
+        current = self.current
+        if any(map(len, rows)):
+            current = current.copy()
+            current[np.concatenate(rows)] = False
+        return _Part(self.run, self.grid, current, newer)
 
 
 @dataclass(frozen=True)
@@ -39,66 +85,56 @@ class ObjectIndex:
 
     Parameters
     ----------
-    objects : Objects
-        The objects as they are.
-    base : _Base
-        The objects as they were when the index was made, and the grid over them.
-    stale : ndarray of bool
-        Which of these have changed since.
-    changed : ndarray of int64
-        The keys of the objects that have changed since, or appeared, ascending.
+    objects : ObjectTable
+    parts : tuple of _Part
+        The parts of the table, in its order.
     """
 
-    objects: Objects
-    base: _Base
-    stale: np.ndarray
-    changed: np.ndarray
+    objects: ObjectTable
+    parts: tuple[_Part, ...]
 
     @classmethod
-    def of(cls, objects: Objects, space: Space) -> "ObjectIndex":
-        """Return the index over objects."""
-        none = np.empty(0, dtype=np.int64)
-        stale = np.zeros(len(objects), dtype=bool)
-        return cls(objects, _Base(objects, space), stale, none)
+    def of(cls, objects: ObjectTable, space: Space, former: "ObjectIndex | None" = None) -> "ObjectIndex":
+        """Return the index over objects; it shares with a former one what is the same."""
+        known = {id(part.run): part for part in former.parts} if former else {}
+        table, parts = objects.table, []
+        for place, run in enumerate(table.parts):
+            newer = table.parts[max(place + 1, len(table.base)) :]
+            part = known.get(id(run)) or _Part.of(run, space)
+            if place < len(table.base) and not part.lies_under(newer):
+                part = part.alone()
+            parts.append(part.followed(newer))
+        return cls(objects, tuple(parts))
 
-    def advanced(self, objects: Objects, touched: np.ndarray) -> "ObjectIndex":
-        """Return the index over the objects after a micro-batch that changed some, given their keys, ascending."""
-        changed = distinct(np.r_[self.changed, touched])
-        if len(changed) > CHANGED_PART * len(self.stale):
-            return ObjectIndex.of(objects, self.base.space)
-        position, present = find(self.base.keys, touched)
-        stale = self.stale.copy()
-        stale[position[present]] = True
-        return replace(self, objects=objects, stale=stale, changed=changed)
+    def look(self, plane: np.ndarray) -> Near:
+        """Return all pairs of a box of the plane (M, 4) and an object that meet; see `stream_boxes.Look`."""
+        size = np.array([len(part.current) for part in self.parts], dtype=np.int64)
+        start = np.cumsum(size) - size
+        boxes, places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        for part, first in zip(self.parts, start.tolist(), strict=True) if len(plane) else ():
+            box, row = part.grid.whole.meeting(plane)
+            current = part.current[row]
+            boxes.append(box[current])
+            places.append(row[current] + first)
+        place = np.concatenate(places)
+        found = np.zeros(size.sum(), dtype=bool)
+        found[place] = True
+        once = np.flatnonzero(found)
+        position = np.empty(len(found), dtype=np.int64)
+        position[once] = np.arange(len(once))
+        of = np.searchsorted(start, once, "right") - 1
+        objects = self.objects.at(of, once - start[of])
+        return Near(np.concatenate(boxes), position[place], elements_of(objects, self.objects.cold), objects.key_hash)
 
-    def covers(self, objects: Objects) -> bool:
-        """Tell whether this is the index over some objects. It compares the places of all, which costs little."""
-        return all(
-            np.array_equal(getattr(self.objects, name), getattr(objects, name)) for name in ("key_hash", "bounds")
-        )
 
-    @functools.cached_property
-    def _changed_rows(self):
-        position, present = find(self.objects.key_hash, self.changed)
-        return position[present]
+def _current(run):
+    """Return which rows of a run it does not remove itself, bool of shape (N,)."""
+    current = np.ones(len(run.key), dtype=bool)
+    current[_rows(run.key, run.removed)] = False
+    return current
 
-    @functools.cached_property
-    def _changed_grid(self):
-        return ElementGrid(self.objects.bounds[self._changed_rows], self.base.space)
 
-    def look(self, plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return all pairs of a box of the plane and an object that meet; see `ElementGrid.meeting`.
-
-        Returns
-        -------
-        box, row : ndarray of int64, shape (P,)
-            The positions of boxes and of `objects`.
-        """
-        box, place = self.base.grid.meeting(plane)
-        same = ~self.stale[place]
-        box, place = box[same], place[same]
-        row = find(self.objects.key_hash, self.base.keys[place])[0]
-        if not len(self.changed):
-            return box, row
-        more, changed = self._changed_grid.meeting(plane)
-        return np.r_[box, more], np.r_[row, self._changed_rows[changed]]
+def _rows(ordered, keys):
+    """Return the rows of keys in a run, given its keys; those that it lacks are left out."""
+    position, present = find(ordered, keys)
+    return position[present]

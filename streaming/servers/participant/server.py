@@ -48,11 +48,9 @@ class IndexedObjects:
 
     @classmethod
     def of(cls, changed: ObjectChanges, space: Space, before: ObjectIndex | None = None) -> "IndexedObjects":
-        """Return the indices, given one that some batch left; if this was not the batch before, another is made."""
-        was = changed.was.objects.whole
-        if before is None or not before.covers(was):
-            before = ObjectIndex.of(was, space)
-        return cls(before, before.advanced(changed.objects.whole, changed.touched))
+        """Return the indices, given one that some batch left, of which they take over what is the same."""
+        before = ObjectIndex.of(changed.was.objects, space, before)
+        return cls(before, ObjectIndex.of(changed.objects, space, before))
 
 
 def step(
@@ -106,9 +104,8 @@ def _extremes(parts):
 
 @dataclass(frozen=True)
 class _Found:
-    """Members of ranges: row and key of the object, position of the query, and distance, arrays of shape (P,)."""
+    """Members of ranges: key of the object, position of the query, and distance, arrays of shape (P,)."""
 
-    row: np.ndarray
     key: np.ndarray
     query: np.ndarray
     distance: np.ndarray
@@ -116,19 +113,22 @@ class _Found:
     @classmethod
     def none(cls) -> "_Found":
         none = np.empty(0, dtype=np.int64)
-        return cls(none, none, none, np.empty(0))
+        return cls(none, none, np.empty(0))
 
     @classmethod
     def of(cls, pairs: Pairs, keys: np.ndarray) -> "_Found":
-        return cls(pairs.row, keys[pairs.row], pairs.query, pairs.distance)
+        return cls(keys[pairs.row], pairs.query, pairs.distance)
 
     @classmethod
     def together(cls, parts: Sequence["_Found"]) -> "_Found":
         return cls(*(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls)))
 
+    def take(self, rows: np.ndarray) -> "_Found":
+        """Return the members at `rows`, positions or a mask."""
+        return _Found(*(getattr(self, column.name)[rows] for column in fields(self)))
+
     def of_queries(self, chosen: np.ndarray) -> "_Found":
-        rows = np.isin(self.query, chosen)
-        return _Found(self.row[rows], self.key[rows], self.query[rows], self.distance[rows])
+        return self.take(np.isin(self.query, chosen))
 
 
 @dataclass(frozen=True)
@@ -167,52 +167,54 @@ class _RangeEvaluation:
 
         Some members that stay are missing; nothing has to be reported of them.
         """
-        placement, rows = self.placement, self._touched_rows[0]
+        placement = self.placement
         asked = placement.asked_before, placement.listed_before, placement.left
-        found = self._found(self.changed.was.objects, self.changed.was.cold, rows, asked, self.indexed.before)
+        found = self._found(self._touched[0], asked, self.indexed.before)
         return _Found.together([found, *(old for old, _ in self._crossed)])
 
     def new(self) -> _Found:
         """Return the present members of ranges: touched objects in all ranges, all objects in those that shifted."""
-        placement, rows = self.placement, self._touched_rows[1]
+        placement = self.placement
         asked = placement.asked, placement.listed, placement.begun
-        found = self._found(self.changed.objects, self.changed.cold, rows, asked, self.indexed.after)
+        found = self._found(self._touched[1], asked, self.indexed.after)
         return _Found.together([found, *(new for _, new in self._crossed)])
 
-    def _found(self, objects, cold, rows, asked, index):
+    def _found(self, touched, asked, index):
         """Match objects that come or go with some queries, those that stay with others, and all with a third part.
 
         What `_crossed` finds is left to it.
         """
-        coming, staying = rows
-        every, listed, whole = asked
-        found = [self._matched(every, objects, cold, coming), self._matched(listed, objects, cold, staying)]
-        if len(whole.chosen):
-            pairs = self._matching(whole, elements_of(objects, cold), objects.key_hash, index.look)
+        found = [self._matched(queries, objects) for queries, objects in zip(asked, touched, strict=False)]
+        if len(asked[2].chosen):
+            members = self._searched(asked[2], index)
             # Most objects are untouched: the touched ones among those found are dropped afterwards.
-            found.append(pairs.take(~find(np.sort(np.r_[coming, staying]), pairs.row)[1]))
-        return _Found.of(Pairs.together(found), objects.key_hash)
+            found.append(members.take(~find(self.changed.touched, members.key)[1]))
+        return _Found.together(found)
 
-    def _matched(self, queries, objects, cold, rows):
-        """Match the objects at `rows` with queries; return pairs with rows of `objects`."""
-        some = objects.take(rows)
-        pairs = self._matching(queries, elements_of(some, cold), some.key_hash)
-        return Pairs(rows[pairs.row], pairs.query, pairs.partner, pairs.distance)
-
-    def _matching(self, queries, elements, keys, look=None):
-        registry = self.control.before if queries.placed is self.were else self.control.after
+    def _matched(self, queries, objects):
+        """Match touched objects with queries."""
         failed = Failures()
-        pairs = queries.match(elements, keys, failed, look)
+        pairs = queries.match(elements_of(objects, self.changed.cold), objects.key_hash, failed)
+        self._fail(queries, failed)
+        return _Found.of(pairs, objects.key_hash)
+
+    def _searched(self, queries, index):
+        """Match all objects of an index with queries."""
+        failed = Failures()
+        found = _Found.of(*queries.search(index.look, failed))
+        self._fail(queries, failed)
+        return found
+
+    def _fail(self, queries, failed):
+        registry = self.control.before if queries.placed is self.were else self.control.after
         self.failures.add(failed, registry.distributed_ids)
-        return pairs
 
     @functools.cached_property
-    def _touched_rows(self):
-        """The rows of touched objects before and now: of those that come or go, and of those that stay."""
-        (old, was), (new, now) = (
-            find(objects.key_hash, self.changed.touched) for objects in (self.changed.was.objects, self.changed.objects)
-        )
-        return (old[was & ~now], old[was & now]), (new[now & ~was], new[was & now])
+    def _touched(self):
+        """The touched objects before and now: those that come or go, and those that stay."""
+        was, now = self.changed.was.objects.found(self.changed.touched)[0], self.changed.moved
+        stayed, stay = find(now.key_hash, was.key_hash)[1], find(was.key_hash, now.key_hash)[1]
+        return (was.take(~stayed), was.take(stayed)), (now.take(~stay), now.take(stay))
 
     @functools.cached_property
     def _crossed(self):
@@ -221,25 +223,16 @@ class _RangeEvaluation:
         First the untouched objects with the ranges that shifted; then the objects that stay in the region, but moved,
         with the ranges that report membership alone.
         """
-        (_, old), (_, new) = self._touched_rows
-        objects, cold, was = self.changed.objects, self.changed.cold, self.changed.was
-        touched = np.sort(np.concatenate(self._touched_rows[1]))
-        some, failed = objects.take(new), Failures()
-        both = (
-            self.placement.shifted_borders.crossing(
-                elements_of(objects, cold),
-                objects.key_hash,
-                self.indexed.after.look,
-                lambda rows: ~find(touched, rows)[1],
-                failed,
-            ),
-            self.placement.borders.crossed_by(
-                elements_of(was.objects.take(old), was.cold), elements_of(some, cold), some.key_hash, failed
-            ),
+        (_, old), (_, new) = self._touched
+        cold, failed, touched = self.changed.cold, Failures(), self.changed.touched
+        rested = self.placement.shifted_borders.crossing(
+            self.indexed.after.look, lambda keys: ~find(touched, keys)[1], failed
         )
+        moved = self.placement.borders.crossed_by(elements_of(old, cold), elements_of(new, cold), new.key_hash, failed)
         self.failures.add(failed, self.control.after.distributed_ids)
-        keys = objects.key_hash, some.key_hash
-        return [tuple(_Found.of(part, key) for part in pairs) for pairs, key in zip(both, keys, strict=True)]
+        return [
+            (_Found.of(before, keys), _Found.of(now, keys)) for before, now, keys in (rested, (*moved, new.key_hash))
+        ]
 
     def changes(self, old: _Found, new: _Found) -> Answers:
         """Compare the former and the present members of moving ranges; return the changes to report."""
@@ -247,8 +240,7 @@ class _RangeEvaluation:
         was = _answers(old.of_queries(self.were.queries.ranges), before.distributed_ids)
         now = _answers(new.of_queries(self.are.queries.ranges), after.distributed_ids)
         both = compared(was, now)
-        known = self.changed.known
-        fate = self.changed.fate[np.searchsorted(known.key_hash, both.key)]
+        fate = self.changed.fates(both.key)
         reason = reasons(both.query, self._lost(both.query, fate), before, after, self.control.applied)
         reason = self._explained(both, reason)
         changes = replace(both, distance=np.full(len(both.key), np.nan), reason=reason)
@@ -256,24 +248,24 @@ class _RangeEvaluation:
 
     def _explained(self, both, reason):
         """Return the reasons of changes; where only object and range can explain one, tell which of the two does."""
-        was, objects, ids = self.changed.was.objects, self.changed.objects, self.control.after.distributed_ids
-        mine = np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
-        (old, known), (new, _) = (find(part.key_hash, both.key[mine]) for part in (was, objects))
+        ids, mine = self.control.after.distributed_ids, np.flatnonzero((reason == MOVED) & (both.sign != STAYED))
+        was, known = self.changed.was.objects.found(both.key[mine])
         # An object that was not known before has arrived, so MOVED stands.
-        mine, old, new = mine[known], old[known], new[known]
+        mine = mine[known]
         if not len(mine):
             return reason
+        objects, rows = self.changed.objects.found(both.key[mine])[0], np.arange(len(mine))
         before = find(self.control.before.distributed_ids, both.query[mine])[0]
         query, entered = find(ids, both.query[mine])[0], both.sign[mine] == ENTERED
         placed = (
-            self.were.lies(was.bounds, old, before, was.key_hash),
-            self.were.lies(objects.bounds, new, before, objects.key_hash),
-            self.are.lies(objects.bounds, new, query, objects.key_hash),
+            self.were.lies(was.bounds, rows, before, was.key_hash),
+            self.were.lies(objects.bounds, rows, before, objects.key_hash),
+            self.are.lies(objects.bounds, rows, query, objects.key_hash),
         )
         between = placed[1].copy()
         asked = np.flatnonzero(between & ~entered)
         elements = elements_of(objects, self.changed.cold)
-        between[asked] = self.are.passing(elements, new[asked], query[asked])
+        between[asked] = self.are.passing(elements, asked, query[asked])
         reason = reason.copy()
         reason[mine] = decided(entered, between, placed, OF_FOCUSES)
         return reason
@@ -300,10 +292,11 @@ class _RangeEvaluation:
         if not len(queries.aggregates) and not len(members):
             return members, np.empty(0, dtype=np.int64), pl.DataFrame(schema=PARTS)
         mine = new.of_queries(queries.aggregates)
-        pairs = Pairs.without_partners(mine.row, ids[mine.query])
+        keys, began = distinct(mine.key), perf_counter()
+        pairs = Pairs.without_partners(find(keys, mine.key)[0], ids[mine.query])
         plans = {int(ids[query]): queries.plans[query].aggregate for query in queries.aggregates.tolist()}
-        objects, cold, began = self.changed.objects, self.changed.cold, perf_counter()
-        arrived = measured(pairs, elements_of(objects, cold), objects.key_hash, plans, self.control.after.space)
+        elements = elements_of(self.changed.objects.found(keys)[0], self.changed.cold)
+        arrived = measured(pairs, elements, keys, plans, self.control.after.space)
         self.failures.share(pairs.query, perf_counter() - began, ids)
         running = np.intersect1d(self.placement.still, ids[queries.aggregates])
         here = members.filter(pl.col("query").is_in(running.tolist()))
@@ -325,9 +318,8 @@ class _RangeEvaluation:
         objects, cold = self.changed.objects, self.changed.cold
         if not len(asked):
             return writer.snapshot(_answers(_Found.none(), ids), objects, cold)
-        elements = elements_of(objects, cold)
-        pairs = self._matching(self.are.some(asked), elements, objects.key_hash, self.indexed.after.look)
-        return writer.snapshot(_answers(_Found.of(pairs, objects.key_hash), ids), objects, cold)
+        found = self._searched(self.are.some(asked), self.indexed.after)
+        return writer.snapshot(_answers(found, ids), objects, cold)
 
 
 def _answers(found, ids):

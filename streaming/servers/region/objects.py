@@ -155,7 +155,7 @@ class ObjectTable:
         """
         if not len(keys):
             return self
-        before, arrived, _ = self._since or (self, self._taken(*np.empty((2, 0), dtype=np.int64)), keys)
+        before, arrived, _ = self._since or (self, self.at(*np.empty((2, 0), dtype=np.int64)), keys)
         return ObjectTable(self.table.without(keys, newest=len(arrived) > 0), (before, arrived, keys))
 
     def settled(self) -> "ObjectTable":
@@ -167,7 +167,7 @@ class ObjectTable:
         wanted, place = _distinct(keys)
         part, row = self.table.find(wanted)
         known = part >= 0
-        objects = self._taken(part[known], row[known])
+        objects = self.at(part[known], row[known])
         if place is None:
             return objects, known
         present = known[place]
@@ -177,22 +177,23 @@ class ObjectTable:
         """Return the objects that `matching` chooses; see `SortedRuns.select`."""
         part, row = self.table.select(matching)
         order = np.argsort(self.table.keys(part, row), kind="stable")
-        return self._taken(part[order], row[order])
+        return self.at(part[order], row[order])
+
+    def at(self, part: np.ndarray, row: np.ndarray) -> Objects:
+        """Return the objects at rows of the table's parts, in that order."""
+        hot = self.table.take(part, row, ("", *HOT_COLUMNS))
+        numbers = np.array([run.number for run in self.table.parts], dtype=np.int64)
+        segment = numbers[part] if len(part) else np.empty(0, dtype=np.int64)
+        return Objects(hot.pop(""), **hot, segment=segment, row=row)
 
     @functools.cached_property
     def whole(self) -> Objects:
         """All objects."""
         if self._since is None:
-            return self._taken(*self.table.whole())
+            return self.at(*self.table.whole())
         before, arrived, removed = self._since
         whole = before.whole.merged(arrived)
         return whole if not len(removed) else whole.take(~find(removed, whole.key_hash)[1])
-
-    def _taken(self, part, row):
-        hot = self.table.take(part, row, HOT_COLUMNS)
-        numbers = np.array([run.number for run in self.table.parts], dtype=np.int64)
-        segment = numbers[part] if len(part) else np.empty(0, dtype=np.int64)
-        return Objects(self.table.keys(part, row), **hot, segment=segment, row=row)
 
     @functools.cached_property
     def cold(self) -> Cold:

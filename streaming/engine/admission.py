@@ -1,0 +1,145 @@
+"""How many control entries a batch reads: so many that they take it about a tenth of a second.
+
+All answers wait for the batch. So the coordinator estimates what each entry will cost, and leaves to the next batches
+what is too much for this one. Entries keep their order, and the decision is a part of the cut. So it never changes what
+a query's first answer is, only in which batch it comes, and whoever runs the batch again reads the same entries.
+
+The cost of a first answer grows with its members. Their number is estimated from a sample of elements, as databases
+estimate how many rows a condition selects. No answer is divided, because a first answer and a snapshot belong to one
+batch. So a batch reads at least one entry, whatever its cost.
+
+References
+----------
+R. J. Lipton, J. F. Naughton, D. A. Schneider, "Practical Selectivity Estimation through Adaptive Sampling", SIGMOD
+1990.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.elements import stream_number
+from streaming.kinds.base import Plan
+from streaming.kinds.registry import kind_of
+from streaming.operators.boxes import box_array, intersects
+from streaming.operators.places import middles, within_boxes
+from streaming.servers.control.entries import ControlEntries
+from streaming.servers.control.registry import Registry
+from streaming.spaces import Space
+
+# What the control entries of a batch may take, in seconds of processor time; what one takes, and what each member of a
+# first answer or a snapshot adds: measured by `bench.bulk`, with all servers in one process.
+BUDGET_S = 0.1
+ENTRY_S, REGISTER_S, MEMBER_S = 5e-6, 80e-6, 6e-6
+# Entries that the coordinator looks at for one batch.
+MOST_ENTRIES = 1_250
+# The elements of a sample, and the pairs of an element and a plan that are compared at most for an estimate.
+SAMPLED, MOST_PAIRS = 1_024, 100_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Elements that came lately, the newest first.
+
+    Parameters
+    ----------
+    stream : ndarray of int64, shape (N,)
+    bounds : ndarray of float64, shape (N, 2n)
+    """
+
+    stream: np.ndarray
+    bounds: np.ndarray
+
+    @classmethod
+    def none(cls, space: Space) -> "Sample":
+        """Return no elements."""
+        return cls(np.empty(0, dtype=np.int64), np.empty((0, 2 * space.n)))
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+    def after(self, stream: np.ndarray, bounds: np.ndarray) -> "Sample":
+        """Return the sample after more elements came, at most `SAMPLED`."""
+        step = max(1, len(stream) // (SAMPLED // 4))
+        both = np.r_[stream[::step], self.stream], np.r_[bounds[::step], self.bounds]
+        return Sample(*(column[:SAMPLED] for column in both))
+
+    def thinned(self, count: int) -> "Sample":
+        """Return about so many of the elements, at least one if there is one."""
+        step = max(1, len(self) // max(1, count))
+        return Sample(self.stream[::step], self.bounds[::step])
+
+
+def admitted(entries: ControlEntries, registry: Registry, sample: Sample, objects: int) -> int:
+    """Return how many of the next control entries a batch reads; at least one.
+
+    Parameters
+    ----------
+    entries : ControlEntries
+        At least one.
+    registry : Registry
+        Before the entries.
+    sample : Sample
+        Elements that came lately; without any, first answers count as empty.
+    objects : int
+        How many objects the engine has.
+    """
+    if len(entries) == 1:
+        return 1
+    seconds = np.full(len(entries), ENTRY_S)
+    seconds[list(entries.plans)] = REGISTER_S
+    rows, plans = _answering(entries, registry)
+    if plans:
+        seconds[rows] += MEMBER_S * objects * shares(plans, sample, registry.space)
+    return max(1, int(np.searchsorted(np.cumsum(seconds), BUDGET_S, "right")))
+
+
+def most_next(count: int) -> int:
+    """Return how many entries to look at for the next batch, given how many this one reads.
+
+    What is not admitted is read and parsed again, so it should be little.
+    """
+    return min(MOST_ENTRIES, 100 + 2 * count)
+
+
+def _answering(entries, registry):
+    """Return the positions of the entries that ask for a whole answer, and their plans."""
+    plans = {row: parsed.plan for row, parsed in entries.plans.items() if not isinstance(parsed, Exception)}
+    for row, entry in enumerate(entries.entries):
+        if entry.get("op") == "snapshot":
+            told = registry.registrations.get(entry["query"])
+            if told is not None and told.plan is not None:
+                plans[row] = told.plan
+    return list(plans), list(plans.values())
+
+
+def shares(plans: list[Plan], sample: Sample, space: Space) -> np.ndarray:
+    """Estimate which part of all elements each plan's answer has: float64 of shape (Q,), 0 to 1.
+
+    Filters are not evaluated. A query that moves is taken to be at some element of the sample.
+    """
+    sample = sample.thinned(MOST_PAIRS // len(plans))
+    if not len(sample):
+        return np.zeros(len(plans))
+    kinds = [kind_of(plan) for plan in plans]
+    boxes = box_array([kind.box(plan) for kind, plan in zip(kinds, plans, strict=True)], space)
+    reach = np.array([kind.reach(plan) for kind, plan in zip(kinds, plans, strict=True)])
+    boxes = _about(boxes, reach, sample, space)
+    numbers = {plan.stream: stream_number(plan.stream) for plan in plans}
+    stream = np.array([numbers[plan.stream] for plan in plans])
+    query, row = (part.ravel() for part in np.indices((len(plans), len(sample))))
+    meets = (stream[query] == sample.stream[row]) & intersects(sample.bounds, row, boxes, query, space)
+    return meets.reshape(len(plans), len(sample)).mean(axis=1)
+
+
+def _about(boxes, reach, sample, space):
+    """Return boxes, those with a reach about places of the sample instead; these are not cut to their areas."""
+    moving = np.flatnonzero(np.isfinite(reach))
+    if not len(moving):
+        return boxes
+    places = middles(sample.bounds[moving % len(sample)], space)[:, :2]
+    plane = within_boxes(places, reach[moving], space)
+    boxes = boxes.copy()
+    for axis in range(min(2, space.n)):
+        boxes[moving, axis], boxes[moving, space.n + axis] = plane[:, axis], plane[:, 2 + axis]
+    return boxes

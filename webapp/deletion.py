@@ -35,4 +35,4 @@ def _deleted(instance, **_):
 
 def _tell(deleted, ended):
     tell(f"the end of query {deleted.number}", lambda: tell_engine(client(), deleted.space, [deleted]))
-    announce([ended])
+    announce([ended], lists=True)

@@ -22,8 +22,17 @@ def user_group(user_id: int) -> str:
     return f"queries.user.{user_id}"
 
 
-def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
-    """Announce the state of queries to their owners, and to everybody if they are or were shared."""
+def announce(queries: Iterable[Query], was_shared: bool = False, lists: bool = False) -> None:
+    """Announce the state of queries to their owners, and to everybody if they are or were shared.
+
+    Parameters
+    ----------
+    queries : iterable of Query
+    was_shared : bool
+        Whether they were shared before the change.
+    lists : bool
+        Whether the change may have added them to lists of queries, or removed them.
+    """
     told = defaultdict(list)
     for query in queries:
         standing = query.standing()
@@ -35,7 +44,7 @@ def announce(queries: Iterable[Query], was_shared: bool = False) -> None:
         for start in range(0, len(standings), QUERIES_PER_MESSAGE):
             part = standings[start : start + QUERIES_PER_MESSAGE]
             numbers = [standing["document"]["query"] for standing in part]
-            _say(group, {"type": "query.status", "queries": part}, f"how the queries {numbers} stand")
+            _say(group, {"type": "query.status", "queries": part, "lists": lists}, f"how the queries {numbers} stand")
 
 
 def announce_definitions() -> None:

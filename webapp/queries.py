@@ -205,5 +205,5 @@ def _send(query, was_shared=False):
     """Announce a change to connections, and start a task that tells the engine."""
     if query.should_run and "stored" in query.plan.get("join", {}):
         transaction.on_commit(lambda: tell_task(take_snapshots))
-    transaction.on_commit(lambda: announce([query], was_shared))
+    transaction.on_commit(lambda: announce([query], was_shared, lists=True))
     transaction.on_commit(lambda: tell_task(send_query, query.pk))

@@ -6,7 +6,7 @@ import { count, crossingText, happened, parsed, place, reason, SIGNS, title, utc
 
 const REFRESH_MS = 250;
 
-/** @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)` */
+/** @param {object} parts `store`; `open()`, whether the list is in view; `onPick(event)`; `onFilter()`, called when it shows another query */
 export class EventList {
   constructor(parts) {
     Object.assign(this, parts);
@@ -27,6 +27,11 @@ export class EventList {
     this.#choose(query, this.groups.sign);
   }
 
+  /** The number of the query whose events alone are shown; null for all. */
+  get query() {
+    return this.groups.query;
+  }
+
   refresh() {
     if (this.open()) this.store.readEvents();
     setText($("unread"), this.store.unread > 0 ? (this.store.unread > 999 ? "999+" : String(this.store.unread)) : "");
@@ -39,6 +44,7 @@ export class EventList {
 
   #choose(query, sign) {
     this.groups.choose(query, sign);
+    this.onFilter();
     this.list.replaceChildren();
     this.refresh();
   }

@@ -1,7 +1,7 @@
 // Collects items that come one by one, and passes them on together. Pure except for the timer, which is passed in.
 
 const WAIT_MS = 20;
-const MOST = 1000; // items of one message: the server's limit
+export const MOST = 1000; // items of one message: the server's limit
 
 export class Gathered {
   /** @param {function} passOn called with a list of at most `MOST` items, `WAIT_MS` after the first of them was added */

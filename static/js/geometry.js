@@ -66,6 +66,13 @@ export function paddedBox({ west, south, east, north }, share) {
   return normalisedBox({ west: west - dx, south: south - dy, east: east + dx, north: north + dy });
 }
 
+/** Return whether two boxes of longitude and latitude meet, on any turn round the world; a missing bound is infinite. */
+export function boxesMeet(a, b) {
+  const meet = (axis, turn) =>
+    (a.lo[axis] ?? -Infinity) + turn <= (b.hi[axis] ?? Infinity) && (b.lo[axis] ?? -Infinity) <= (a.hi[axis] ?? Infinity) + turn;
+  return meet(1, 0) && [-360, 0, 360].some((turn) => meet(0, turn));
+}
+
 /** Return a plan's box as a rectangle, in the copy of the world nearest to a longitude; for a missing bound take the world's. */
 export function rectangleOf(box, centerLonDeg) {
   const [west, south] = [box.lo[0] ?? -180, box.lo[1] ?? -90];

@@ -26,9 +26,11 @@ import { createPalette } from "./palette.js";
 import { ABOUT, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
 import { createQueryList } from "./query-list.js";
+import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
+import { isShown } from "./shown-queries.js";
 import { Socket } from "./socket.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore, looksOf } from "./store.js";
@@ -42,6 +44,7 @@ import { formatHash, parseHash } from "./url-state.js";
 const { L, Arrow } = window;
 const VIEW_WAIT_MS = 150;
 const RESTALE_MS = 5000;
+const SHOWN_MS = 150; // a scrolled list shows many cards in a moment
 const QUERIES_MS = 100; // the status of a thousand queries may come in a second
 const JOIN = { kind: "join", join: {} }; // a query that begins as a join
 
@@ -79,14 +82,30 @@ const drawnHistory = new HistoryLayer(L, map.leaflet, palette.read);
 const editor = new RectangleEditor(L, map.leaflet, { colour: () => palette.read().accent });
 const tabs = createTabs(() => events.refresh());
 
-const socket = new Socket(page.websocket, {
+const socket = new Socket(`${page.websocket}?queries=asked`, {
   Arrow,
   onState: (state) => store.setLink(state, now()),
   onOpen: () => subscriptions.reset(),
   onMessage: receive,
 });
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
-const subscriptions = new Subscriptions({ store, socket, bounds: () => map.bounds(), shown });
+const pages = new QueryPages({
+  store,
+  ask: (message) => socket.request(message),
+  onError: ({ code, message }) => code !== "offline" && toast(message, "error"), // it asks again once the connection is back
+  onChange: () => {
+    queryList.render();
+    subscriptions.refresh();
+  },
+});
+const subscriptions = new Subscriptions({
+  store,
+  socket,
+  bounds: () => map.bounds(),
+  shown,
+  wanted: (query, area) => isShown(query, { few: pages.few, cards: queryList.cards, opened: queryList.opened, events: events.query, area }),
+});
+const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 
 const form = new QueryForm({
   store,
@@ -96,8 +115,11 @@ const form = new QueryForm({
   center: () => placeOf(map.leaflet.getCenter()),
   dimensions: () => store.dimensions,
   preview: (query, plan, onDraft) => map.moving.preview(query?.query, plan, onDraft),
-  save: (query, fields) =>
-    socket.request(query ? { type: "query.edit", query: query.query, ...fields } : { type: "query.register", ...fields }),
+  save: (query, fields) => {
+    if (query) return socket.request({ type: "query.edit", query: query.query, ...fields });
+    queryList.all(); // a search might hide the new query
+    return socket.request({ type: "query.register", ...fields });
+  },
   check: (fields) => socket.request({ type: "filter.check", ...fields }),
   onOpen: () => {
     document.body.dataset.form = "open";
@@ -113,6 +135,7 @@ const form = new QueryForm({
 const events = new EventList({
   store,
   open: () => tabs.current() === "events",
+  onFilter: subscribe,
   onPick: ({ stream, key, lon, lat, threshold, query }) => {
     if (threshold) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
     const slot = store.objects.slot(stream, key);
@@ -177,8 +200,9 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
 });
 const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
 
-const queryList = createQueryList(store, {
+const queryList = createQueryList(store, pages, {
   now,
+  seen: subscribe,
   pick: (slot) => navigation.pick(slot),
   object: (stream, key, [lon, lat]) => {
     store.select(stream, key);
@@ -278,6 +302,7 @@ $("new-join").addEventListener("click", () => form.start(null, JOIN));
 
 store.on("objects selection", () => map.objects.invalidate());
 store.on("queries", coalesced(showQueries, QUERIES_MS));
+store.on("queries", subscribe);
 store.on("streams", () => subscriptions.view());
 store.on("layers", showArrived);
 store.on("layers", () => remember("layers", looksOf(store)));
@@ -290,6 +315,7 @@ onLongPress($("map"), (event) => !event.target.closest(".leaflet-control, .handl
 map.leaflet.on("movestart zoomstart", () => aroundMenu.close(false));
 map.leaflet.on("dragstart", () => panel.setFollow(false));
 map.leaflet.on("moveend", debounced(() => subscriptions.view(), VIEW_WAIT_MS));
+map.leaflet.on("moveend", subscribe);
 map.leaflet.on("moveend", writeHash);
 window.addEventListener("hashchange", () => {
   const view = parseHash(location.hash);
@@ -303,8 +329,10 @@ socket.connect();
 
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
+  if (!subscriptions.expects(message)) return;
   store.apply(message, now());
   subscriptions.follow(message);
+  pages.follow(message);
   if (["hello", "changes.missed"].includes(message.type)) listLayers();
 }
 

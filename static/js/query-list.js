@@ -1,50 +1,96 @@
 // The list of queries: a card for each, with its state, the number of objects in its answer, and its actions.
 
-import { $, coalesced, h, icon, setText } from "./dom.js";
+import { $, coalesced, debounced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
 import { createOrigin } from "./origin.js";
+import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
 import { unitsName } from "./units.js";
 
 const REFRESH_MS = 200;
 const AGES_MS = 1000;
+const SEARCH_MS = 250;
+const NEAR_PX = 200; // a card that is almost in view counts as in view
 
 /**
+ * @param {object} pages QueryPages
  * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
- *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that
- * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view
+ *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that; `seen()`,
+ *   called when other cards are in view or open
+ * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view; `all()`, which ends a search;
+ *   `cards` and `opened`, the sets of the queries whose cards are in view and open
  */
-export function createQueryList(store, actions) {
+export function createQueryList(store, pages, actions) {
   const rows = new Map();
   const list = $("query-list");
+  const cards = new Set();
+  const opened = new Set();
+  const observer = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) cards[isIntersecting ? "add" : "delete"](Number(target.dataset.query));
+    actions.seen();
+  }, { root: $("pane-queries"), rootMargin: `${NEAR_PX}px 0px` });
+  const unfolded = (number, open) => {
+    opened[open ? "add" : "delete"](number);
+    actions.seen();
+  };
+  const remove = (number, { element }) => {
+    observer.unobserve(element);
+    element.remove();
+    if (opened.has(number)) actions.roles(number, false);
+    for (const known of [rows, cards, opened]) known.delete(number);
+  };
   const render = () => {
-    const queries = store.listed();
+    const queries = pages.listed();
     const numbers = new Set(queries.map((q) => q.query));
-    for (const [number, row] of rows) {
-      if (numbers.has(number)) continue;
-      row.element.remove();
-      rows.delete(number);
-    }
+    for (const [number, row] of rows) if (!numbers.has(number)) remove(number, row);
+    let before = null;
     for (const query of queries) {
       if (!rows.has(query.query)) {
-        const row = createRow(store, query.query, actions);
+        const row = createRow(store, query.query, { ...actions, unfolded });
         rows.set(query.query, row);
-        list.append(row.element);
+        observer.observe(row.element);
       }
-      rows.get(query.query).update(query);
+      const { element, update } = rows.get(query.query);
+      if (!element.isConnected || element.previousElementSibling !== before) list.insertBefore(element, before ? before.nextSibling : list.firstChild);
+      update(query);
+      before = element;
     }
-    $("queries-empty").hidden = queries.length > 0;
-    setText($("query-count"), queries.length > 0 ? String(queries.length) : "");
+    renderPaging(pages, queries.length);
   };
   store.on("queries objects places figures roles streams layers", coalesced(render, REFRESH_MS));
   setInterval(render, AGES_MS); // a focal object falls silent with time alone
+  $("query-more").addEventListener("click", () => pages.showMore());
+  $("query-search").addEventListener("input", debounced(() => pages.find($("query-search").value), SEARCH_MS));
   render();
+  const all = () => {
+    $("query-search").value = "";
+    return pages.find("");
+  };
   const open = (number) => {
+    all();
     render();
     rows.get(number)?.open();
   };
-  return { open };
+  return { open, all, render, cards, opened };
+}
+
+/** Show how many queries there are, and, if there are more than one page, what finds and brings the others. */
+function renderPaging(pages, listed) {
+  const all = pages.count();
+  const many = all > PAGE || pages.search !== "";
+  const { found, more, failed } = pages;
+  setText($("query-count"), all > 0 ? count(all) : "");
+  $("queries-empty").hidden = listed > 0 || many || more;
+  $("query-paging").hidden = !many;
+  const text = listed === all ? `${count(all)} queries` : `${count(listed)} of ${count(all)} queries`;
+  setText($("query-total"), found ? `${count(found.total)} of ${count(all)} queries match` : text);
+  $("query-more").hidden = !(more && (many || failed));
+  const rest = (found?.total ?? all) - listed;
+  setText($("query-more"), failed ? "Try again" : `Show ${count(Math.min(PAGE, rest))} more`);
+  $("query-more").disabled = pages.loading;
+  const list = $("query-list");
+  if (list.ariaBusy !== String(pages.loading)) list.ariaBusy = String(pages.loading);
 }
 
 function createRow(store, number, actions) {
@@ -89,6 +135,7 @@ function createRow(store, number, actions) {
     more.hidden = !shown;
     element.dataset.open = shown;
     main.setAttribute("aria-expanded", String(shown));
+    actions.unfolded(number, shown);
   };
   // An attribute shows the actions, since :has(:focus-visible) hides an action at the moment when the focus goes to it.
   row.addEventListener("focusin", ({ target }) => target.matches(":focus-visible") && (row.dataset.focus = "true"));
@@ -116,7 +163,7 @@ function createRow(store, number, actions) {
 function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
-  const answer = [store.answers.has(query.query), store.count(query.query), store.pairCount(query.query)];
+  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query)];
   return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
 }
 
@@ -177,7 +224,7 @@ function countOf(store, { query, plan, status }, element) {
   const pairs = store.pairCount(query);
   const figure = figures?.groups.get("")?.value;
   const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
-  setText(element, status === "running" ? text : "");
+  setText(element, status === "running" && store.answered(query) ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
   if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";

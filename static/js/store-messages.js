@@ -12,7 +12,6 @@ export const REDUCERS = {
     store.space = message.space;
     store.dimensions = (message.dimensions ?? []).map(({ name }) => name);
     store.clockOffsetMs = message.server_time_us / 1000 - nowMs;
-    store.restated = new Set();
     store.going.clear();
     for (const [query, { regions }] of store.roles) store.sentBefore.set(query, new Map(regions.map((region) => [region.region, region])));
     store.toldLayers = new Set();
@@ -25,27 +24,13 @@ export const REDUCERS = {
     return ["streams", "objects"];
   },
 
-  "query.status"(store, message) {
-    if (!store.maps(message.space)) return [];
-    const known = store.queries.get(message.query);
-    store.restated?.add(message.query);
-    const topics = ["queries"];
-    if (message.status === "cancelled") {
-      dropAnswer(store, message.query);
-      store.queries.delete(message.query);
-      topics.push("objects", "pairs");
-    } else {
-      const { type, id, ...status } = message;
-      const colour = known?.colour ?? freeColour(store, message.query);
-      if (known) dropUnlike(store, known, message.plan);
-      store.queries.set(message.query, { shown: true, ...known, ...status, colour });
-      const [before, now] = [known?.plan?.join?.stream, message.plan?.join?.stream];
-      if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
-    }
-    return topics;
+  "query.status": takeStatus,
+
+  "query.listed"(store, { queries }) {
+    return [...new Set(queries.flatMap((query) => takeStatus(store, query)))];
   },
 
-  /** The server may have missed changes: the page asks for the layers again; the server sends everything else by itself. */
+  /** The server may have missed changes: the page asks for the queries and layers again; the server sends the rest by itself. */
   "changes.missed"(store) {
     store.toldLayers = new Set();
     return [];
@@ -71,14 +56,6 @@ export const REDUCERS = {
     const views = new Map(Object.entries(message.views).map(([stream, number]) => [number, stream]));
     for (const number of store.views.keys()) if (!views.has(number)) dropAnswer(store, number);
     store.views = views;
-    // The first `view.status` after `hello` comes after the status of every query. Queries without one ended while the
-    // connection was down.
-    for (const number of store.restated ? store.queries.keys() : []) {
-      if (store.restated.has(number)) continue;
-      dropAnswer(store, number);
-      store.queries.delete(number);
-    }
-    store.restated = null;
     return ["objects", "queries"];
   },
 
@@ -124,6 +101,25 @@ export const REDUCERS = {
     return ["streams"];
   },
 };
+
+/** Take over how a query stands; return the topics that changed. */
+function takeStatus(store, { type, id, ...status }) {
+  if (!store.maps(status.space)) return [];
+  const { query } = status;
+  const known = store.queries.get(query);
+  store.restated?.add(query);
+  if (status.status === "cancelled") {
+    dropAnswer(store, query);
+    store.queries.delete(query);
+    return ["queries", "objects", "pairs"];
+  }
+  const colour = known?.colour ?? freeColour(store, query);
+  if (known) dropUnlike(store, known, status.plan);
+  store.queries.set(query, { shown: true, ...known, ...status, colour });
+  const [before, now] = [known?.plan?.join?.stream, status.plan?.join?.stream];
+  if (before !== now) for (const stream of [before, now]) recolourStream(store, stream);
+  return ["queries"];
+}
 
 /** Take over the streams that the map can show. Keep what is known of them, and update how their objects are drawn. */
 function keepStreams(store, { spaces, streams }) {

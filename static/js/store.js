@@ -61,7 +61,7 @@ class Store {
     this.lagMs = NaN;
     this.resyncMs = NaN;
     this.clockOffsetMs = 0; // the server's clock minus this computer's
-    this.restated = null; // from `hello` to the first `view.status`: the queries whose status has come; otherwise null
+    this.restated = null; // while the page asks for the list anew: the queries whose status has come; otherwise null
     this.selected = null; // {stream, key}
     this.selectedFeature = null; // {layer, key, properties}
     this.listeners = new Map();
@@ -209,9 +209,36 @@ class Store {
     this.emit("layers", "pairs");
   }
 
-  /** Return the queries to list, in the order in which they were made. */
+  /** Return the queries that the page knows, in the order in which they were made. */
   listed() {
     return [...this.queries.values()].filter((q) => LIVE_STATUSES.includes(q.status)).sort((a, b) => a.query - b.query);
+  }
+
+  /** Begin to record which queries the server states anew. */
+  restate() {
+    this.restated = new Set();
+  }
+
+  /** Forget the queries that the server has not stated since `restate`: they have ended. */
+  forgetUnstated() {
+    const unstated = [...this.queries.keys()].filter((number) => !this.restated.has(number));
+    this.restated = null;
+    this.forget(unstated);
+  }
+
+  /** Forget queries with their answers. */
+  forget(queries) {
+    for (const number of queries) {
+      dropAnswer(this, number);
+      this.queries.delete(number);
+    }
+    if (queries.length > 0) this.emit("objects", "queries", "pairs");
+  }
+
+  /** Forget the answers of queries that the page is not subscribed to any more. */
+  dropAnswers(queries) {
+    for (const number of queries) dropAnswer(this, number);
+    if (queries.length > 0) this.emit("objects", "queries", "figures", "places", "pairs");
   }
 
   /** Return a stream's own time at `nowMs`: its newest event time plus the time since that arrived. So a replay of old data is not old. */

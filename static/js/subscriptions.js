@@ -1,16 +1,24 @@
 // What the page asks the server to send: the answers of queries, the objects in view, and how queries are answered.
 
-import { Gathered } from "./gathered.js";
+import { Gathered, MOST } from "./gathered.js";
 import { paddedBox } from "./geometry.js";
 import { heldAlike } from "./store.js";
 
 const VIEW_MARGIN = 0.2; // of the viewport, on every side
+const LINGER_MS = 5000; // a query that was scrolled away, or is off the map, may come back at once
+const BEGINNINGS = ["answer.snapshot", "answer.resumed"];
 
 export class Subscriptions {
-  /** @param {object} parts `store`; `socket`; `bounds()`, the map's rectangle; `shown(stream)`, whether a stream is switched on */
-  constructor(parts) {
-    Object.assign(this, parts);
-    this.queries = new Set();
+  /**
+   * @param {object} parts `store`; `socket`; `bounds()`, the map's rectangle; `shown(stream)`, whether a stream is switched on;
+   *   `wanted(query, area)`, whether the page shows a query while the map shows an area; `now()`, in milliseconds; `later(run, ms)`
+   */
+  constructor({ now = () => performance.now(), later = (run, ms) => setTimeout(run, ms), ...parts }) {
+    Object.assign(this, { now, later, ...parts });
+    this.queries = new Set(); // queries to which the page is subscribed
+    this.begun = new Set(); // of these, the ones whose answers have begun
+    this.leaving = new Map(); // of these, the ones that are not shown any more -> when they are unsubscribed
+    this.sweeping = false;
     this.withRoles = new Set(); // queries for which the page shows how they are answered
     this.lastView = null;
     // One message for many queries: the server carries out a limited number of messages a second.
@@ -23,26 +31,44 @@ export class Subscriptions {
 
   /** Forget what was subscribed to: a new connection knows of nothing. */
   reset() {
-    this.queries.clear();
+    for (const known of [this.queries, this.begun, this.leaving]) known.clear();
     this.gathered.clear();
     this.lastView = null;
+  }
+
+  /** Return whether a message is no answer, or one that the page waits for: others were on their way as it unsubscribed. */
+  expects({ type, query }) {
+    if (this.store.views.has(query)) return true;
+    if (type === "answer.change") return this.begun.has(query);
+    return !BEGINNINGS.includes(type) || this.queries.has(query);
   }
 
   /** Subscribe to what a message of the server brings, after the store has applied it. */
   follow(message) {
     if (message.type === "hello") this.view();
-    if (["answer.snapshot", "answer.resumed"].includes(message.type) && this.withRoles.has(message.query)) {
-      this.#askForRoles(message.query);
+    if (BEGINNINGS.includes(message.type)) this.#begin(message.query);
+    if (message.type === "query.status") this.#follow([message]);
+    if (message.type === "query.listed") this.#follow(message.queries);
+  }
+
+  /** Subscribe to the queries that the page shows now; unsubscribe from those that it has not shown for a while. */
+  refresh() {
+    this.#follow([...this.store.queries.values()]);
+    const area = this.#area();
+    const ends = this.now() + LINGER_MS;
+    for (const number of this.queries) {
+      const query = this.store.queries.get(number);
+      if (query && this.wanted(query, area)) this.leaving.delete(number);
+      else if (!this.leaving.has(number)) this.leaving.set(number, ends);
     }
-    if (message.type === "query.status" && this.store.maps(message.space)) this.#query(message);
+    this.#sweepLater();
   }
 
   /** Subscribe to the objects in view, unless that is what the server sends already. */
   view() {
     const streams = [...this.store.streams.values()].filter((s) => s.enabled !== false && this.shown(s.name)).map((s) => s.name);
-    const { lo, hi } = paddedBox(this.bounds(), VIEW_MARGIN);
     const message = streams.length > 0
-      ? { type: "view.subscribe", streams, area: { lo, hi }, format: "arrow", joined: true }
+      ? { type: "view.subscribe", streams, area: this.#area(), format: "arrow", joined: true }
       : { type: "view.unsubscribe" };
     const spaces = streams.map((name) => this.store.streams.get(name).space); // a stream may come back in another space
     const text = JSON.stringify([message, spaces]);
@@ -52,11 +78,11 @@ export class Subscriptions {
     if (streams.length === 0) this.store.dropViews();
   }
 
-  /** Subscribe to how a query is answered, or end that. */
+  /** Subscribe to how a query is answered, as soon as its answer has begun, or end that. */
   roles(query, asked) {
     if (asked) {
       this.withRoles.add(query);
-      this.#askForRoles(query);
+      if (this.begun.has(query)) this.#askForRoles(query);
     } else {
       this.withRoles.delete(query);
       this.socket.send({ type: "roles.unsubscribe", query });
@@ -67,11 +93,45 @@ export class Subscriptions {
     this.socket.send({ type: "roles.subscribe", query });
   }
 
-  #query({ query, status }) {
-    if (status === "cancelled") this.queries.delete(query);
-    else if (!this.queries.has(query) && status !== "failed") {
+  #begin(query) {
+    if (this.queries.has(query)) this.begun.add(query);
+    if (this.withRoles.has(query)) this.#askForRoles(query);
+  }
+
+  #end(query) {
+    for (const known of [this.queries, this.begun, this.leaving]) known.delete(query);
+  }
+
+  #area() {
+    const { lo, hi } = paddedBox(this.bounds(), VIEW_MARGIN);
+    return { lo, hi };
+  }
+
+  #follow(queries) {
+    const area = this.#area();
+    for (const { query, status } of queries) {
+      if (status === "cancelled") this.#end(query);
+      const known = this.store.queries.get(query);
+      if (!known || status === "failed" || this.queries.has(query) || !this.wanted(known, area)) continue;
       this.queries.add(query);
       this.gathered.add(query);
     }
+  }
+
+  #sweepLater() {
+    if (this.sweeping || this.leaving.size === 0) return;
+    this.sweeping = true;
+    this.later(() => this.#sweep(), LINGER_MS);
+  }
+
+  /** Unsubscribe from the queries whose time has come. */
+  #sweep() {
+    this.sweeping = false;
+    const now = this.now();
+    const gone = [...this.leaving].filter(([, ends]) => ends <= now).map(([query]) => query);
+    for (const query of gone) this.#end(query);
+    for (let i = 0; i < gone.length; i += MOST) this.socket.send({ type: "query.unsubscribe", queries: gone.slice(i, i + MOST) });
+    this.store.dropAnswers(gone);
+    this.#sweepLater();
   }
 }

@@ -1,5 +1,6 @@
 """Fixtures of the browser's tests."""
 
+import time
 from itertools import count
 
 import pytest
@@ -8,8 +9,11 @@ from playwright.sync_api import expect, sync_playwright
 from bench.chromium import found, launch
 from bench.live import PATIENCE_S
 from bench.ports import free_port
+from streaming.logs import LogNames
 from tests.browser.feed import Feed
 from tests.browser.screen import Screen
+from tests.webapp.conftest import Rig
+from tests.webapp.site import Site
 
 WINDOW = {"viewport": {"width": 1200, "height": 800}, "color_scheme": "light", "reduced_motion": "reduce"}
 _numbers = count(1)
@@ -32,6 +36,23 @@ def window(chromium, **options):
     context = chromium.new_context(**(WINDOW | options))
     context.set_default_timeout(1000 * PATIENCE_S)
     return context
+
+
+@pytest.fixture
+def engine(redis_client, tmp_path):
+    """An engine without Spark that says for an hour that it lives."""
+    with Rig(redis_client, tmp_path / "engine") as rig:
+        redis_client.hset(
+            LogNames("earth").engine, mapping={"at_us": time.time_ns() // 1000 + 3_600_000_000, "batch": 1}
+        )
+        yield rig
+
+
+@pytest.fixture
+def site(tmp_path, redis_server, redis_client):
+    """A web server as `make live` starts it."""
+    with Site(tmp_path / "site", redis_server) as running:
+        yield running
 
 
 def _feed(live, **fields):

@@ -1,7 +1,5 @@
 """The page tells a silent server from a silent engine, and finds its way back."""
 
-import time
-
 import pytest
 from playwright.sync_api import expect
 
@@ -9,8 +7,6 @@ from bench.live import wait_for
 from streaming.logs import LogNames
 from tests.browser.proxy import Proxy
 from tests.browser.screen import Screen
-from tests.webapp.conftest import Rig
-from tests.webapp.site import Site
 
 pytestmark = pytest.mark.browser
 PLACE = (24.5, 59.7)
@@ -25,23 +21,6 @@ print(Query.objects.create(owner=owner, name="Here", plan={PLAN}, stream="ships"
 # Tell every state of the badge.
 STATES = """() => new MutationObserver(() => said(document.querySelector("#connection").dataset.state))
   .observe(document.querySelector("#connection"), {attributeFilter: ["data-state"]})"""
-
-
-@pytest.fixture
-def engine(redis_client, tmp_path):
-    """An engine that says for an hour that it lives."""
-    with Rig(redis_client, tmp_path / "engine") as rig:
-        redis_client.hset(
-            LogNames("earth").engine, mapping={"at_us": time.time_ns() // 1000 + 3_600_000_000, "batch": 1}
-        )
-        yield rig
-
-
-@pytest.fixture
-def site(tmp_path, redis_server, redis_client):
-    """A web server as `make live` starts it."""
-    with Site(tmp_path / "site", redis_server) as running:
-        yield running
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ class StoredTables:
         self.stream, self.questions = stream, []
         self.rows = [row("anna", i, place) for i, place in enumerate(TRACK)] + [row("berta", 1, (25.0, 59.8))]
         self.truncated, self.error = False, None
-        page.route_web_socket("**/ws/monitor/", self._between)
+        page.route_web_socket("**/ws/monitor/?*", self._between)
 
     def _between(self, route):
         server = route.connect_to_server()

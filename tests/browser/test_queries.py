@@ -46,14 +46,20 @@ def test_a_warning_is_shown_beside_the_answer_until_it_is_withdrawn(drawn):
     def between(route):
         server = route.connect_to_server()
 
+        def warned(query):
+            return query | {"warning": None if query["status"] == "paused" else warning}
+
         def changed(message):
-            if isinstance(message, str) and '"query.status"' in message:
-                message = json.dumps(json.loads(message) | {"warning": warning if '"paused"' not in message else None})
+            told = json.loads(message) if isinstance(message, str) else {"type": "answer"}
+            if told["type"] == "query.status":
+                message = json.dumps(warned(told))
+            if told["type"] == "query.listed":
+                message = json.dumps(told | {"queries": list(map(warned, told["queries"]))})
             route.send(message)
 
         server.on_message(changed)
 
-    drawn.page.route_web_socket("**/ws/monitor/", between)
+    drawn.page.route_web_socket("**/ws/monitor/?*", between)
     drawn.look(ZOOM, *MIDDLE)
     drawn.expect_query("Roads", "running", "1")
     expect(drawn.query("Roads").locator(".query-warning")).to_have_text(warning)
@@ -290,7 +296,9 @@ def test_a_page_of_a_thousand_queries_gets_all_answers_and_a_status_touches_one_
         page.on("websocket", lambda socket: socket.on("close", lambda _: closed.append(1)))
         page.reload()
         screen.live()
-        expect(page.locator("#query-count")).to_have_text("1000")
+        expect(page.locator("#query-count")).to_have_text("1,000")
+        expect(page.locator("#query-total")).to_have_text("1,000 queries")
+        expect(page.locator("#query-list")).to_have_attribute("aria-busy", "false")
         live.run("reconcile")
         answered = page.locator(".query-count").filter(has_text=re.compile("^1$"))
         expect(answered).to_have_count(1000)

@@ -79,10 +79,21 @@ test("a cancelled query leaves the list and takes its answer along", () => {
   assert.deepEqual([store.listed().length, store.objects.live], [0, 0]);
 });
 
-test("queries that ended while the line was down are forgotten", () => {
-  const store = opened(status(7), status(8), VIEW);
-  for (const message of [hello(SHIPS), status(8), VIEW]) store.apply(message, NOW);
-  assert.deepEqual(store.listed().map((q) => q.query), [8]);
+test("queries that are not on the list any more after it was asked for anew are forgotten", () => {
+  const store = opened(status(7), status(8), change(7, row("+", "a", 1, 1)));
+  store.restate();
+  for (const message of [{ type: "query.listed", queries: [status(8)], total: 1, next: null }, status(9)]) store.apply(message, NOW);
+  store.forgetUnstated();
+  assert.deepEqual(store.listed().map((q) => q.query), [8, 9]);
+  assert.equal(store.objects.live, 0);
+});
+
+test("an answer that is not shown any more is forgotten, and makes no events when it comes back", () => {
+  const store = opened(status(7), snapshot(7, row("+", "a", 1, 1)));
+  store.dropAnswers([7]);
+  assert.deepEqual([store.objects.live, store.answered(7), store.heldOf(7), store.listed().length], [0, false, null, 1]);
+  store.apply(snapshot(7, row("+", "b", 1, 1)), NOW);
+  assert.deepEqual([store.count(7), store.events.length], [1, 0]);
 });
 
 test("a view that ends takes its objects along", () => {

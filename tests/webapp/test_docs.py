@@ -56,10 +56,13 @@ def test_the_plans_of_the_examples_are_plans(streams):
 async def test_the_server_says_what_the_examples_say(engine, streams, user, connect, redis_client):
     redis_client.hset("lookout:health", "ships", json.dumps(REPLIES["stream.status"]["streams"]["ships"]))
     heard = {}
-    async with connect(user) as socket:
+    async with connect(user) as socket, connect(user, "queries=asked") as lister:
         await socket.tell("query.register", id=1, name="Harbour", plan=PLAN)
         heard["hello"] = await socket.hear("hello")
         heard["query.status"] = await socket.hear("query.status", id=1)
+        heard["queries.changed"] = await lister.hear("queries.changed")
+        await lister.tell("query.list", id=10)
+        heard["query.listed"] = await lister.hear("query.listed", id=10)
         await socket.tell("view.subscribe", id="view", streams=["ships"], area=PLAN["compare"])
         heard["view.status"] = await socket.hear("view.status")
         heard["answer.snapshot"] = await socket.hear("answer.snapshot")

@@ -8,6 +8,7 @@ from streaming.kinds.join.plan import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
+from webapp.query_list import PAGE_QUERIES
 from webapp.refusals import Refused
 from webapp.text import read_json
 
@@ -61,6 +62,20 @@ def _is_held(value):
     return number and isinstance(epoch, str) and len(epoch) <= MAX_NAME_CHARACTERS
 
 
+def _is_search(value):
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARACTERS
+
+
+def _is_position(value):
+    if not isinstance(value, dict) or set(value) != {"mine", "query"}:
+        return False
+    return isinstance(value["mine"], bool) and _is_number(value["query"])
+
+
+def _is_page_size(value):
+    return _is_number(value) and value <= PAGE_QUERIES
+
+
 def _is_names(value):
     return isinstance(value, list) and len(value) <= MAX_STREAMS and all(isinstance(name, str) for name in value)
 
@@ -103,6 +118,10 @@ STREAMS = Field(f"a list of at most {MAX_STREAMS} names of streams", _is_names)
 FORMAT = Field(f"one of {', '.join(FORMATS)}", _is_format, required=False, default="json")
 JOINED = Field("true or false", _is_flag, required=False, default=False)
 HELD = Field('an object of the form {"epoch": text, "batch": number}', _is_held, required=False)
+SEARCH = Field(f"a text of at most {MAX_NAME_CHARACTERS} characters", _is_search, required=False, default="")
+SPACES = Field(f"a list of at most {MAX_STREAMS} names of spaces", _is_names, required=False)
+AFTER = Field('an object of the form {"mine": true or false, "query": number}', _is_position, required=False)
+PAGE_SIZE = Field(f"a whole number from 1 to {PAGE_QUERIES}", _is_page_size, required=False, default=PAGE_QUERIES)
 # A field that is absent from an edit keeps its value, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
 SHOWN = Field("true or false", _is_flag)
@@ -128,8 +147,9 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
     "query.cancel": {"query": QUERY},
     "examples.show": {"shown": SHOWN},
+    "query.list": {"search": SEARCH, "spaces": SPACES, "after": AFTER, "limit": PAGE_SIZE},
     "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "joined": JOINED, "held": HELD},
-    "query.unsubscribe": {"query": QUERY},
+    "query.unsubscribe": {"query": ONE_QUERY, "queries": QUERIES},
     "query.snapshot": {"query": QUERY},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},

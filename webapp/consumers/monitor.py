@@ -20,6 +20,7 @@ from streaming.spaces import EARTH, space_document
 from webapp import history, queries
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.limits import TokenBucket
+from webapp.consumers.listing import Listing, listing_of
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
 from webapp.consumers.viewports import Viewport
@@ -28,6 +29,7 @@ from webapp.hub import ResumePoint, Subscription
 from webapp.models import Query, RemovedExamples, Space, Stream
 from webapp.notify import DEFINITIONS_GROUP, LAYERS_GROUP, SHARED_GROUP, user_group
 from webapp.queries import visible, visible_among
+from webapp.query_list import END, START, Position, page_of
 from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
@@ -55,7 +57,7 @@ class Monitor(AsyncWebsocketConsumer):
                 await self._leave()
 
     async def connect(self):
-        """Accept a known user, and send ``hello`` and the statuses of visible queries; refuse others."""
+        """Accept a known user, and send ``hello`` and the statuses of the queries to list; refuse others."""
         self.user = self.scope["user"]
         if not self.user.is_authenticated:
             await self.accept()
@@ -74,10 +76,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.sender.add_done_callback(self._sender_ended)
         for group in (user_group(self.user.pk), SHARED_GROUP, DEFINITIONS_GROUP, LAYERS_GROUP):
             await self.channel_layer.group_add(group, self.channel_name)
-        hello, known = await database_sync_to_async(self._greeting)()
-        self.say(hello)
-        self.told = set(known)
-        self.outbox.statuses(known)
+        await self._greet()
         await self.hubs.follow()
 
     async def receive(self, text_data=None, bytes_data=None):
@@ -128,11 +127,15 @@ class Monitor(AsyncWebsocketConsumer):
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if document["example"] and not self.examples:
                 continue
-            (self.told.discard if document["status"] == Query.CANCELLED else self.told.add)(document["query"])
+            listed = self.listing.covers(document, mine) or document["query"] in self.hubs.subscriptions
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
-            self.outbox.status(document["query"], status_frame(document, mine))
+            if listed:
+                self.listing.note(document)
+                self.outbox.status(document["query"], status_frame(document, mine))
+        if event.get("lists") and not self.listing.whole:
+            self.broadcast("queries.changed", orjson.dumps({"type": "queries.changed"}).decode())
 
     async def examples_changed(self, event: dict[str, Any]) -> None:
         """Send the examples' statuses if the user shows them again; end them if the user removed them."""
@@ -140,6 +143,7 @@ class Monitor(AsyncWebsocketConsumer):
         numbers = await database_sync_to_async(_examples)()
         for number in () if self.examples else numbers:
             self.hubs.unsubscribe(number)
+        self.listing.learn(numbers)
         self.outbox.statuses(numbers)
 
     async def definitions_changed(self, _) -> None:
@@ -189,10 +193,18 @@ class Monitor(AsyncWebsocketConsumer):
         await database_sync_to_async(queries.show_examples)(self.user, shown)
         self.say({"type": "examples.shown", "id": reference, "shown": shown})
 
+    async def on_query_list(self, reference, search, limit, spaces=None, after=None):
+        """Reply with a page of the list of queries; from now on the client gets changes of the queries on it."""
+        begin = Position.of(**after) if after else START
+        page = await database_sync_to_async(page_of)(self.user, search, spaces, begin, limit)
+        self.listing.take(page, search, spaces, begin)
+        found = [query.document() | {"mine": query.owner_id == self.user.pk} for query in page.queries]
+        following = None if page.end == END else page.end.document()
+        self.say({"type": "query.listed", "id": reference, "queries": found, "total": page.total, "next": following})
+
     async def on_query_subscribe(self, reference, format, joined, query=None, queries=None, held=None):
         """Start to send the answer of a query, or of several queries, leaving out those that the user may not see."""
-        if (query is None) == (queries is None):
-            raise Refused("fields", "query.subscribe needs either query, a number, or queries, a list of numbers")
+        _one_or_several("query.subscribe", query, queries)
         if queries is None:
             found = [await database_sync_to_async(visible)(self.user, query)]
         else:
@@ -204,9 +216,11 @@ class Monitor(AsyncWebsocketConsumer):
         for space, numbers in of_space.items():
             await self.hubs.subscribe(numbers, format, await self.hubs.of(space), since, joined)
 
-    async def on_query_unsubscribe(self, reference, query):
-        """Stop sending the answer of a query."""
-        self.hubs.unsubscribe(query)
+    async def on_query_unsubscribe(self, reference, query=None, queries=None):
+        """Stop sending the answer of a query, or of several queries."""
+        _one_or_several("query.unsubscribe", query, queries)
+        for number in [query] if queries is None else queries:
+            self.hubs.unsubscribe(number)
 
     async def on_query_snapshot(self, reference, query):
         """Ask for a snapshot of a subscribed query."""
@@ -293,16 +307,35 @@ class Monitor(AsyncWebsocketConsumer):
             raise Refused("rate", rate)
         return False
 
+    async def _greet(self):
+        """Send ``hello``, and the statuses of all visible queries unless the client asks for the list itself."""
+        refused = None
+        try:
+            self.listing = listing_of(self.scope["query_string"])
+        except Refused as error:
+            self.listing, refused = Listing(), error
+        hello, known = await database_sync_to_async(self._greeting)()
+        self.say(hello)
+        self.listing.learn(known)
+        self.outbox.statuses(known)
+        if refused:
+            self.say({"type": "error", "code": refused.code, "message": refused.message})
+
     def _greeting(self):
         hello = {"type": "hello", "user": self.user.get_username(), "space": EARTH.name}
         hello |= {"dimensions": space_document(EARTH)["dimensions"], **definitions()}
         hello |= {"server_time_us": time.time_ns() // 1000}
         self.examples = RemovedExamples.shown_to(self.user)
-        return hello, list(Query.objects.visible_to(self.user).order_by("pk").values_list("pk", flat=True))
+        return hello, list(self._listed().order_by("pk").values_list("pk", flat=True)) if self.listing.every else []
+
+    def _listed(self):
+        """Select the queries of whose changes the client hears although it does not know them yet."""
+        visible_queries = Query.objects.visible_to(self.user)
+        return visible_queries if self.listing.every else visible_queries.filter(owner=self.user)
 
     def _all_standings(self):
-        """Return whether the user sees the examples, and the state of all queries that the client knows or may see."""
-        known = Query.objects.filter(pk__in=self.told) | Query.objects.visible_to(self.user)
+        """Return whether the user sees the examples, and the state of all queries that the client knows or lists."""
+        known = Query.objects.filter(pk__in=self.listing.told) | self._listed()
         standings = [query.standing() for query in known.select_related("owner").order_by("pk")]
         return RemovedExamples.shown_to(self.user), standings
 
@@ -349,6 +382,12 @@ def status_frame(document: dict[str, Any], mine: bool, examples: bool = True) ->
     elif document["example"] and not examples:
         document = document | {"status": Query.CANCELLED, "error": "the examples were removed"}
     return orjson.dumps({"type": "query.status", **document, "mine": mine}).decode()
+
+
+def _one_or_several(kind, query, queries):
+    """Raise Refused unless a message has either the number of a query, or a list of numbers."""
+    if (query is None) == (queries is None):
+        raise Refused("fields", f"{kind} needs either query, a number, or queries, a list of numbers")
 
 
 def _examples():

@@ -204,7 +204,7 @@ def one_by_one(root, url, epoch):
     return reader.log
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, 2])
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
@@ -216,9 +216,9 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     names, event_log = machine.log.names, machine.log.event_log
     newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
     while not newest.items() <= machine.point.positions.items():
-        machine.interval(trouble=seed > 0)
+        machine.interval(trouble=True)
     told = answers(machine.log)
     epoch = machine.layout(0).store.epoch()
     assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
-    assert seed == 0 or (machine.crashes > 3 and machine.restarts > 0)
+    assert machine.crashes > 3 and machine.restarts > 0

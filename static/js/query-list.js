@@ -81,7 +81,7 @@ function renderPaging(pages, listed) {
   const many = all > PAGE || pages.search !== "";
   const { found, more, failed } = pages;
   setText($("query-count"), all > 0 ? count(all) : "");
-  $("queries-empty").hidden = listed > 0 || many || more;
+  $("queries-empty").hidden = listed > 0 || many || failed; // shown from the start: on a phone, the map would move when it comes
   $("query-paging").hidden = !many;
   const text = listed === all ? `${count(all)} queries` : `${count(listed)} of ${count(all)} queries`;
   setText($("query-total"), found ? `${count(found.total)} of ${count(all)} queries match` : text);

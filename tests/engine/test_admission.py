@@ -35,7 +35,8 @@ def ships(count=500, stream="ships"):
     return Sample.none(EARTH).after(np.full(count, stream_number(stream)), bounds)
 
 
-def test_a_batch_reads_many_registrations_with_small_answers_and_few_with_large_ones():
+def test_a_batch_reads_many_registrations_with_small_answers_and_few_with_large_ones(monkeypatch):
+    monkeypatch.setattr(admission, "BUDGET_S", 0.1)
     registry, sample = Registry(EARTH), ships()
     small = admitted(entries_of([NOTHING] * 5_000), registry, sample, 1_000_000)
     assert small == int(admission.BUDGET_S / admission.REGISTER_S)

@@ -1,11 +1,13 @@
 """Keep the state durable and the logs short, beside the batches."""
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Sequence
 
 from redis import RedisError
+from redis.exceptions import OutOfMemoryError
 
 from streaming.logs import Log
 from streaming.state.stores import StateStore
@@ -56,8 +58,10 @@ class Housekeeping:
         upkeep.clean()
         newest, oldest = upkeep.newest, upkeep.oldest
         removed = oldest.blocks if oldest else self._removed_before(newest)
-        # First what will be true, so that never more entries are said to be kept than there are.
-        self._log.report_removed(dict(enumerate(removed)))
+        # First what will be true, so that never more entries are said to be kept than there are. If the logs are full,
+        # trimming makes room, and the next time it is reported.
+        with contextlib.suppress(OutOfMemoryError):
+            self._log.report_removed(dict(enumerate(removed)))
         if oldest:
             self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})
 

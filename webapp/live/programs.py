@@ -27,7 +27,7 @@ save ""
 appendonly {append}
 appendfsync everysec
 auto-aof-rewrite-min-size 256mb
-maxmemory 1gb
+maxmemory 2gb
 maxmemory-policy noeviction
 daemonize no
 set-proc-title no

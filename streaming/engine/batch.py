@@ -177,17 +177,27 @@ def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int
     """
     store = layout.store
     for partition in homes:
-        attempt = store.attempt(batch, f"home-{partition}", saving.since)
-        attempt.save(f"home/{partition}", store.left(f"home/{partition}", batch))
-        attempt.end(saving.positions, saving.blocks.get(partition, 0))
+        _save_home(store, partition, batch, store.left(f"home/{partition}", batch), saving)
     for number in regions:
         attempt = store.attempt(batch, f"region-{number}", saving.since)
-        attempt.save(f"region/{number}", store.left(f"region/{number}", batch))
-        if number == 0:
-            store.save_registry(attempt, store.registry(batch + 1))
-        attempt.end()
+        _save_region(store, number, attempt, store.left(f"region/{number}", batch), store.registry(batch + 1))
     if store.ended(batch, layout.shape):
         store.commit(batch, layout.shape, store.attempt(batch, "assembler", saving.since))
+
+
+def _save_home(store, partition, batch, state, saving, more_blocks=0):
+    """Save the state of a home server, whose batch read some blocks that `saving` does not count yet."""
+    attempt = store.attempt(batch, f"home-{partition}", saving.since)
+    attempt.save(f"home/{partition}", state)
+    attempt.end(saving.positions, saving.blocks.get(partition, 0) + more_blocks)
+
+
+def _save_region(store, number, attempt, state, registry):
+    """Save the state of a region, and with the first one the registry; then the region has ended (`Store.ended`)."""
+    attempt.save(f"region/{number}", state)
+    if number == 0:
+        store.save_registry(attempt, registry)
+    attempt.end()
 
 
 def home_task(
@@ -227,9 +237,7 @@ def home_task(
     state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:
-        attempt = store.attempt(batch, f"home-{partition}", saving.since)
-        attempt.save(f"home/{partition}", state)
-        attempt.end(saving.positions, saving.blocks.get(partition, 0) + len(blocks))
+        _save_home(store, partition, batch, state, saving, len(blocks))
     heard = elements["heard_us"].to_numpy()
     head = {
         "elements": elements.num_rows,
@@ -287,11 +295,7 @@ def region_task(
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
     if saving:
-        attempt.save(f"region/{number}", state)
-        if number == 0:
-            store.save_registry(attempt, after)
-        # The other regions take the receipt as the sign that this region has ended; see `Store.ended`.
-        attempt.end()
+        _save_region(store, number, attempt, state, after)
     counters = dict(results.counters)
     counters["elements"] = sum(head.get("elements", 0) for head in heads)
     stale: Counter[int] = Counter()

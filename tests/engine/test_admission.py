@@ -117,7 +117,6 @@ def feed(log):
 def run(root, url, budget_s, monkeypatch):
     """Run a history to its end with a budget for registrations; return the machine and all fragments."""
     monkeypatch.setattr(admission, "BUDGET_S", budget_s)
-    monkeypatch.setattr("streaming.engine.interval.INTERVAL_S", 0.4)
     monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.1)
     machine = Machine(root, url, 0)
     machine.log.clear()

@@ -14,13 +14,14 @@ R. J. Lipton, J. F. Naughton, D. A. Schneider, "Practical Selectivity Estimation
 1990.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from streaming.elements import stream_number
 from streaming.kinds.base import Plan
-from streaming.kinds.registry import kind_of
+from streaming.kinds.registry import kind_of, moved
 from streaming.operators.boxes import box_array, intersects
 from streaming.operators.places import middles, within_boxes
 from streaming.servers.control.entries import ControlEntries
@@ -88,9 +89,10 @@ def admitted(entries: ControlEntries, registry: Registry, sample: Sample, object
         return 1
     seconds = np.full(len(entries), ENTRY_S)
     seconds[list(entries.plans)] = REGISTER_S
-    rows, plans = _answering(entries, registry)
-    if plans:
-        seconds[rows] += MEMBER_S * objects * shares(plans, sample, registry.space)
+    asked = _answering(entries, registry)
+    if asked:
+        plans, were = zip(*asked.values(), strict=True)
+        seconds[list(asked)] += MEMBER_S * objects * shares(plans, sample, registry.space, were)
     return max(1, int(np.searchsorted(np.cumsum(seconds), BUDGET_S, "right")))
 
 
@@ -103,24 +105,48 @@ def most_next(count: int) -> int:
 
 
 def _answering(entries, registry):
-    """Return the positions of the entries that ask for a whole answer, and their plans."""
-    plans = {row: parsed.plan for row, parsed in entries.plans.items() if not isinstance(parsed, Exception)}
+    """Return by position the plans of the entries that ask for an answer.
+
+    Each comes with the plan that the query had before if only its boxes have moved, else with None.
+    """
+    answering = {}
     for row, entry in enumerate(entries.entries):
-        if entry.get("op") == "snapshot":
-            told = registry.registrations.get(entry["query"])
-            if told is not None and told.plan is not None:
-                plans[row] = told.plan
-    return list(plans), list(plans.values())
+        parsed, told = entries.plans.get(row), registry.registrations.get(entry.get("query"))
+        was = told.plan if told is not None else None
+        if parsed is not None and not isinstance(parsed, Exception):
+            answering[row] = parsed.plan, was if was and moved(was, parsed.plan) is not None else None
+        elif entry.get("op") == "snapshot" and was:
+            answering[row] = was, None
+    return answering
 
 
-def shares(plans: list[Plan], sample: Sample, space: Space) -> np.ndarray:
+def shares(
+    plans: Sequence[Plan], sample: Sample, space: Space, were: Sequence[Plan | None] | None = None
+) -> np.ndarray:
     """Estimate which part of all elements each plan's answer has: float64 of shape (Q,), 0 to 1.
 
     Filters are not evaluated. A query that moves is taken to be at some element of the sample.
+
+    Parameters
+    ----------
+    plans : sequence of Plan, length Q
+    sample : Sample
+    space : Space
+    were : sequence of Plan or None, length Q, optional
+        Where there is a plan, estimate which part is in either answer, but not in both.
     """
     sample = sample.thinned(MOST_PAIRS // len(plans))
     if not len(sample):
         return np.zeros(len(plans))
+    met = _met(plans, sample, space)
+    earlier = {row: was for row, was in enumerate(were or ()) if was is not None}
+    if earlier:
+        met[list(earlier)] ^= _met(list(earlier.values()), sample, space)
+    return met.mean(axis=1)
+
+
+def _met(plans, sample, space):
+    """Tell which elements of a sample plans may select, bool of shape (Q, N)."""
     kinds = [kind_of(plan) for plan in plans]
     boxes = box_array([kind.box(plan) for kind, plan in zip(kinds, plans, strict=True)], space)
     reach = np.array([kind.reach(plan) for kind, plan in zip(kinds, plans, strict=True)])
@@ -129,7 +155,7 @@ def shares(plans: list[Plan], sample: Sample, space: Space) -> np.ndarray:
     stream = np.array([numbers[plan.stream] for plan in plans])
     query, row = (part.ravel() for part in np.indices((len(plans), len(sample))))
     meets = (stream[query] == sample.stream[row]) & intersects(sample.bounds, row, boxes, query, space)
-    return meets.reshape(len(plans), len(sample)).mean(axis=1)
+    return meets.reshape(len(plans), len(sample))
 
 
 def _about(boxes, reach, sample, space):

@@ -211,6 +211,14 @@ class Kind(ABC, Generic[P]):
         """Return a box that every matching element meets, before transformations; a focus is not considered."""
         return plan.area
 
+    def moved(self, was: P, now: P) -> list[tuple[Box, Box]] | None:
+        """Return the boxes that differ between two plans, each as it was and as it is, if nothing else differs.
+
+        Then an element that meets none of the places where they differ (`boxes.differences`) matches both plans, or
+        neither. None if something else differs, or if places decide in another way.
+        """
+        return None
+
     def reach(self, plan: P) -> float:
         """Return how far most of the members are from the focus; infinite without a focus. It serves for estimates."""
         return math.inf

@@ -7,7 +7,7 @@ from streaming.kinds.base import Kind, Plan
 from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.knn.kind import NearestKind
 from streaming.kinds.moving_range.kind import MovingRangeKind
-from streaming.kinds.parts import parse_choice
+from streaming.kinds.parts import Box, parse_choice
 from streaming.kinds.range.kind import RangeKind
 
 # A later kind may claim documents that an earlier one would claim, too.
@@ -17,6 +17,12 @@ KINDS: tuple[Kind[Any], ...] = (RangeKind(), MovingRangeKind(), NearestKind(), J
 def kind_of(plan: Plan) -> Kind[Any]:
     """Return the kind of a plan; raise KeyError if no kind that is registered has such plans."""
     return _BY_PLAN[type(plan)]
+
+
+def moved(was: Plan, now: Plan) -> list[tuple[Box, Box]] | None:
+    """Return what `Kind.moved` does; None for plans of two kinds."""
+    kind = kind_of(now)
+    return kind.moved(was, now) if kind_of(was) is kind else None
 
 
 def claimed(document: dict[str, Any]) -> Kind[Any]:

@@ -11,6 +11,8 @@ from streaming.spaces import Space
 
 # The length of a degree of latitude on the sphere.
 METRES_PER_DEGREE = EARTH_RADIUS_M * np.pi / 180
+# What a move by a turn may round away, as a part of the turn.
+ROUNDED = 1e-12
 
 
 def box_array(boxes: Sequence[Box], space: Space) -> np.ndarray:
@@ -122,6 +124,41 @@ def _margin_of_metres(low, high, metres):
     cosine = np.cos(np.radians(np.minimum(nearest_pole, POLE_DEG)))
     margin[:, 0] = np.where(nearest_pole >= POLE_DEG, np.inf, margin[:, 1] / cosine)
     return margin
+
+
+def differences(were: np.ndarray, are: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
+    """Return boxes that cover where boxes differ: of each pair, what lies in only one of the two.
+
+    An element that meets none of them meets both boxes of the pair, or neither.
+
+    Parameters
+    ----------
+    were, are : ndarray of float64, shape (N, 2n)
+    space : Space
+
+    Returns
+    -------
+    number : ndarray of int64, shape (M,)
+        The pair to which each box belongs.
+    boxes : ndarray of float64, shape (M, 2n)
+        Closed, and a little wider than needed in dimensions that wrap.
+    """
+    n, numbers, parts = space.n, [np.empty(0, dtype=np.int64)], [np.empty((0, 2 * space.n))]
+    for one, other in ((were, are), (are, were)):
+        for axis in range(n):
+            below, above = one[:, axis] < other[:, axis], one[:, n + axis] > other[:, n + axis]
+            for rows, side, nearest in ((below, n + axis, np.minimum), (above, axis, np.maximum)):
+                number = np.flatnonzero(rows)
+                part = one[number]
+                part[:, side] = nearest(part[:, side], other[number, (side + n) % (2 * n)])
+                numbers.append(number)
+                parts.append(part)
+    boxes = np.concatenate(parts)
+    for axis, dimension in enumerate(space.dimensions):
+        if dimension.wraps:  # a move by a turn rounds
+            boxes[:, axis] -= ROUNDED * dimension.extent
+            boxes[:, n + axis] += ROUNDED * dimension.extent
+    return np.concatenate(numbers), boxes
 
 
 def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:

@@ -29,7 +29,8 @@ MOST_ENDED = 0.5
 class _Level:
     """Queries that are compiled together, on first use, from plans and from the levels that have some of them.
 
-    `answers` are ascending; `plans` is an array of objects of the same length.
+    `answers` are ascending; `plans` is an array of objects of the same length. `sources` are compiled levels, each with
+    the answers (ascending) whose queries can be copied from there: an answer may have had another plan in a level.
     """
 
     def __init__(self, answers, plans, space, sources=()):
@@ -39,8 +40,8 @@ class _Level:
     def queries(self) -> ContinuousQueries:
         """The queries, compiled."""
         parts, numbers, left = [], [], np.ones(len(self.answers), dtype=bool)
-        for source in self._sources:
-            known = find(source.answers, self.answers)[1] & left
+        for source, copied in self._sources:
+            known = find(copied, self.answers)[1] & left
             if known.any():
                 parts.append(source.queries.take(np.searchsorted(source.answers, self.answers[known])))
                 numbers.append(np.flatnonzero(known))
@@ -59,10 +60,11 @@ class _Level:
         """Whether the queries are compiled already."""
         return "queries" in self.__dict__
 
-    @property
-    def compiled(self):
-        """The compiled levels from which another level can copy queries of this one."""
-        return (self,) if self.is_compiled else self._sources
+    def compiled(self, answers):
+        """Return the sources from which another level can copy the queries of some of the answers."""
+        if self.is_compiled:
+            return ((self, answers),)
+        return tuple((source, np.intersect1d(copied, answers)) for source, copied in self._sources)
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,11 @@ class _Masked:
     def running(self):
         """How many queries of the level still run."""
         return len(self.level.answers) if self.kept is None else int(self.kept.sum())
+
+    @property
+    def answers(self):
+        """The answers of the level that still run, ascending."""
+        return self.level.answers if self.kept is None else self.level.answers[self.kept]
 
     @functools.cached_property
     def queries(self):
@@ -108,7 +115,7 @@ def merged(levels):
         np.concatenate([part[place] if part[2] is None else part[place][part[2]] for part in parts]) for place in (0, 1)
     )
     order = np.argsort(answers)
-    sources = tuple(source for one in levels for source in one.level.compiled)
+    sources = tuple(source for one in levels for source in one.level.compiled(one.answers))
     return _Masked(_Level(answers[order], plans[order], levels[0].level.space, sources))
 
 
@@ -139,7 +146,7 @@ class QueryLevels:
         ended : ndarray of int64
             Answers, ascending.
         begun : mapping of int to Plan
-            By answer; none of them runs.
+            By answer; none of them runs any longer.
         """
         levels = [one.without(ended) for one in self.levels] if len(ended) else list(self.levels)
         if begun:

@@ -100,6 +100,12 @@ class StreamBoxes:
                 found.append(np.stack([rows[row], of_box]))
         return tuple(np.hstack(found))
 
+    def meet(self, stream: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Tell which elements meet a box, or are near one: bool of shape (N,); see `met_by`."""
+        meet = np.zeros(len(stream), dtype=bool)
+        meet[self.met_by(stream, bounds)[0]] = True
+        return meet
+
     def meeting(self, look: Look) -> Near:
         """Return the same pairs as `met_by`, found by an index over elements: positions of these, and numbers."""
         numbers, plane, streams = self._turned

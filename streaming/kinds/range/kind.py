@@ -1,6 +1,7 @@
 """Range queries over fixed boxes: how a plan is read, written, described and evaluated."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from streaming.errors import InvalidPlan
@@ -49,6 +50,12 @@ class RangeKind(Kind[RangePlan]):
 
     def evaluation(self, plan: RangePlan) -> Evaluation:
         return Evaluation.REGIONAL
+
+    def moved(self, was: RangePlan, now: RangePlan) -> list[tuple[Box, Box]] | None:
+        if was.transform or replace(was, area=now.area, compare=now.compare) != now:
+            return None
+        pairs = dict.fromkeys([(was.area, now.area), (was.compare, now.compare)])
+        return [(one, other) for one, other in pairs if one != other]
 
     def box(self, plan: RangePlan) -> Box:
         return plan.compare if plan.report == "inside" else plan.area

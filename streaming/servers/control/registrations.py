@@ -28,13 +28,14 @@ SCHEMA = pa.schema(
         pa.field("revision", pa.int64()),
         pa.field("plan", pa.binary()),
         pa.field("error", pa.string()),
+        pa.field("answer", pa.int64()),
     ]
 )
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ParsedPlan:
-    """A plan, its JSON text as `plan_document` gives it, the number of its answer, and what the query is.
+    """A plan, its JSON text as `plan_document` gives it, the number that its answer has at first, and what it is.
 
     For the bits see `columns.bits_of`.
     """
@@ -66,7 +67,7 @@ def parsed_together(documents: Sequence[Any], space: Space) -> list[ParsedPlan |
         if found is None:
             if alike is not like:
                 like, bits = alike, bits_of(alike)
-            known[text] = found = ParsedPlan(plan, text, _answer_number(text), bits)
+            known[text] = found = ParsedPlan(plan, text, answer_number(text), bits)
         plans.append(found)
     return plans
 
@@ -82,11 +83,14 @@ class Registration(NamedTuple):
         None once cancelled.
     error : str
         Why this release refuses a plan that an earlier release accepted; there is no plan then.
+    own_answer : int or None
+        The number of the answer if it is not that of the plan; see `answer_numbers`.
     """
 
     revision: int
     parsed: ParsedPlan | None = None
     error: str = ""
+    own_answer: int | None = None
 
     @property
     def plan(self) -> Plan | None:
@@ -96,6 +100,8 @@ class Registration(NamedTuple):
     @property
     def answer(self) -> int:
         """The number of the query's answer, which queries with equal plans share; 0 once cancelled."""
+        if self.own_answer is not None:
+            return self.own_answer
         return self.parsed.answer if self.parsed else 0
 
 
@@ -110,15 +116,16 @@ def level_table(level: Level[Registration]) -> pa.Table:
         "revision": [told and told.revision for _, told in known],
         "plan": [told and told.parsed and told.parsed.text for _, told in known],
         "error": [told and told.error for _, told in known],
+        "answer": [told and told.own_answer for _, told in known],
     }
     return pa.table(columns, schema=SCHEMA)
 
 
 def level_of(number: int, table: pa.Table, space: Space) -> Level[Registration]:
     """Return the level with a number that `level_table` wrote."""
-    query, revision, text, error = (table[name].to_pylist() for name in SCHEMA.names)
+    query, revision, text, error, answer = (table[name].to_pylist() for name in SCHEMA.names)
     plans = _of_texts(text, space)
-    return Level(number, dict(zip(query, map(_restored, query, revision, plans, error), strict=True)))
+    return Level(number, dict(zip(query, map(_restored, query, revision, plans, error, answer), strict=True)))
 
 
 def _of_texts(texts, space):
@@ -129,7 +136,7 @@ def _of_texts(texts, space):
     return [text and plans[text] for text in texts]
 
 
-def _restored(query, revision, plan, error) -> Registration | None:
+def _restored(query, revision, plan, error, answer) -> Registration | None:
     """Return a registration that was written; if this release refuses its plan, the query has ended."""
     if revision is None:
         return None
@@ -137,7 +144,7 @@ def _restored(query, revision, plan, error) -> Registration | None:
         error = REFUSED.format(words(plan))
         logger.error("query %d: %s", query, error)
         return Registration(revision, error=error)
-    return Registration(revision, plan, error)
+    return Registration(revision, plan, error, answer)
 
 
 def words(error: Exception) -> str:
@@ -145,6 +152,6 @@ def words(error: Exception) -> str:
     return str(error) if isinstance(error, LookoutError) else f"{type(error).__name__}: {error}"
 
 
-def _answer_number(text):
-    """Return the number of a plan's answer; equal plans have equal numbers, in every process and after a restart."""
+def answer_number(text: bytes) -> int:
+    """Return the number of an answer, given a text; it is the same in every process and after a restart."""
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()) % ANSWER_NUMBERS | ANSWER_NUMBERS

@@ -26,6 +26,7 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.servers.answers.recipients import Recipients
+from streaming.servers.control.answer_numbers import AnswerNumbers
 from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
@@ -101,6 +102,8 @@ class Registry:
         The queries in `registrations` that do not run; those that ended last come last.
     refused : mapping of int to str
         Why this release refuses plans that an earlier release accepted, by query; these queries have ended.
+    numbers : AnswerNumbers
+        The numbers of the answers of the queries that run.
     """
 
     space: Space
@@ -113,6 +116,7 @@ class Registry:
     evaluated: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     ended: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
     refused: Mapping[int, str] = field(default_factory=dict)
+    numbers: AnswerNumbers = field(default_factory=AnswerNumbers, compare=False)
 
     def __post_init__(self) -> None:
         if self.running is None:
@@ -155,8 +159,8 @@ class Registry:
         return bool(find(self.ids, np.array([query]))[1][0])
 
     def _rows(self, queries):
-        told = ((query, self.registrations[query].parsed) for query in queries)
-        return [Row(query, parsed.answer, parsed.plan, parsed.bits) for query, parsed in told if parsed]
+        told = ((query, self.registrations[query]) for query in queries)
+        return [_row(query, known) for query, known in told if known.parsed]
 
     def runs(self, query: int) -> bool:
         """Tell whether a query runs; it may be left out."""
@@ -330,7 +334,7 @@ class Registry:
         rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored")}
         if not change.put and all(value == getattr(self, name) for name, value in rest.items()):
             return self
-        put = change.put
+        numbers, put = self.numbers.numbered(change.put, self.registrations, self.running.columns)
         ended = self.ended[~np.isin(self.ended, list(put))] if put else self.ended
         ended = np.r_[ended, np.array([query for query, told in put.items() if not told.parsed], dtype=np.int64)]
         put = dict.fromkeys(ended[:-CANCELLED_KEPT].tolist()) | put
@@ -346,14 +350,15 @@ class Registry:
             running=running,
             ended=ended[-CANCELLED_KEPT:],
             refused=refused,
+            numbers=numbers,
         )
 
     def _running_after(self, put):
         """Return the queries that run after some registrations were put; None stands for one that was removed."""
-        told = [(query, _plan_of(self.registrations.get(query)), _plan_of(now)) for query, now in put.items()]
-        told = [(query, was, now) for query, was, now in told if was is not now]
-        ended = [Row(query, was.answer, was.plan, was.bits) for query, was, _ in told if was]
-        begun = [Row(query, now.answer, now.plan, now.bits) for query, _, now in told if now]
+        told = [(query, self.registrations.get(query), now) for query, now in put.items()]
+        told = [(query, was, now) for query, was, now in told if not _runs_alike(was, now)]
+        ended = [_row(query, was) for query, was, _ in told if was and was.parsed]
+        begun = [_row(query, now) for query, _, now in told if now and now.parsed]
         return self.running.changed(ended, begun)
 
     def head(self) -> dict[str, Any]:
@@ -388,6 +393,7 @@ class Registry:
             self._running_after({query: registrations.get(query) for query in sorted(differing)}),
             ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
             refused={query: told.error for query, told in known.items() if told.error},
+            numbers=AnswerNumbers.of(known.values()),
         )
 
 
@@ -490,6 +496,12 @@ def _is_news(entry, known):
     return known is None or entry["revision"] > known.revision
 
 
-def _plan_of(registration):
-    """Return the parsed plan of a registration; None if it is cancelled or missing."""
-    return registration and registration.parsed
+def _runs_alike(was, now):
+    """Tell whether two registrations of a query, either of them None if it is missing, run the same, or do not run."""
+    plans = [told and told.parsed for told in (was, now)]
+    return plans[0] is plans[1] and (not plans[0] or was.answer == now.answer)
+
+
+def _row(query, told):
+    """Return a registered query as a row of the running queries."""
+    return Row(query, told.answer, told.parsed.plan, told.parsed.bits)

@@ -122,10 +122,16 @@ class RunningQueries:
         if not ended and not begun:
             return self
         columns = self.columns.changed(ended, begun)
-        plans = {row.answer: row.plan for row in [*ended, *begun] if not row.bits & (STREAM_JOIN | DISTRIBUTED)}
-        touched = np.array(sorted(plans), dtype=np.int64)
-        were, are = (find(known.ordered_answer, touched)[1] for known in (self.columns, columns))
-        gone, new = touched[were & ~are], touched[are & ~were]
+        were, plans = (
+            {row.answer: row.plan for row in rows if not row.bits & (STREAM_JOIN | DISTRIBUTED)}
+            for rows in (ended, begun)
+        )
+        touched = np.array(sorted(were | plans), dtype=np.int64)
+        before, after = (find(known.ordered_answer, touched)[1] for known in (self.columns, columns))
+        # An answer whose boxes have moved has the number that it had, and another plan.
+        both = [answer in were and plans.get(answer, were[answer]) is not were[answer] for answer in touched.tolist()]
+        moved = before & after & np.array(both, dtype=bool)
+        gone, new = touched[before & ~after | moved], touched[after & ~before | moved]
         answers = np.delete(self.answers, np.searchsorted(self.answers, gone))
         return RunningQueries(
             columns,

@@ -1,7 +1,12 @@
 """Evaluate the part of the answers that a micro-batch may change.
 
 Objects that moved are matched with all queries, and all objects with queries that are new. When a layer was edited,
-only the features that differ count: joins with the layer evaluate the objects near these again.
+only the features that differ count: joins with the layer evaluate the objects near these again. When only the boxes of
+a query have moved, it evaluates the objects where the boxes differ.
+
+References
+----------
+PLACE* (2007), section 3.2: incremental evaluation looks at where the old and the new region of a query differ.
 """
 
 import functools
@@ -9,10 +14,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from streaming.elements import stream_number
+from streaming.kinds.registry import moved
+from streaming.operators.boxes import box_array, differences, in_plane
 from streaming.operators.failures import Failures
 from streaming.operators.features import differing
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
+from streaming.operators.stream_boxes import StreamBoxes
 from streaming.results import (
     EDITED,
     ENTERED,
@@ -78,7 +87,7 @@ class Reevaluation:
         if len(self._altered):
             covered |= np.isin(members.query, self._altered)
         if len(self._near):
-            covered |= np.isin(members.query, self._edited) & find(self._near, members.key)[1]
+            covered |= np.isin(members.query, self._in_part) & find(self._near, members.key)[1]
         return covered
 
     def evaluated(self) -> tuple[Answers, Answers]:
@@ -99,7 +108,7 @@ class Reevaluation:
             found = found.joined(self._matched(others, self._fresh, queries)[0])
         if len(self._near):
             near = np.setdiff1d(self._near, self.changed.touched, assume_unique=True)
-            found = found.joined(self._matched(self.changed.objects.found(near)[0], self._edited)[0])
+            found = found.joined(self._matched(self.changed.objects.found(near)[0], self._in_part)[0])
         return found, told
 
     def measured(self, members: Answers) -> Answers:
@@ -122,7 +131,7 @@ class Reevaluation:
             return new
         again = find(self.changed.touched, old.key)[1]
         if len(self._near):
-            again |= np.isin(old.query, self._edited) & find(self._near, old.key)[1]
+            again |= np.isin(old.query, self._in_part) & find(self._near, old.key)[1]
         still = old.take(np.isin(old.query, kept) & ~again)
         return new.joined(replace(still, distance=np.full(len(still.key), np.nan)))
 
@@ -188,8 +197,19 @@ class Reevaluation:
     @functools.cached_property
     def _fresh(self):
         """Answers to evaluate as a whole: of queries with a new plan, and of the joins of `_renewed`."""
-        changed = self.after.columns.answers_of(self.applied.changed)
+        changed = np.setdiff1d(self.after.columns.answers_of(self.applied.changed), self._moved)
         return np.union1d(changed[find(self.after.answers, changed)[1]], self._renewed)
+
+    @functools.cached_property
+    def _moved(self):
+        """Answers of queries of which only boxes have moved, ascending; no other query has or had such an answer."""
+        columns = self.before.columns, self.after.columns
+        both = np.intersect1d(*(known.answers_of(self.applied.changed) for known in columns), assume_unique=True)
+        both = both[find(self.before.answers, both)[1] & find(self.after.answers, both)[1]]
+        (was, one), (now, other) = (known.queries_of(both) for known in columns)
+        alone = (np.bincount(was, minlength=len(both)) == 1) & (np.bincount(now, minlength=len(both)) == 1)
+        both, one, other = both[alone], one[alone[was]], other[alone[now]]
+        return np.setdiff1d(both[one == other], self._renewed)
 
     @functools.cached_property
     def _renewed(self):
@@ -204,15 +224,43 @@ class Reevaluation:
     @functools.cached_property
     def _altered(self):
         """Answers whose every member may change, or has to be reported."""
-        return np.union1d(self._fresh, self.before.columns.answers_of(self._apart))
+        apart = np.setdiff1d(self.before.columns.answers_of(self._apart), self._moved)
+        return np.union1d(self._fresh, apart)
+
+    @functools.cached_property
+    def _in_part(self):
+        """Answers to evaluate again for the objects of `_near`."""
+        return np.union1d(self._edited, self._moved)
 
     @functools.cached_property
     def _near(self):
-        """The `key_hash` of the objects near features that differ, ascending."""
-        if not len(self._edited):
-            return np.empty(0, dtype=np.int64)
-        queries, features_of = self.after.queries.only(self._edited), self._differing.__getitem__
-        return self.changed.objects.select(lambda run: queries.reached(run.columns["bounds"], features_of)).key_hash
+        """The `key_hash` of the objects near features that differ, or where boxes differ that have moved; ascending."""
+        found = [np.empty(0, dtype=np.int64)]
+        if len(self._edited):
+            queries, features_of = self.after.queries.only(self._edited), self._differing.__getitem__
+            found.append(self._selected(lambda run: queries.reached(run.columns["bounds"], features_of)))
+        if len(self._moved):
+            strips = self._strips
+            found.append(self._selected(lambda run: strips.meet(run.columns["stream"], run.columns["bounds"])))
+        return distinct(np.concatenate(found))
+
+    @property
+    def _strips(self):
+        """Where the boxes of the answers of `_moved` differ."""
+        registries, numbers, boxes = (self.before, self.after), [], ([], [])
+        for query in self.after.columns.queries_of(self._moved)[1].tolist():
+            was, now = (registry.plan(query) for registry in registries)
+            for pair in () if was is now else moved(was, now) or ():
+                numbers.append(stream_number(now.stream))
+                for known, box in zip(boxes, pair, strict=True):
+                    known.append(box)
+        space = self.after.space
+        pair, strips = differences(*(box_array(some, space) for some in boxes), space)
+        streams = np.array(numbers, dtype=np.int64)[pair]
+        return StreamBoxes(pair, in_plane(strips, space), streams, space)
+
+    def _selected(self, matching):
+        return self.changed.objects.select(matching).key_hash
 
     def _matched(self, objects, answers, queries=None):
         """Match objects with the queries of some answers, or of all.

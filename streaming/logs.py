@@ -313,11 +313,18 @@ class Log:
 
     def kept(self) -> dict[str, int]:
         """Return how many blocks each partition's log has at least that the engine has read, by the name of the log."""
-        told = [f"{what}:{partition}" for what in ("read", "removed") for partition in range(self.partitions)]
-        counts = [int(count or 0) for count in self.client.hmget(self.names.engine, told)]
-        read, removed = counts[: self.partitions], counts[self.partitions :]
+        return self.progress()[0]
+
+    def progress(self) -> tuple[dict[str, int], dict[str, str]]:
+        """Return what `kept` does, and up to which position tasks have read each partition's log ahead."""
+        names = ("read", "removed", "ahead")
+        told = self.client.hmget(self.names.engine, [f"{name}:{n}" for name in names for n in range(self.partitions)])
+        read, removed, ahead = (told[place * self.partitions :][: self.partitions] for place in range(len(names)))
         logs = self.names.all_ingest(self.partitions)
-        return {log: max(0, was - gone) for log, was, gone in zip(logs, read, removed, strict=True)}
+        counts = {
+            log: max(0, int(was or 0) - int(gone or 0)) for log, was, gone in zip(logs, read, removed, strict=True)
+        }
+        return counts, {log: position.decode() for log, position in zip(logs, ahead, strict=True) if position}
 
     def count_read(self, positions: Mapping[str, str]) -> list[int]:
         """Return how many blocks each partition of the ingest log has up to a position, by the partition's number."""
@@ -332,6 +339,10 @@ class Log:
     def report_read(self, blocks: Mapping[int, int], batch: int | None = None) -> None:
         """Say how many blocks the engine has read since its epoch began, by partition, and which batch has ended."""
         self._report("read", blocks, *([] if batch is None else ["batch", batch]))
+
+    def report_ahead(self, positions: Mapping[str, str]) -> None:
+        """Say up to which position some partitions of the ingest log are read ahead, by the partition's number."""
+        self._report("ahead", positions)
 
     def report_removed(self, blocks: Mapping[int, int]) -> None:
         """Say how many of these blocks are removed from the ingest log, by partition."""

@@ -16,6 +16,7 @@ from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
+from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import next_ends
 from streaming.logs import Log
 from streaming.servers.control.entries import ControlEntries
@@ -78,6 +79,8 @@ class Interval:
         self._names |= {str(number): log.names.ingest(number) for number in range(place.partitions)}
         self._cuts = CutLog(log.event_log, log.names.cuts, layout.store.epoch())
         self._exchange = Exchange(log.event_log, log.names, place, point.batch)
+        own = {str(partition): log.names.ingest(partition) for partition in place.homes}
+        self._ahead = ReadAhead(log.event_log, own, point.positions, pace.max_blocks, log.report_ahead)
         if point.batch > self._interval.batch:
             self._exchange.tell_saved(point.batch)  # the attempt before may have ended before it did
         self._coordinates = place.task == 0
@@ -94,11 +97,15 @@ class Interval:
 
     def run(self) -> int:
         """Run batches until the interval ends, then save the states; return how many batches the interval has."""
-        for cut in self._decided():
-            if cut.closes:
-                break
-            self._run_batch(cut)
-        self._await_saved()
+        self._ahead.start()
+        try:
+            for cut in self._decided():
+                if cut.closes:
+                    break
+                self._run_batch(cut)
+            self._await_saved()
+        finally:
+            self._ahead.close()
         if self._saved_batch != self._batch:
             save(self._layout, self._batch, self._place.homes, self._place.own_regions, self._saving(self._positions))
         return self._batch - self._interval.batch
@@ -145,15 +152,18 @@ class Interval:
         # Another attempt may have decided about this batch differently.
         span = self._positions[CONTROL], cut.positions[CONTROL]
         if self._known_control[0] != span:
-            self._known_control = span, self._control_entries(self._entries(CONTROL, cut))
+            self._known_control = span, self._control_entries(self._read_control(*span))
         return self._known_control[1]
+
+    def _read_control(self, after, upto):
+        return self._log.event_log.read(self._names[CONTROL], after, upto) if after != upto else []
 
     def _control_entries(self, entries):
         return ControlEntries([orjson.loads(entry.fields[b"entry"]) for entry in entries], self._layout.store.space)
 
     def _admitted(self, cut):
         """Return a cut with as many of the control entries as the batch can take; see `admission`."""
-        found = self._entries(CONTROL, cut)
+        found = self._read_control(self._positions[CONTROL], cut.positions[CONTROL])
         entries, count = self._control_entries(found), len(found)
         if found:
             store, place = self._layout.store, self._place
@@ -168,16 +178,13 @@ class Interval:
         return cut
 
     def _blocks(self, partition, cut):
+        name = str(partition)
+        upto = cut.positions[name]
+        entries = self._ahead.taken(name, upto) if upto != self._positions[name] else ()
         return [
             IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
-            for _, fields, _ in self._entries(str(partition), cut)
+            for _, fields, _ in entries
         ]
-
-    def _entries(self, name, cut):
-        after, upto = self._positions[name], cut.positions[name]
-        if after == upto:
-            return []
-        return self._log.event_log.read(self._names[name], after, upto)
 
     def _decided(self) -> Iterator[Cut]:
         """Yield the decisions about this interval, up to its end."""
@@ -205,7 +212,7 @@ class Interval:
             over = self._is_over()
             if over and self._batch > self._interval.batch:
                 return Cut(self._batch, self._positions, closes=True)
-            ends = next_ends(self._log.event_log, after, most, _CHECK_S, self._log.kept())
+            ends = next_ends(self._log.event_log, after, most, _CHECK_S, *self._log.progress())
             due = time.monotonic() > self._saved_s + SAVE_EVERY_S and self._saved_batch != self._batch
             if ends != after:
                 break

@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 # The position before the first entry of every log.
 FIRST = "0-0"
 NONE_PASSED: Mapping[str, int] = {}
+NONE_AHEAD: Mapping[str, str] = {}
 
 Fields = Mapping[str, bytes | memoryview | str | int]
 
@@ -160,7 +161,11 @@ class EventLog(Protocol):
         """
 
     def ends(
-        self, after: Mapping[str, str], most: Mapping[str, int], passed: Mapping[str, int] = NONE_PASSED
+        self,
+        after: Mapping[str, str],
+        most: Mapping[str, int],
+        passed: Mapping[str, int] = NONE_PASSED,
+        ahead: Mapping[str, str] = NONE_AHEAD,
     ) -> dict[str, str]:
         """Return how far each log can be read; no entry is transferred.
 
@@ -172,6 +177,9 @@ class EventLog(Protocol):
             How many entries may be read, by log; one that has more entries than this is read up to the last of them.
         passed : mapping of str to int
             How many entries a log has at least up to `after`, if this is known. Then these need not be counted.
+        ahead : mapping of str to str
+            A position that has at most `most` entries before it behind `after`, if one is known. A log that has more
+            than that is read up to there, if the position is behind `after`. Then no entry is looked at.
 
         Returns
         -------
@@ -201,6 +209,7 @@ def next_ends(
     most: Mapping[str, int],
     wait_s: float,
     passed: Mapping[str, int] = NONE_PASSED,
+    ahead: Mapping[str, str] = NONE_AHEAD,
 ) -> Mapping[str, str]:
     """Return how far each log can be read (see `EventLog.ends`); if no log has a new entry, wait for one.
 
@@ -213,10 +222,10 @@ def next_ends(
         How many entries may be read, by log.
     wait_s : float
         How long to wait for an entry if no log has a new one, in seconds.
-    passed : mapping of str to int
+    passed, ahead : mapping
         See `EventLog.ends`.
     """
-    found = event_log.ends(after, most, passed)
+    found = event_log.ends(after, most, passed, ahead)
     if found == after and event_log.poll(after, 1, wait_s):
-        found = event_log.ends(after, most, passed)
+        found = event_log.ends(after, most, passed, ahead)
     return found

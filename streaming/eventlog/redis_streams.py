@@ -8,7 +8,7 @@ bound. The hash ``<log>:stamps`` has the newest epoch and number of each produce
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from streaming.eventlog.protocol import FIRST, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
+from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
 
 # No log has this many entries.
 _ALL = 2**53
@@ -16,15 +16,26 @@ _ALL = 2**53
 _ENTRY_BYTES = 64
 
 # Returns for each log the position of the last entry after a position, or of the n-th if there may be more than n: if
-# the log has more entries than that besides those that are known to be passed. The script runs within Redis, so that no
-# entry is sent: a block may be a megabyte.
+# the log has more entries than that besides those that are known to be passed. Then a position that somebody knows
+# serves as well. The script runs within Redis, so that no entry is sent: a block may be a megabyte. Still, Redis copies
+# each entry that the script looks at.
 _ENDS = """
+local function is_behind(one, other)
+  local ms, number = one:match('^(%d+)-(%d+)$')
+  local other_ms, other_number = other:match('^(%d+)-(%d+)$')
+  ms, other_ms = tonumber(ms), tonumber(other_ms)
+  return ms > other_ms or ms == other_ms and tonumber(number) > tonumber(other_number)
+end
+
 local positions = {}
 for i, log in ipairs(KEYS) do
-  local position, most, passed = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), tonumber(ARGV[3 * i])
-  local after = '(' .. position
-  local last = redis.call('XREVRANGE', log, '+', after, 'COUNT', 1)
-  if #last > 0 and redis.call('XLEN', log) - passed > most then
+  local position, most, passed = ARGV[4 * i - 3], tonumber(ARGV[4 * i - 2]), tonumber(ARGV[4 * i - 1])
+  local after, ahead, last = '(' .. position, ARGV[4 * i], {}
+  if redis.call('XLEN', log) - passed <= most then
+    last = redis.call('XREVRANGE', log, '+', after, 'COUNT', 1)
+  elseif is_behind(ahead, position) then
+    position = ahead
+  else
     last = redis.call('XRANGE', log, after, '+', 'COUNT', most)
   end
   positions[i] = #last > 0 and last[#last][1] or position
@@ -190,9 +201,16 @@ class _RedisStreams:
         wait_ms = max(1, round(1000 * wait_s))
         return self._run(lambda client: client.xread(dict(after), count=limit, block=wait_ms), _entries_by_log)
 
-    def ends(self, after: Mapping[str, str], most: Mapping[str, int], passed: Mapping[str, int] = NONE_PASSED) -> Any:
+    def ends(
+        self,
+        after: Mapping[str, str],
+        most: Mapping[str, int],
+        passed: Mapping[str, int] = NONE_PASSED,
+        ahead: Mapping[str, str] = NONE_AHEAD,
+    ) -> Any:
         """Return how far each log can be read; no entry is transferred."""
-        arguments = [word for log, position in after.items() for word in (position, most[log], passed.get(log, 0))]
+        told = ((position, most[log], passed.get(log, 0), ahead.get(log, FIRST)) for log, position in after.items())
+        arguments = [word for words in told for word in words]
         return self._run(
             lambda client: client.eval(_ENDS, len(after), *after, *arguments),
             lambda ends: dict(zip(after, map(bytes.decode, ends), strict=True)),
@@ -200,7 +218,9 @@ class _RedisStreams:
 
     def newest(self, log: str) -> Any:
         """Return the position of a log's newest entry; `FIRST` if the log is empty."""
-        return self._run(lambda client: client.eval(_ENDS, 1, log, FIRST, _ALL, 0), lambda ends: ends[0].decode())
+        return self._run(
+            lambda client: client.eval(_ENDS, 1, log, FIRST, _ALL, 0, FIRST), lambda ends: ends[0].decode()
+        )
 
     def trim(self, behind: Mapping[str, str]) -> Any:
         """Remove the entries of logs up to and including a position, by log."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
+from isal import isal_zlib
 
 from streaming.state.errors import LostState
 from streaming.state.stores import Place, StateStore
@@ -34,7 +35,7 @@ class File(NamedTuple):
     @classmethod
     def of(cls, place: Place, offset: int, content: pa.Buffer, batch: int) -> "File":
         """Return where a content is that a batch has stored, so many bytes behind a place."""
-        return cls(place.name, place.offset + offset, content.size, zlib.crc32(content), batch)
+        return cls(place.name, place.offset + offset, content.size, isal_zlib.crc32(content), batch)
 
 
 # Where the parts of a state are.
@@ -121,7 +122,7 @@ def _wrong(store, file):
         return f"{file.name} is missing"
     if content.size != file.size:
         return f"{file.name} is cut: {content.size} of {file.size} bytes are there from byte {file.offset} on"
-    if zlib.crc32(content) != file.checksum:
+    if isal_zlib.crc32(content) != file.checksum:
         return f"{file.name} has been altered after byte {file.offset}"
     return ""
 

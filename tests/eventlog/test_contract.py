@@ -110,6 +110,11 @@ def test_a_log_is_read_up_to_its_newest_entry_or_as_far_as_is_read_at_once(log):
     assert log.ends({"one": at[4]}, {"one": 1}) == {"one": at[4]}
     assert log.ends({"one": at[0]}, {"one": 3}, {"one": 1}) == {"one": at[3]}
     assert log.ends({"one": at[1]}, {"one": 3}, {"one": 2}) == {"one": at[4]}
+    # Of a log with more entries than are read at once, a position that is known serves, if it is behind the beginning.
+    assert log.ends({"one": at[0]}, {"one": 3}, ahead={"one": at[1]}) == {"one": at[1]}
+    assert log.ends({"one": at[1]}, {"one": 3}, ahead={"one": at[1]}) == {"one": at[4]}
+    assert log.ends({"one": at[1]}, {"one": 2}, ahead={"one": at[0]}) == {"one": at[3]}
+    assert log.ends({"one": at[0]}, {"one": 5}, ahead={"one": at[1]}) == {"one": at[4]}
     assert log.newest("one") == at[4]
 
 

@@ -27,11 +27,15 @@ save ""
 appendonly {append}
 appendfsync everysec
 auto-aof-rewrite-min-size 256mb
+rdbcompression no
 maxmemory 2gb
 maxmemory-policy noeviction
 daemonize no
 set-proc-title no
 """
+
+# Blocks come and go by the megabyte. Unless malloc keeps their memory, the kernel clears the same pages again and again.
+REDIS_VARIABLES = (("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "536870912"))
 
 WEB_OPTIONS = (
     "--ws=websockets-sansio",
@@ -94,7 +98,8 @@ def redis_program(place: Installation) -> Program:
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
     words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
-    return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
+    command, ready = (REDIS_SERVER, configuration), _keeps(place.redis_url)
+    return Program("redis", command, ready=ready, stop_s=8.0, end_turn=4, variables=REDIS_VARIABLES)
 
 
 def engine_programs(place: Installation) -> list[Program]:

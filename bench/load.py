@@ -242,7 +242,7 @@ class Generator:
             yield from self.blocks
 
     def _wait_for_room(self):
-        while self.log.backlog() > CONFIG.waiting_backlog:
+        while not CONFIG.takes(self.log.pressure(), live=False):
             time.sleep(FULL_WAIT_S)
 
 

@@ -124,7 +124,7 @@ class Machine:
         rng = random.Random(self.rng.random())
         for attempt in range(4):
             crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
-            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS)
+            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS, patient=True)
             log.event_log = Connection(log.event_log, crash, stopped)
             place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)

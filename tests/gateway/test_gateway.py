@@ -17,6 +17,7 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import BlockWriter
 from streaming.logs import HEALTH_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
+from streaming.redis_memory import Pressure
 from streaming.spaces import parse_space, space_text
 from tests.conftest import REDIS_SERVER
 from tests.gateway.scenes import PATIENCE_S, SteppedClock, control, definition, elements, feature, ingested, until
@@ -363,7 +364,7 @@ async def test_blocks_that_could_not_be_written_stay_in_their_queue():
     queue = writer.queue("s", live=False)
     await queue.put(elements(["a", "b"], [1, 2]), 1)
     with pytest.raises(redis.ConnectionError):
-        await writer.round(0)
+        await writer.round(Pressure(0, 0.0))
     assert queue.take(10)[0]["key"].to_pylist() == ["a", "b"]
     client.close()
 

@@ -68,8 +68,8 @@ GROUPS_CHANNEL = "lookout:groups"
 NEWEST_READ = 8
 # All fragments of the newest whole batch are among as many.
 WHOLE_READ = 64
-# Redis touches every block that it counts, so it counts so many at once and serves others in between. The same holds for
-# results that are removed to make room.
+# Redis touches every block that it counts, and every result that it removes to make room. So it does so many at once,
+# and serves others in between.
 COUNTED_AT_ONCE = 64
 SHORTENED_AT_ONCE = 16
 # A full Redis refuses a script only if its first write takes room. So reports, which take next to none, begin with a

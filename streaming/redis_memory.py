@@ -5,8 +5,9 @@ a whole, and a script at its first write that takes room. So whoever repeats wha
 """
 
 import logging
-import time
 from collections.abc import Callable, Mapping
+from time import monotonic
+from time import sleep as pause
 from typing import Any, NamedTuple, TypeVar
 
 import redis
@@ -52,9 +53,9 @@ class Fullness:
 
     def share(self) -> float:
         """Return how full Redis is; see `share_of`."""
-        if time.monotonic() - self._asked_s >= FRESH_S:
+        if monotonic() - self._asked_s >= FRESH_S:
             self._share = share_of(self._client.info("memory"))
-            self._asked_s = time.monotonic()
+            self._asked_s = monotonic()
         return self._share
 
 
@@ -103,16 +104,16 @@ def when_there_is_room(client: redis.Redis, write: Callable[[], Result]) -> Resu
             if not is_full(error):
                 raise
         _warn(client)
-        time.sleep(pause_s)
+        pause(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
 
 def _warn(client):
     """Log that Redis is full, and what to do about it; not more often than every `WARN_EVERY_S`."""
     global _warned_s
-    if time.monotonic() - _warned_s < WARN_EVERY_S:
+    if monotonic() - _warned_s < WARN_EVERY_S:
         return
-    _warned_s = time.monotonic()
+    _warned_s = monotonic()
     used, limit = _use(client.info("memory"))
     words = (
         "Redis is full (%d of %d MB), and the engine waits for room: raise maxmemory, or remove keys of other programs"

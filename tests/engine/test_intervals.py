@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -12,8 +13,9 @@ import redis
 
 from streaming.elements import point_elements
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
-from streaming.engine.cuts import CUTS, CutLog, Point, beginning
+from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
 from streaming.engine.exchange import TaskPlace
+from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import Interval, Pace
 from streaming.engine.resume import resume
 from streaming.engine.store import Store
@@ -22,9 +24,12 @@ from streaming.logs import Log, read_fragment
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
+from streaming.state.upkeep import DURABLE_KEPT
 from tests.engine.test_state_survives import PLANS, Reader
+from tests.full_redis import full
 
 PARTITIONS, REGIONS, SHIPS, STEPS = 2, 4, 60, 110
+FILLED = 10
 
 
 class Crash(Exception):
@@ -204,21 +209,94 @@ def one_by_one(root, url, epoch):
     return reader.log
 
 
+def often(monkeypatch):
+    """Have states saved and control entries read in small steps."""
+    monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
+    monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
+    monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
+
+
+def run_all(machine, trouble):
+    """Run intervals until they have read all entries of the logs."""
+    names, event_log = machine.log.names, machine.log.event_log
+    newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
+    while not newest.items() <= machine.point.positions.items():
+        machine.interval(trouble)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
-    monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
-    monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
-    monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
+    often(monkeypatch)
     machine = Machine(tmp_path / "engine", redis_server, seed)
     feed(machine.log, np.random.default_rng(seed))
-    names, event_log = machine.log.names, machine.log.event_log
-    newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
-    while not newest.items() <= machine.point.positions.items():
-        machine.interval(trouble=True)
+    run_all(machine, trouble=True)
     told = answers(machine.log)
     epoch = machine.layout(0).store.epoch()
     assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
+
+
+class Waits:
+    """Counts how often somebody waits for room in Redis, in place of `time.sleep`."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, _):
+        self.count += 1
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("trouble", [False, True])
+def test_tasks_wait_while_redis_is_full_and_the_answers_are_those_of_one_process(
+    tmp_path, redis_client, redis_server, trouble, monkeypatch
+):
+    often(monkeypatch)
+    waits = Waits()
+    monkeypatch.setattr("streaming.redis_memory.pause", waits)
+    machine = Machine(tmp_path / "engine", redis_server, seed=3)
+    feed(machine.log, np.random.default_rng(3))
+    running = threading.Thread(target=run_all, args=[machine, trouble])
+    running.start()
+    filled = 0
+    while running.is_alive() and filled < FILLED:
+        with full(redis_client):
+            seen = waits.count
+            # Each of the tasks has come to a write that is refused, unless it waits for another one.
+            while running.is_alive() and waits.count < seen + 3:
+                time.sleep(0.002)
+            filled += running.is_alive()
+            batch = machine.log.newest_batch(machine.layout(0).store.epoch())
+        while running.is_alive() and machine.log.newest_batch(machine.layout(0).store.epoch()) <= batch:
+            time.sleep(0.002)
+    running.join()
+    told = answers(machine.log)
+    assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch())
+    assert len(told) == machine.point.batch + 1 > 40 and any(told)
+    assert filled == FILLED and (trouble or not machine.crashes + machine.restarts)
+
+
+def test_logs_are_trimmed_and_counted_right_while_redis_is_full(tmp_path, redis_client, redis_server, monkeypatch):
+    often(monkeypatch)
+    machine = Machine(tmp_path / "engine", redis_server, seed=4)
+    log = machine.log
+    feed(log, np.random.default_rng(4))
+    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    fed = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
+    for _ in range(DURABLE_KEPT - 1):
+        machine.interval(trouble=False)
+        housekeeping.work()
+    before = log.backlog()
+    machine.interval(trouble=False)
+    assert [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)] == fed
+    with full(redis_client):
+        housekeeping.work()
+        lengths = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
+        assert all(0 < now < was for now, was in zip(lengths, fed, strict=True))
+        read = log.count_read(machine.point.positions)
+        assert list(log.kept().values()) == read
+        assert log.backlog() == max(was - kept for was, kept in zip(lengths, read, strict=True)) < before

@@ -60,8 +60,7 @@ def test_entries_of_several_logs_are_appended_all_or_none_wherever_the_room_ends
 def test_a_patient_log_waits_for_room_and_says_so_once(redis_client, append, monkeypatch, caplog):
     waits, tried = threading.Event(), []
     monkeypatch.setattr(redis_memory, "_warned_s", -redis_memory.WARN_EVERY_S)
-    monkeypatch.setattr(redis_memory, "LONGEST_PAUSE_S", 0.02)
-    monkeypatch.setattr(redis_memory.time, "sleep", lambda _: tried.append(1) or len(tried) < 3 or waits.set())
+    monkeypatch.setattr(redis_memory, "pause", lambda _: tried.append(1) or len(tried) < 3 or waits.set())
     log = PatientRedisEventLog(redis_client)
     appending = threading.Thread(target=append, args=[log])
     with full(redis_client):

@@ -14,6 +14,9 @@ import redis
 
 logger = logging.getLogger(__name__)
 
+# Up to here, recordings and live feeds may fill Redis. The rest is for what the engine writes about their elements, and
+# for replies that wait to be read.
+WAITING_SHARE, LIVE_SHARE = 0.5, 0.6
 FRESH_S = 0.1
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 WARN_EVERY_S = 60.0

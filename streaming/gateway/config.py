@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streaming.gateway.access import FeedAccess
-from streaming.redis_memory import Pressure
+from streaming.redis_memory import LIVE_SHARE, WAITING_SHARE, Pressure
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class GatewayConfig:
     queue_rows: int = 32_768
     waiting_backlog: int = 64
     live_backlog: int = 96
-    waiting_memory: float = 0.5
-    live_memory: float = 0.6
+    waiting_memory: float = WAITING_SHARE
+    live_memory: float = LIVE_SHARE
     report_s: float = 1.0
     reread_s: float = 5.0
     backoff_s: float = 0.5

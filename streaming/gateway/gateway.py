@@ -215,7 +215,7 @@ class Gateway:
         now_us = self.clock.now_us()
         for name, health in self.health.items():
             if (intake := self.intakes.get(health.space)) and (queue := intake.writer.queues.get(name)):
-                health.merged = queue.merged
+                health.merged, health.waits = queue.merged, intake.writer.full if queue.rows else None
             counts = self._counts.setdefault(name, deque(maxlen=_COUNTS_KEPT))
             counts.append((now_us, health.elements))
             health.elements_per_s = rate(counts)

@@ -52,6 +52,8 @@ class BlockWriter:
         By stream's name.
     filled : asyncio.Event
         The queues set it when elements come in.
+    full : str or None
+        Why all feeds wait, if they do so because Redis is too full.
     """
 
     def __init__(self, log: Log, config: GatewayConfig) -> None:
@@ -59,7 +61,7 @@ class BlockWriter:
         self.queues: dict[str, ElementQueue] = {}
         self.filled = asyncio.Event()
         self._writing = asyncio.Lock()
-        self._held = False
+        self.full: str | None = None
 
     def queue(self, stream: str, live: bool) -> ElementQueue:
         """Return the queue of a stream; it still holds the elements from before the stream's last change."""
@@ -126,12 +128,12 @@ class BlockWriter:
         ]
 
     def _note(self, pressure):
-        """Log once that feeds have to wait because of other things in Redis than their blocks."""
-        held = pressure.memory > self.config.live_memory
-        if held and not self._held:
-            words = "Redis is %.0f %% full: the feeds of %s wait until there is room"
-            logger.warning(words, 100 * pressure.memory, self.log.names.space)
-        self._held = held
+        """Note whether live feeds have to wait for room in Redis, and log it when that begins."""
+        before, self.full = self.full, None
+        if pressure.memory > self.config.live_memory:
+            self.full = f"Redis is {pressure.memory:.0%} full, so the elements wait until there is room"
+            if before is None:
+                logger.warning("%s: %s", self.log.names.space, self.full)
 
     def _write(self, blocks):
         """Write blocks, and remove each from the list as soon as it is written."""

@@ -27,7 +27,7 @@ save ""
 appendonly {append}
 appendfsync everysec
 auto-aof-rewrite-min-size 256mb
-maxmemory 2gb
+maxmemory {memory}
 maxmemory-policy noeviction
 daemonize no
 set-proc-title no
@@ -60,6 +60,8 @@ class Installation:
         Addresses or networks of reverse proxies whose headers for the client's address and scheme are trusted.
     standby : bool
         Whether each space has a second engine on standby.
+    redis_bytes : int
+        Most memory of the embedded Redis.
     """
 
     home: Path
@@ -69,6 +71,7 @@ class Installation:
     demo: bool = True
     proxies: tuple[str, ...] = ()
     standby: bool = True
+    redis_bytes: int = 2 << 30
 
     @property
     def address(self) -> str:
@@ -92,7 +95,7 @@ def redis_program(place: Installation) -> Program:
     # while only the snapshot has data: the append-only file stays empty until the whole snapshot is in it.
     log = folder / "appendonly.aof"
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
-    words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
+    words = {"port": url.port, "password": url.password, "folder": f'"{folder}"', "memory": place.redis_bytes}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
     return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from redis import RedisError
 
 from streaming.logs import Log
+from streaming.redis_memory import WAITING_SHARE
 from streaming.state.stores import StateStore
 from streaming.state.upkeep import Upkeep
 
@@ -18,8 +19,6 @@ logger = logging.getLogger(__name__)
 EVERY_S = 1.0
 # If Redis is fuller than this, states are made durable as soon as they are saved, so that the logs can be trimmed.
 SOON_FROM, SOON_S = 0.4, 0.1
-# If it is fuller than this, the results for readers that lag are removed: then the engine's own entries find room.
-SHORTEN_FROM = 0.8
 
 
 class Housekeeping:
@@ -47,15 +46,23 @@ class Housekeeping:
 
     def _run(self):
         while True:
-            share = 0.0
+            pause_s = EVERY_S
             try:
-                share = self._log.fullness.share()
-                self.work()
-                if share > SHORTEN_FROM:
-                    self._log.shorten_results()
+                pause_s = self.turn()
             except (OSError, RedisError) as error:  # the next time may succeed
                 logger.warning("the state could not be tidied: %s", error)
-            time.sleep(EVERY_S if share < SOON_FROM else SOON_S)
+            time.sleep(pause_s)
+
+    def turn(self) -> float:
+        """Do what is due now, and return after how many seconds to look again.
+
+        If recordings have to wait for room in Redis, results that are kept for readers that lag have to go first.
+        """
+        share = self._log.fullness.share()
+        self.work()
+        if share > WAITING_SHARE:
+            self._log.shorten_results()
+        return EVERY_S if share < SOON_FROM else SOON_S
 
     def work(self) -> None:
         """Make the newest state durable if it is not yet, and remove what is not needed any more."""

@@ -11,6 +11,7 @@ import orjson
 import pytest
 import redis
 
+from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
@@ -19,6 +20,7 @@ from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import Interval, Pace
 from streaming.engine.resume import resume
 from streaming.engine.store import Store
+from streaming.gateway.config import GatewayConfig
 from streaming.history import HistoryWriter
 from streaming.logs import Log, read_fragment
 from streaming.settings import EngineSettings
@@ -300,3 +302,52 @@ def test_logs_are_trimmed_and_counted_right_while_redis_is_full(tmp_path, redis_
         read = log.count_read(machine.point.positions)
         assert list(log.kept().values()) == read
         assert log.backlog() == max(was - kept for was, kept in zip(lengths, read, strict=True)) < before
+
+
+def test_elements_that_were_held_back_for_room_come_into_the_answers_once(
+    tmp_path, redis_client, redis_server, monkeypatch
+):
+    often(monkeypatch)
+    monkeypatch.setattr("streaming.redis_memory.FRESH_S", 0.0)
+    machine, stops = Machine(tmp_path / "engine", redis_server, seed=5), []
+    log, config, ships, steps = machine.log, GatewayConfig(), 1_000, 60
+    names = [f"ship {ship}" for ship in range(ships)]
+    places = np.random.default_rng(5).uniform(-10, 10, (steps, ships, 2))
+
+    def produce():
+        for step in range(steps):
+            elements = point_elements("ships", names, np.full(ships, step), places[step], [{"name": "x" * 99}] * ships)
+            if not config.takes(log.pressure(), live=False):
+                stops.append(step)
+            while not config.takes(log.pressure(), live=False):
+                time.sleep(0.002)
+            log.ingest(elements, "ships", step)
+            log.send("tick", now_us=step)
+
+    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    log.send("stream", stream="ships", ttl_s=40)
+    log.send("register", query=1, revision=1, plan=PLANS[0])
+    redis_client.config_set("maxmemory", 2 * (redis_client.info("memory")["used_memory"] + 2_000_000))
+    try:
+        producing = threading.Thread(target=produce, daemon=True)
+        producing.start()
+        deadline_s = time.monotonic() + PATIENCE_S
+        while producing.is_alive():
+            assert time.monotonic() < deadline_s, "the elements wait for ever"
+            log.send("tick", now_us=0)  # as the gateway does: without entries there is no batch
+            machine.interval(trouble=False)
+            housekeeping.turn()
+            log.event_log.trim({log.names.events: log.event_log.newest(log.names.events)})  # as the recorder does
+        log.send("snapshot", query=1)
+        run_all(machine, trouble=False)
+    finally:
+        redis_client.config_set("maxmemory", 0)
+    assert len(stops) > 2 and not machine.crashes + machine.restarts
+    read = redis_client.hmget(log.names.engine, [f"read:{partition}" for partition in range(PARTITIONS)])
+    assert [int(count) for count in read] == [steps] * PARTITIONS and not log.stale()
+    fragments = [read_fragment(entry.fields, EARTH) for entry in log.event_log.read(log.names.results)]
+    answer = [key for part in fragments if 1 in part.snapshot_queries for key in part.snapshots["key"].to_pylist()]
+    lo, hi = PLANS[0]["area"]["lo"], PLANS[0]["area"]["hi"]
+    inside = ((places[-1] >= lo) & (places[-1] <= hi)).all(axis=1)
+    assert any(answer) and sorted(answer) == sorted(f"ship {ship}" for ship in np.flatnonzero(inside))

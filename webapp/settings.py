@@ -122,6 +122,8 @@ CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.groups.RedisGroups"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker to which a full Redis refuses something connects again, instead of ending.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # After this time a task whose worker died goes to another worker, so every task must take less.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 90,

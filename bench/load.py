@@ -242,7 +242,7 @@ class Generator:
             yield from self.blocks
 
     def _wait_for_room(self):
-        while self.log.backlog() > CONFIG.waiting_backlog:
+        while not CONFIG.takes(self.log.pressure(), live=False):
             time.sleep(FULL_WAIT_S)
 
 
@@ -259,7 +259,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
     parser.add_argument("--area", type=float, nargs=4, default=WORLD)
     arguments = parser.parse_args()
-    log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions)
+    log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions, patient=True)
     rows = arguments.rows or min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
     area = tuple(arguments.area)
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None

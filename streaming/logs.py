@@ -18,7 +18,7 @@ key                                    kind      what
 ``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
                                                  that has them; removed once they are settled
 ``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat
-``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat
+``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
 ``lookout:{space}:strain``             hash      in how many batches running a query was too expensive, by query and
@@ -37,7 +37,7 @@ key                                    kind      what
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,8 @@ import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
 from streaming.errors import InvalidSpace
-from streaming.eventlog import FIRST, Bound, BoundedEntry, RedisEventLog, Stamp
+from streaming.eventlog import FIRST, Bound, BoundedEntry, PatientRedisEventLog, RedisEventLog, Stamp
+from streaming.redis_memory import Fullness, Pressure
 from streaming.results import Fragment, events_of, result_schema
 from streaming.spaces import EARTH, Space, parse_space
 
@@ -67,9 +68,15 @@ GROUPS_CHANNEL = "lookout:groups"
 NEWEST_READ = 8
 # All fragments of the newest whole batch are among as many.
 WHOLE_READ = 64
-# Redis touches every block that it counts, so it counts so many at once and serves others in between.
+# Redis touches every block that it counts, and every result that it removes to make room. So it does so many at once,
+# and serves others in between.
 COUNTED_AT_ONCE = 64
-_HSET_IF_EXISTS = "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[2], unpack(ARGV)) end"
+SHORTENED_AT_ONCE = 16
+# A full Redis refuses a script only if its first write takes room. So reports, which take next to none, begin with a
+# write that takes none: they are needed most while Redis is full.
+_ALLOW = "redis.call('HDEL', KEYS[1], '') "
+_REPORT = _ALLOW + "redis.call('HSET', KEYS[1], unpack(ARGV))"
+_REPORT_IF_EXISTS = _ALLOW + "if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[1], unpack(ARGV)) end"
 
 # Results are kept this long for readers that lag; a reader that lags more asks for snapshots. Events are kept this long
 # for a recorder that is away, and acknowledgements until they are settled. All three are bounded in bytes as well. A
@@ -77,20 +84,25 @@ _HSET_IF_EXISTS = "if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET',
 # thousands, so no number leaves room for minutes of small entries and is safe with large ones. Results of 20,000
 # elements/s in 100 queries are 2.8 MB/s: the log holds the last 22 s. At 20 entries a second, ten minutes of events are
 # 3 to 24 MB if the events are few, and some 70 MB if they are 500/s. 70,000 events/s are 14 MB/s: the log holds the
-# last 7 s, and a recorder at work reads every 2 s. At least some of the newest results are kept, however large they
-# are: a reader that lost a large snapshot would otherwise ask for it again, and lose it again.
-RESULTS_KEPT = Bound(most_bytes=64_000_000, most_ms=300_000, least_entries=64)
+# last 7 s, and a recorder at work reads every 2 s. The results of some of the newest batches are kept, however large
+# they are: a reader that lost a large snapshot would otherwise ask for it again, and lose it again. They are few, since
+# a batch of a million objects has tens of megabytes of results.
+RESULTS_KEPT = Bound(most_bytes=64_000_000, most_ms=300_000)
+RESULT_BATCHES_KEPT = 4
 EVENTS_KEPT = Bound(most_bytes=100_000_000, most_ms=600_000)
 ACKS_KEPT = Bound(most_bytes=16_000_000, most_ms=86_400_000)
 
 # Adds to the counts of a hash, unless those of this region and batch were added before.
-_COUNT_ONCE = """
+_COUNT_ONCE = (
+    _ALLOW
+    + """
 local region, epoch, batch = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local known_epoch, known_batch = (redis.call('HGET', KEYS[2], region) or ''):match('^(.*) (%d+)$')
 if known_epoch == epoch and tonumber(known_batch) >= batch then return end
 redis.call('HSET', KEYS[2], region, epoch .. ' ' .. ARGV[3])
 for i = 4, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 """
+)
 
 
 @dataclass(frozen=True)
@@ -288,11 +300,14 @@ class Log:
     space : str
     partitions : int
         Number of partitions of the ingest log; fixed for the life of an engine's state.
+    patient : bool, optional
+        Whether appends wait while Redis is full. By default, they raise an error.
     """
 
-    def __init__(self, client: redis.Redis, space: str, partitions: int) -> None:
+    def __init__(self, client: redis.Redis, space: str, partitions: int, patient: bool = False) -> None:
         self.client, self.names, self.partitions = client, LogNames(space), partitions
-        self.event_log = RedisEventLog(client)
+        self.event_log = PatientRedisEventLog(client) if patient else RedisEventLog(client)
+        self.fullness = Fullness(client)
 
     def send(self, op: str, **entry: Any) -> str:
         """Append a control entry (see `control_entry`) and return its position."""
@@ -310,6 +325,10 @@ class Log:
         """
         lengths = {log: self.event_log.length(log) for log in self.names.all_ingest(self.partitions)}
         return max(0, *(lengths[log] - kept for log, kept in self.kept().items()))
+
+    def pressure(self) -> Pressure:
+        """Return how much producers of elements have to hold back."""
+        return Pressure(self.backlog(), self.fullness.share())
 
     def kept(self) -> dict[str, int]:
         """Return how many blocks each partition's log has at least that the engine has read, by the name of the log."""
@@ -336,6 +355,16 @@ class Log:
             count, after = count + len(entries), entries[-1].position
         return count
 
+    def shorten_results(self) -> None:
+        """Remove all but the newest results, to make room: a reader that lags asks for snapshots."""
+        log, limit = self.names.results, SHORTENED_AT_ONCE
+        while limit == SHORTENED_AT_ONCE:
+            oldest = self.event_log.read(log, FIRST, limit=limit, only=("regions",))
+            least = max((_least_entries(int(entry.fields[b"regions"])) for entry in oldest), default=0)
+            limit = min(limit, self.event_log.length(log) - least, len(oldest))
+            if limit > 0:
+                self.event_log.trim({log: oldest[limit - 1].position})
+
     def report_read(self, blocks: Mapping[int, int], batch: int | None = None) -> None:
         """Say how many blocks the engine has read since its epoch began, by partition, and which batch has ended."""
         self._report("read", blocks, *([] if batch is None else ["batch", batch]))
@@ -352,7 +381,7 @@ class Log:
         """Report counts. Without logs, report nothing: a late report must leave nothing of a space that was removed."""
         counts = [part for number, count in blocks.items() for part in (f"{what}:{number}", count)]
         if counts or more:
-            self.client.eval(_HSET_IF_EXISTS, 2, self.names.control, self.names.engine, *counts, *more)
+            self.client.eval(_REPORT_IF_EXISTS, 2, self.names.engine, self.names.control, *counts, *more)
 
     def newest_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""
@@ -416,11 +445,22 @@ class Log:
 
     def _entries(self, fragment):
         """Return the entries of a fragment: its results, its events, and the acknowledgements if it has some."""
+        results_kept = replace(RESULTS_KEPT, least_entries=_least_entries(fragment.regions))
         entries = [
-            BoundedEntry(self.names.results, fragment_fields(fragment), RESULTS_KEPT),
+            BoundedEntry(self.names.results, fragment_fields(fragment), results_kept),
             BoundedEntry(self.names.events, fragment_fields(events_of(fragment)), EVENTS_KEPT),
         ]
         if fragment.region == 0 and fragment.acks:
             fields = {"acks": orjson.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
             entries.append(BoundedEntry(self.names.acks, fields, ACKS_KEPT))
         return entries
+
+
+def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> None:
+    """Write fields of a report into a hash, also while Redis is full."""
+    client.eval(_REPORT, 1, key, *(part for field in report.items() for part in field))
+
+
+def _least_entries(regions):
+    """Return how many of the newest results are kept in any case, given how many fragments a batch has."""
+    return RESULT_BATCHES_KEPT * regions

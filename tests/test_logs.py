@@ -46,10 +46,11 @@ def test_results_and_events_take_bounded_room_of_which_the_newest_fill_most(log,
 
 
 def test_the_newest_results_are_kept_however_large_they_are(log, monkeypatch):
-    monkeypatch.setattr(logs, "RESULTS_KEPT", Bound(10_000, DAY_MS, least_entries=5))
+    monkeypatch.setattr(logs, "RESULTS_KEPT", Bound(10_000, DAY_MS))
     for batch in range(10):
-        log.publish([large(batch)])
-    assert batches(log, log.names.results) == list(range(5, 10))
+        log.publish([replace(large(batch), regions=3, region=region) for region in range(3)])
+    newest = range(10 - logs.RESULT_BATCHES_KEPT, 10)
+    assert batches(log, log.names.results) == [batch for batch in newest for _ in range(3)]
 
 
 def test_a_batch_that_is_published_again_changes_nothing(log):

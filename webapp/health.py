@@ -12,12 +12,15 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 
 from streaming.logs import LogNames
+from streaming.redis_memory import LIVE_SHARE, share_of
 from streaming.spaces import EARTH
 from webapp.hub.reports import SILENT_AFTER_US
 from webapp.models import Space
 
 # The gateway's clock makes every engine evaluate a batch each second; an engine without one for this long is stuck.
 STUCK_AFTER_S = 60.0
+# Feeds fill Redis up to `LIVE_SHARE`, and it may be fuller for a moment.
+FULL_AFTER_S = 10.0
 # Requests within this time get the same result.
 FRESH_S = 1.0
 TIMEOUT_S = 3.0
@@ -37,6 +40,7 @@ class Health:
     clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _found: tuple[float, dict[str, str]] | None = None
+    _roomy_s: float | None = None
     _batches: dict[str, tuple[bytes, float]] = field(default_factory=dict)
 
     def reasons(self) -> dict[str, str]:
@@ -65,14 +69,23 @@ class Health:
             pipeline.hgetall(LogNames(EARTH.name).gateway)
             for space in spaces:
                 pipeline.hgetall(LogNames(space).engine)
-            gateway, *engines = pipeline.execute()
+            pipeline.info("memory")
+            gateway, *engines, memory = pipeline.execute()
         now_us = time.time_ns() // 1000
-        wrong = {"gateway": _silence(gateway, now_us)}
+        wrong = {"redis": self._fullness(share_of(memory)), "gateway": _silence(gateway, now_us)}
         for space, report in zip(spaces, engines, strict=True):
             name = "engine" if space == EARTH.name else f"engine-{space}"
             refused = report.get(b"refused", b"").decode()
             wrong[name] = refused or _silence(report, now_us) or self._standstill(space, report, bool(wrong["gateway"]))
         return {name: words for name, words in wrong.items() if words}
+
+    def _fullness(self, share):
+        """Return in words that Redis has been so full for a while that feeds have to wait; otherwise empty."""
+        if share <= LIVE_SHARE or self._roomy_s is None:
+            self._roomy_s = self.clock()
+        if self.clock() - self._roomy_s <= FULL_AFTER_S:
+            return ""
+        return f"is {share:.0%} full, so {'the engines and all feeds' if share >= 1 else 'feeds'} wait"
 
     def _standstill(self, space, report, no_clock):
         """Return in words that an engine evaluates no batches although the gateway's clock runs; otherwise empty."""

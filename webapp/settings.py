@@ -17,6 +17,7 @@ variable                  default                         what
 ``LOOKOUT_LAYERS_DIR``    ``layers`` in the folder        the stored layers
 ``LOOKOUT_HISTORY_DIR``   ``history`` in the folder       the stored elements of streams
 ``LOOKOUT_STATIC_DIR``    what ``manage.py live`` makes   collected files of the page; none: the sources themselves
+``LOOKOUT_REDIS_BYTES``   2 GiB                           memory of the embedded Redis
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
@@ -46,6 +47,7 @@ PORT = env.int("LOOKOUT_PORT", 8000)
 DEMO = env.bool("LOOKOUT_DEMO", True)
 STANDBY = env.bool("LOOKOUT_STANDBY", True)
 TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
+REDIS_BYTES = env.int("LOOKOUT_REDIS_BYTES", 2 << 30)
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
@@ -120,6 +122,8 @@ CHANNEL_LAYERS = {"default": {"BACKEND": "webapp.groups.RedisGroups"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker to which a full Redis refuses something connects again, instead of ending.
+CELERY_BROKER_CHANNEL_ERROR_RETRY = True
 # After this time a task whose worker died goes to another worker, so every task must take less.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 90,

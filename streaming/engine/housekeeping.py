@@ -1,15 +1,14 @@
 """Keep the state durable and the logs short, beside the batches."""
 
-import contextlib
 import logging
 import threading
 import time
 from collections.abc import Sequence
 
 from redis import RedisError
-from redis.exceptions import OutOfMemoryError
 
 from streaming.logs import Log
+from streaming.redis_memory import WAITING_SHARE
 from streaming.state.stores import StateStore
 from streaming.state.upkeep import Upkeep
 
@@ -18,12 +17,15 @@ logger = logging.getLogger(__name__)
 # How often states are made durable. After a power cut, the batches of about as much time run again, and those that were
 # not saved.
 EVERY_S = 1.0
+# If Redis is fuller than this, states are made durable as soon as they are saved, so that the logs can be trimmed.
+SOON_FROM, SOON_S = 0.4, 0.1
 
 
 class Housekeeping:
     """Makes manifests durable, removes files that are not needed, and trims the logs behind the oldest manifest kept.
 
-    A thread does it, once a second: syncing files takes milliseconds to tenths of a second, and no answer has to wait.
+    A thread does it, once a second, or sooner if Redis fills: syncing files takes milliseconds to tenths of a second,
+    and no answer has to wait. What it does in Redis takes no room, so a full Redis does not stop it.
 
     Parameters
     ----------
@@ -44,24 +46,34 @@ class Housekeeping:
 
     def _run(self):
         while True:
+            pause_s = EVERY_S
             try:
-                self.work()
+                pause_s = self.turn()
             except (OSError, RedisError) as error:  # the next time may succeed
                 logger.warning("the state could not be tidied: %s", error)
-            time.sleep(EVERY_S)
+            time.sleep(pause_s)
+
+    def turn(self) -> float:
+        """Do what is due now, and return after how many seconds to look again.
+
+        If recordings have to wait for room in Redis, results that are kept for readers that lag have to go first.
+        """
+        share = self._log.fullness.share()
+        self.work()
+        if share > WAITING_SHARE:
+            self._log.shorten_results()
+        return EVERY_S if share < SOON_FROM else SOON_S
 
     def work(self) -> None:
-        """Do what is due now."""
+        """Make the newest state durable if it is not yet, and remove what is not needed any more."""
         upkeep = self._upkeep
         if not upkeep.sync():
             return
         upkeep.clean()
         newest, oldest = upkeep.newest, upkeep.oldest
         removed = oldest.blocks if oldest else self._removed_before(newest)
-        # First what will be true, so that never more entries are said to be kept than there are. If the logs are full,
-        # trimming makes room, and the next time it is reported.
-        with contextlib.suppress(OutOfMemoryError):
-            self._log.report_removed(dict(enumerate(removed)))
+        # First what will be true, so that never more entries are said to be kept than there are.
+        self._log.report_removed(dict(enumerate(removed)))
         if oldest:
             self._log.event_log.trim({self._keys[name]: end for name, end in oldest.positions.items()})
 

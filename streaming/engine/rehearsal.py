@@ -32,7 +32,7 @@ def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> No
         The Redis with the logs.
     """
     space = replace(settings.space, name=f"rehearsal-{secrets.token_hex(8)}")
-    log = Log(client, space.name, settings.partitions)
+    log = Log(client, space.name, settings.partitions, patient=True)
     with TemporaryDirectory(prefix="lookout-") as folder:
         other = replace(settings, space=space, state_dir=Path(folder), state_uri="")
         query, epoch = start_query(spark, other, interval_s=0.0), Store(Path(folder), space).epoch()

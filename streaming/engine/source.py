@@ -104,7 +104,7 @@ class IntervalReader(DataSourceStreamReader):
         self._housekeeping: Housekeeping | None = None
 
     def _log(self):
-        return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count)
+        return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count, patient=True)
 
     def _keys(self, log):
         keys = [log.names.control, *log.names.all_ingest(self.partitions_count)]

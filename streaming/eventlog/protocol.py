@@ -77,6 +77,9 @@ class Stamp(NamedTuple):
 class EventLog(Protocol):
     """Named logs of entries. The entries of a log have a total order, and a position behind each of them.
 
+    While there is no room for them, entries are refused with an error, or a patient implementation waits. What was
+    refused may be appended again.
+
     A log exists as soon as an entry is appended to it; a log that does not exist is an empty one. Several programs may
     use a log at the same time. Positions rise for ever, also across `trim`. An implementation for asyncio has the same
     methods, and they return awaitables.
@@ -86,10 +89,7 @@ class EventLog(Protocol):
         """Append an entry to a log, and return its position."""
 
     def append_all(self, entries: Iterable[tuple[str, Fields]]) -> list[str]:
-        """Append entries to logs in one round trip, in their order; return their positions.
-
-        Not atomic: if the connection breaks, the first ones may have been appended.
-        """
+        """Append entries to logs in one round trip, in their order, all or none; return their positions."""
 
     def append_once(self, stamp: Stamp, entries: Sequence[BoundedEntry]) -> bool:
         """Append all entries, or none of them if the producer has appended this number or a later one of the epoch.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, BoundedEntry, Entry, Fields, Stamp
+from streaming.redis_memory import when_there_is_room
 
 # No log has this many entries.
 _ALL = 2**53
@@ -149,11 +150,11 @@ class _RedisStreams:
         return self._run(lambda client: client.xadd(log, dict(fields)), bytes.decode)
 
     def append_all(self, entries: Iterable[tuple[str, Fields]]) -> Any:
-        """Append entries to logs in one round trip, in their order; return their positions."""
+        """Append entries to logs in one round trip, in their order, all or none; return their positions."""
         entries = list(entries)
 
         def ask(client):
-            pipeline = client.pipeline(transaction=False)
+            pipeline = client.pipeline()
             for log, fields in entries:
                 pipeline.xadd(log, dict(fields))
             return pipeline.execute()
@@ -246,6 +247,13 @@ class RedisEventLog(_RedisStreams):
 
     def _run(self, ask, result):
         return result(ask(self.client))
+
+
+class PatientRedisEventLog(RedisEventLog):
+    """An `EventLog` on Redis Streams, for a client that waits for replies, and for room while Redis is full."""
+
+    def _run(self, ask, result):
+        return result(when_there_is_room(self.client, lambda: ask(self.client)))
 
 
 class AsyncRedisEventLog(_RedisStreams):

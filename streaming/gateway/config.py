@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from streaming.gateway.access import FeedAccess
+from streaming.redis_memory import LIVE_SHARE, WAITING_SHARE, Pressure
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class GatewayConfig:
     waiting_backlog, live_backlog : int
         Bounds on the blocks per partition that the engine has not committed. Beyond the first, no recording is written;
         beyond the second, no live feed. The first is lower, so that recordings leave room for live feeds.
+    waiting_memory, live_memory : float
+        Bounds on how full Redis is, in the same way. The rest is for what the engine writes about the elements.
     report_s, reread_s : float
         Interval at which the gateway sends ticks and writes the health, and at which it reads the definitions even if
         no change was announced, in seconds.
@@ -41,6 +44,8 @@ class GatewayConfig:
     queue_rows: int = 32_768
     waiting_backlog: int = 64
     live_backlog: int = 96
+    waiting_memory: float = WAITING_SHARE
+    live_memory: float = LIVE_SHARE
     report_s: float = 1.0
     reread_s: float = 5.0
     backoff_s: float = 0.5
@@ -48,3 +53,8 @@ class GatewayConfig:
     stop_s: float = 0.8
     unfinished_bytes: int = 128 << 20
     access: FeedAccess | None = None
+
+    def takes(self, pressure: Pressure, live: bool) -> bool:
+        """Return whether elements of a live feed, or of one that waits, may be written to the ingest log now."""
+        bounds = (self.live_backlog, self.live_memory) if live else (self.waiting_backlog, self.waiting_memory)
+        return pressure.backlog <= bounds[0] and pressure.memory <= bounds[1]

@@ -20,7 +20,7 @@ from streaming.gateway.definitions import StreamDefinition, check_definition, re
 from streaming.gateway.health import StreamHealth, rate
 from streaming.gateway.intake import Intake
 from streaming.gateway.stream import Outlet, RunningStream
-from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces
+from streaming.logs import HEALTH_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, published_spaces, write_report
 from streaming.spaces import EARTH, Space
 
 logger = logging.getLogger(__name__)
@@ -215,7 +215,7 @@ class Gateway:
         now_us = self.clock.now_us()
         for name, health in self.health.items():
             if (intake := self.intakes.get(health.space)) and (queue := intake.writer.queues.get(name)):
-                health.merged = queue.merged
+                health.merged, health.waits = queue.merged, intake.writer.full if queue.rows else None
             counts = self._counts.setdefault(name, deque(maxlen=_COUNTS_KEPT))
             counts.append((now_us, health.elements))
             health.elements_per_s = rate(counts)
@@ -224,7 +224,7 @@ class Gateway:
     async def _write_health(self):
         async with self._health_log:
             if documents := self._documents():
-                await asyncio.to_thread(self.client.hset, HEALTH_KEY, mapping=documents)
+                await asyncio.to_thread(write_report, self.client, HEALTH_KEY, documents)
 
     async def _last_words(self):
         for health in self.health.values():

@@ -31,6 +31,8 @@ class StreamHealth:
         Elements that the engine dropped because it knew a newer one of their object.
     lost : int
         Datagrams that were dropped because they came faster than the stream took them.
+    waits : str or None
+        Why its elements wait in the gateway, if that is not for the engine.
     noted : str or None
         What the decoder notes about its input, such as columns that the input lacks.
     malformed : dict of str to int
@@ -51,6 +53,7 @@ class StreamHealth:
     bytes: int = 0
     stale: int = 0
     lost: int = 0
+    waits: str | None = None
     noted: str | None = None
     malformed: dict[str, int] = field(default_factory=dict)
     last_malformed: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -80,9 +83,9 @@ class StreamHealth:
         return asdict(self) | {"hint": self.hint()}
 
     def hint(self) -> str | None:
-        """Return what is probably wrong with the stream's definition, or None."""
-        if self.noted:
-            return self.noted
+        """Return why the stream's elements wait, or what is probably wrong with its definition, or None."""
+        if self.waits or self.noted:
+            return self.waits or self.noted
         faults = sum(self.malformed.values())
         if self.elements or not (faults or self.bytes > _SILENT_BYTES):
             return None

@@ -1,13 +1,14 @@
 """The gateway's part for one space: its logs, the writer of its blocks, and its clock."""
 
 import asyncio
+import contextlib
 
 import orjson
 import redis
 
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.writer import BlockWriter
-from streaming.logs import Log
+from streaming.logs import Log, write_report
 from streaming.spaces import Space
 
 _TICKS_UNPROCESSED = 10
@@ -54,14 +55,16 @@ class Intake:
             self._writing.result()
 
     def live(self, now_us: int) -> None:
-        """Write the gateway's sign of life, and send a tick that advances the space's clock.
+        """Write the gateway's sign of life and how full Redis is; send a tick that advances the space's clock.
 
         While the engine is down, ticks are sent rarely, since they only make the log longer. They must not stop: an
         engine trims the entries that it has taken only once more have come.
         """
+        report = {"at_us": now_us, "memory": round(100 * self.log.fullness.share())}
+        write_report(self.log.client, self.log.names.gateway, report)
         newest = self.log.event_log.read_back(self.log.names.control, limit=_ENTRIES_SEARCHED)
         entries = (orjson.loads(entry.fields[b"entry"]) for entry in newest)
         ticks_us = [entry["now_us"] for entry in entries if entry["op"] == "tick"]
         if len(ticks_us) <= _TICKS_UNPROCESSED or now_us >= ticks_us[0] + _SLOW_TICK_US:
-            self.log.send("tick", now_us=now_us)
-        self.log.client.hset(self.log.names.gateway, "at_us", now_us)
+            with contextlib.suppress(redis.exceptions.OutOfMemoryError):  # the next one says the same
+                self.log.send("tick", now_us=now_us)

@@ -1,4 +1,4 @@
-"""The only writer of blocks: it takes from every queue in turn, while the engine keeps up."""
+"""The only writer of blocks: it takes from every queue in turn, while the engine keeps up and Redis has room."""
 
 import asyncio
 import logging
@@ -11,9 +11,11 @@ import redis
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.elementqueue import ElementQueue
 from streaming.logs import Log
+from streaming.redis_memory import Pressure
 
 logger = logging.getLogger(__name__)
 
+_NONE = Pressure(-math.inf, 0.0)
 _BLOCKED_S = 0.05
 _BROKEN_S = 0.25
 _LONGEST_BROKEN_S = 2.0
@@ -50,6 +52,8 @@ class BlockWriter:
         By stream's name.
     filled : asyncio.Event
         The queues set it when elements come in.
+    full : str or None
+        Why all feeds wait, if they do so because Redis is too full.
     """
 
     def __init__(self, log: Log, config: GatewayConfig) -> None:
@@ -57,6 +61,7 @@ class BlockWriter:
         self.queues: dict[str, ElementQueue] = {}
         self.filled = asyncio.Event()
         self._writing = asyncio.Lock()
+        self.full: str | None = None
 
     def queue(self, stream: str, live: bool) -> ElementQueue:
         """Return the queue of a stream; it still holds the elements from before the stream's last change."""
@@ -78,7 +83,9 @@ class BlockWriter:
             if not self._has_full_block():
                 await asyncio.sleep(self.config.flush_s)
             try:
-                wrote = await self.round(await asyncio.to_thread(self.log.backlog))
+                pressure = await asyncio.to_thread(self.log.pressure)
+                self._note(pressure)
+                wrote = await self.round(pressure)
                 broken_s = _BROKEN_S
                 if not wrote:
                     await asyncio.sleep(_BLOCKED_S)
@@ -88,21 +95,20 @@ class BlockWriter:
                 broken_s = min(2 * broken_s, _LONGEST_BROKEN_S)
 
     async def flush(self) -> None:
-        """Write all queued elements, whether or not the engine keeps up."""
-        while await self.round(-math.inf):
+        """Write all queued elements, whether or not the engine keeps up, unless Redis is full."""
+        while await self.round(_NONE):
             pass
 
-    async def round(self, backlog: float) -> bool:
+    async def round(self, pressure: Pressure) -> bool:
         """Write at most one block of each stream; return whether any was written.
 
         Parameters
         ----------
-        backlog : float
-            Blocks in the longest partition that the engine has not committed. A stream is written only if they are not
-            more than its bound: `GatewayConfig.live_backlog`, or `waiting_backlog` for a feed that waits.
+        pressure : Pressure
+            A stream is written only if it is within the stream's bounds (`GatewayConfig.takes`).
         """
         async with self._writing:
-            blocks = self._take(backlog)
+            blocks = self._take(pressure)
             unwritten = [*blocks]
             try:
                 await _finished(asyncio.to_thread(self._write, unwritten))
@@ -114,13 +120,20 @@ class BlockWriter:
             self.filled.clear()
         return bool(blocks)
 
-    def _take(self, backlog):
-        bounds = {True: self.config.live_backlog, False: self.config.waiting_backlog}
+    def _take(self, pressure):
         return [
             StreamBlock(stream, *queue.take(self.config.block_rows))
             for stream, queue in self.queues.items()
-            if queue.rows and backlog <= bounds[queue.live]
+            if queue.rows and self.config.takes(pressure, queue.live)
         ]
+
+    def _note(self, pressure):
+        """Note whether live feeds have to wait for room in Redis, and log it when that begins."""
+        before, self.full = self.full, None
+        if pressure.memory > self.config.live_memory:
+            self.full = f"Redis is {pressure.memory:.0%} full, so the elements wait until there is room"
+            if before is None:
+                logger.warning("%s: %s", self.log.names.space, self.full)
 
     def _write(self, blocks):
         """Write blocks, and remove each from the list as soon as it is written."""

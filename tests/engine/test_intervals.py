@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -10,21 +11,27 @@ import orjson
 import pytest
 import redis
 
+from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
-from streaming.engine.cuts import CUTS, CutLog, Point, beginning
+from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
 from streaming.engine.exchange import TaskPlace
+from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import Interval, Pace
 from streaming.engine.resume import resume
 from streaming.engine.store import Store
+from streaming.gateway.config import GatewayConfig
 from streaming.history import HistoryWriter
 from streaming.logs import Log, read_fragment
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
+from streaming.state.upkeep import DURABLE_KEPT
 from tests.engine.test_state_survives import PLANS, Reader
+from tests.full_redis import full
 
 PARTITIONS, REGIONS, SHIPS, STEPS = 2, 4, 60, 110
+FILLED = 10
 
 
 class Crash(Exception):
@@ -124,7 +131,7 @@ class Machine:
         rng = random.Random(self.rng.random())
         for attempt in range(4):
             crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
-            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS)
+            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS, patient=True)
             log.event_log = Connection(log.event_log, crash, stopped)
             place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
@@ -204,21 +211,143 @@ def one_by_one(root, url, epoch):
     return reader.log
 
 
+def often(monkeypatch):
+    """Have states saved and control entries read in small steps."""
+    monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
+    monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
+    monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
+
+
+def run_all(machine, trouble):
+    """Run intervals until they have read all entries of the logs."""
+    names, event_log = machine.log.names, machine.log.event_log
+    newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
+    while not newest.items() <= machine.point.positions.items():
+        machine.interval(trouble)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
-    monkeypatch.setattr("streaming.engine.interval.SAVE_EVERY_S", 0.03)
-    monkeypatch.setattr("streaming.engine.interval.MOST_ENTRIES", 3)
-    monkeypatch.setattr("streaming.engine.interval.most_next", lambda count: 3)
+    often(monkeypatch)
     machine = Machine(tmp_path / "engine", redis_server, seed)
     feed(machine.log, np.random.default_rng(seed))
-    names, event_log = machine.log.names, machine.log.event_log
-    newest = {name: event_log.newest(log) for name, log in [("control", names.control), ("0", names.ingest(0))]}
-    while not newest.items() <= machine.point.positions.items():
-        machine.interval(trouble=True)
+    run_all(machine, trouble=True)
     told = answers(machine.log)
     epoch = machine.layout(0).store.epoch()
     assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
+
+
+class Waits:
+    """Counts how often somebody waits for room in Redis, in place of `time.sleep`."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, _):
+        self.count += 1
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("trouble", [False, True])
+def test_tasks_wait_while_redis_is_full_and_the_answers_are_those_of_one_process(
+    tmp_path, redis_client, redis_server, trouble, monkeypatch
+):
+    often(monkeypatch)
+    waits = Waits()
+    monkeypatch.setattr("streaming.redis_memory.pause", waits)
+    machine = Machine(tmp_path / "engine", redis_server, seed=3)
+    feed(machine.log, np.random.default_rng(3))
+    running = threading.Thread(target=run_all, args=[machine, trouble])
+    running.start()
+    filled = 0
+    while running.is_alive() and filled < FILLED:
+        with full(redis_client):
+            seen = waits.count
+            # Each of the tasks has come to a write that is refused, unless it waits for another one.
+            while running.is_alive() and waits.count < seen + 3:
+                time.sleep(0.002)
+            filled += running.is_alive()
+            batch = machine.log.newest_batch(machine.layout(0).store.epoch())
+        while running.is_alive() and machine.log.newest_batch(machine.layout(0).store.epoch()) <= batch:
+            time.sleep(0.002)
+    running.join()
+    told = answers(machine.log)
+    assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch())
+    assert len(told) == machine.point.batch + 1 > 40 and any(told)
+    assert filled == FILLED and (trouble or not machine.crashes + machine.restarts)
+
+
+def test_logs_are_trimmed_and_counted_right_while_redis_is_full(tmp_path, redis_client, redis_server, monkeypatch):
+    often(monkeypatch)
+    machine = Machine(tmp_path / "engine", redis_server, seed=4)
+    log = machine.log
+    feed(log, np.random.default_rng(4))
+    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    fed = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
+    for _ in range(DURABLE_KEPT - 1):
+        machine.interval(trouble=False)
+        housekeeping.work()
+    before = log.backlog()
+    machine.interval(trouble=False)
+    assert [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)] == fed
+    with full(redis_client):
+        housekeeping.work()
+        lengths = [log.event_log.length(name) for name in log.names.all_ingest(PARTITIONS)]
+        assert all(0 < now < was for now, was in zip(lengths, fed, strict=True))
+        read = log.count_read(machine.point.positions)
+        assert list(log.kept().values()) == read
+        assert log.backlog() == max(was - kept for was, kept in zip(lengths, read, strict=True)) < before
+
+
+def test_elements_that_were_held_back_for_room_come_into_the_answers_once(
+    tmp_path, redis_client, redis_server, monkeypatch
+):
+    often(monkeypatch)
+    monkeypatch.setattr("streaming.redis_memory.FRESH_S", 0.0)
+    machine, stops = Machine(tmp_path / "engine", redis_server, seed=5), []
+    log, config, ships, steps = machine.log, GatewayConfig(), 1_000, 60
+    names = [f"ship {ship}" for ship in range(ships)]
+    places = np.random.default_rng(5).uniform(-10, 10, (steps, ships, 2))
+
+    def produce():
+        for step in range(steps):
+            elements = point_elements("ships", names, np.full(ships, step), places[step], [{"name": "x" * 99}] * ships)
+            if not config.takes(log.pressure(), live=False):
+                stops.append(step)
+            while not config.takes(log.pressure(), live=False):
+                time.sleep(0.002)
+            log.ingest(elements, "ships", step)
+            log.send("tick", now_us=step)
+
+    keys = dict(zip(log_names(PARTITIONS), [log.names.control, *log.names.all_ingest(PARTITIONS)], strict=True))
+    housekeeping = Housekeeping(LocalStore(machine.root), log, keys | {CUTS: log.names.cuts})
+    log.send("stream", stream="ships", ttl_s=40)
+    log.send("register", query=1, revision=1, plan=PLANS[0])
+    redis_client.config_set("maxmemory", 2 * (redis_client.info("memory")["used_memory"] + 2_000_000))
+    try:
+        producing = threading.Thread(target=produce, daemon=True)
+        producing.start()
+        deadline_s = time.monotonic() + PATIENCE_S
+        while producing.is_alive():
+            assert time.monotonic() < deadline_s, "the elements wait for ever"
+            log.send("tick", now_us=0)  # as the gateway does: without entries there is no batch
+            machine.interval(trouble=False)
+            housekeeping.turn()
+            log.event_log.trim({log.names.events: log.event_log.newest(log.names.events)})  # as the recorder does
+        log.send("snapshot", query=1)
+        run_all(machine, trouble=False)
+    finally:
+        redis_client.config_set("maxmemory", 0)
+    assert len(stops) > 2 and not machine.crashes + machine.restarts
+    read = redis_client.hmget(log.names.engine, [f"read:{partition}" for partition in range(PARTITIONS)])
+    assert [int(count) for count in read] == [steps] * PARTITIONS and not log.stale()
+    fragments = [read_fragment(entry.fields, EARTH) for entry in log.event_log.read(log.names.results)]
+    answer = [key for part in fragments if 1 in part.snapshot_queries for key in part.snapshots["key"].to_pylist()]
+    lo, hi = PLANS[0]["area"]["lo"], PLANS[0]["area"]["hi"]
+    inside = ((places[-1] >= lo) & (places[-1] <= hi)).all(axis=1)
+    assert any(answer) and sorted(answer) == sorted(f"ship {ship}" for ship in np.flatnonzero(inside))

@@ -40,6 +40,8 @@ def test_the_bounds_of_the_gateway_are_documented():
         f"{config.block_rows:,}",
         config.waiting_backlog,
         config.live_backlog,
+        f"{config.waiting_memory:.0%}".replace("%", " %"),
+        f"{config.live_memory:.0%}".replace("%", " %"),
         round(config.flush_s * 1_000),
     ):
         assert f" {number}" in PAGE

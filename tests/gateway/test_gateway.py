@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import os
 import signal
 import subprocess
@@ -11,17 +12,20 @@ import pytest
 import redis
 
 from bench.ports import free_port
+from streaming import redis_memory
 from streaming.elements import bounds_of, from_ipc
 from streaming.eventlog import RedisEventLog
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.writer import BlockWriter
 from streaming.logs import HEALTH_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY, Log, LogNames
+from streaming.redis_memory import Pressure, share_of
 from streaming.spaces import parse_space, space_text
 from tests.conftest import REDIS_SERVER
 from tests.gateway.scenes import PATIENCE_S, SteppedClock, control, definition, elements, feature, ingested, until
 
 FAST = GatewayConfig(report_s=0.05, reread_s=0.2, backoff_s=0.02, longest_backoff_s=0.1, queue_rows=64, block_rows=16)
+ROOM = 700_000
 GARBAGE = os.urandom(1 << 20).replace(b"\n", b" ")
 
 
@@ -45,6 +49,13 @@ def drained(client):
             log.trim({name: entries[-1].position})
             blocks += [from_ipc(entry.fields[b"block"]) for entry in entries]
     return blocks
+
+
+def waiting(client):
+    """Return how many elements are in the ingest log."""
+    log = RedisEventLog(client)
+    names = (LogNames("earth").ingest(partition) for partition in range(2))
+    return sum(int(entry.fields[b"count"]) for name in names for entry in log.read(name, only=("count",)))
 
 
 @asynccontextmanager
@@ -92,6 +103,53 @@ async def test_a_file_waits_for_the_engine_and_nothing_of_it_is_lost(redis_serve
     assert sorted(arrived) == [number * 1_000_000 for number in range(20_000)]
     assert deepest <= 5
     assert health(redis_client, "s")["merged"] == 0
+
+
+@pytest.mark.parametrize("live", [False, True])
+async def test_feeds_are_held_back_long_before_redis_is_full_and_go_on_when_there_is_room(
+    redis_server, redis_client, tmp_path, live, caplog, monkeypatch
+):
+    monkeypatch.setattr(redis_memory, "FRESH_S", 0.0)  # this Redis fills a thousand times as fast as one of 2 GB
+    path = tmp_path / "recording"
+    lines = b"".join(feature("k", number) for number in range(20_000))
+    path.write_bytes(lines)
+    feed = {"kind": "tcp_listener", "port": 0} if live else {"kind": "file", "path": str(path), "speed": 0}
+    define(redis_client, definition("s", feed))
+    # The queue of a live feed has room for all, so that nothing is replaced by what is newer.
+    config = GatewayConfig(
+        report_s=0.05, waiting_backlog=10**9, live_backlog=10**9, queue_rows=32_768 if live else 256, block_rows=128
+    )
+    bound, arrived, stops = config.live_memory if live else config.waiting_memory, [], 0
+
+    def share():
+        return share_of(redis_client.info("memory"))
+
+    def stands(drained):
+        return share() > bound - 0.05 or drained + waiting(redis_client) == 20_000
+
+    async def looked_again():
+        before = redis_client.hget(gateway_key, "at_us")
+        await until(lambda: redis_client.hget(gateway_key, "at_us") != before)
+
+    gateway_key, used = LogNames("earth").gateway, redis_client.info("memory")["used_memory"]
+    redis_client.config_set("maxmemory", round((used + ROOM) / bound))
+    try:
+        async with gateway_at(redis_server, config) as gateway:
+            if live:
+                await send(await port_of(gateway, "s"), lines.rstrip())
+            while len(arrived) < 20_000:
+                await until(functools.partial(stands, len(arrived)))
+                for _ in range(4):
+                    await looked_again()
+                    assert share() < bound + 0.1
+                stops += len(arrived) + waiting(redis_client) < 20_000
+                arrived += [version for block in drained(redis_client) for version in block["version"].to_pylist()]
+    finally:
+        redis_client.config_set("maxmemory", 0)
+    assert sorted(arrived) == [number * 1_000_000 for number in range(20_000)]
+    assert stops > 1 and health(redis_client, "s")["merged"] == 0
+    assert ("the elements wait until there is room" in caplog.text) == live
+    assert "cannot be written" not in caplog.text
 
 
 async def test_a_live_feed_conflates_while_the_engine_is_away(redis_server, redis_client):
@@ -363,7 +421,7 @@ async def test_blocks_that_could_not_be_written_stay_in_their_queue():
     queue = writer.queue("s", live=False)
     await queue.put(elements(["a", "b"], [1, 2]), 1)
     with pytest.raises(redis.ConnectionError):
-        await writer.round(0)
+        await writer.round(Pressure(0, 0.0))
     assert queue.take(10)[0]["key"].to_pylist() == ["a", "b"]
     client.close()
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import subprocess
+from dataclasses import replace
 
 import pytest
 import redis
@@ -36,6 +37,12 @@ async def _until(ready):
     async with asyncio.timeout(PATIENCE_S):
         while not await ready():
             await asyncio.sleep(0.02)
+
+
+def test_redis_takes_as_much_memory_as_the_settings_say(place):
+    with running(replace(place, redis_bytes=100 << 20)) as client:
+        memory = client.info("memory")
+        assert (memory["maxmemory"], memory["maxmemory_policy"]) == (100 << 20, "noeviction")
 
 
 def test_what_redis_replied_to_is_there_after_a_kill(place):

@@ -1,5 +1,6 @@
 """What Lookout says of its own health."""
 
+import re
 import shutil
 import time
 
@@ -7,7 +8,8 @@ import pytest
 from django.db import OperationalError
 
 from streaming.logs import Log
-from webapp.health import STUCK_AFTER_S, Health
+from tests.full_redis import full
+from webapp.health import FULL_AFTER_S, STUCK_AFTER_S, Health
 from webapp.models import Space
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,6 +60,19 @@ def test_an_engine_that_lives_but_evaluates_nothing_is_down(client, names, redis
     assert unhealthy(client) == {"engine": f"has evaluated no batch for {now_s:.0f} s"}
     now_s += 2
     redis_client.hset(names.engine, "batch", 8)
+    assert unhealthy(client) == {}
+
+
+def test_a_redis_that_stays_too_full_for_feeds_is_told(client, names, redis_client, monkeypatch):
+    now_s = 0.0
+    monkeypatch.setattr("webapp.views.HEALTH", Health(clock=lambda: now_s))
+    assert unhealthy(client) == {}
+    with full(redis_client):
+        now_s = 2.0
+        assert unhealthy(client) == {}
+        now_s += FULL_AFTER_S
+        assert re.fullmatch(r"is \d+% full, so the engines and all feeds wait", unhealthy(client)["redis"])
+    now_s += 2
     assert unhealthy(client) == {}
 
 

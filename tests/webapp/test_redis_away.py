@@ -15,6 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from bench.live import PATIENCE_S
 from streaming.logs import STREAMS_KEY, LogNames
 from streaming.results import VIEW_NUMBERS
+from tests.full_redis import full
 from tests.stopwatch import Stopwatch
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled, until_told
 from tests.webapp.mortal import MortalRedis
@@ -132,6 +133,28 @@ async def test_every_request_is_answered_at_once_and_what_it_changed_is_told_aft
         await until(lambda: {entry["query"] for entry in entries(mortal.client, "snapshot")} >= {made, views["ships"]})
         assert [entry["query"] for entry in entries(mortal.client, "register")] == [views["ships"]]
         assert views["ships"] >= VIEW_NUMBERS
+
+
+async def test_while_redis_is_full_every_request_is_answered_and_what_it_changed_is_told_once_there_is_room(
+    mortal, workers, streams, user, connect
+):
+    async with connect(user) as socket:
+        await socket.hear("engine.status")
+        with full(mortal.client):
+            watch = Stopwatch()
+            await socket.tell("query.register", id=1, name="meanwhile", plan=PLAN)
+            made = (await socket.hear("query.status", id=1))["query"]
+            await socket.tell("view.subscribe", id=2, streams=["ships"], area=BOX)
+            views = (await socket.hear("view.status", id=2))["views"]
+            await socket.tell("query.subscribe", query=made)
+            await socket.hear("engine.status")
+            assert watch.seconds() < SOON_S
+            await until(lambda: TELLER.waiting)
+            assert not sent_tasks(mortal.client) and not entries(mortal.client, "register")
+        await until(lambda: not TELLER.waiting)
+        assert sent_tasks(mortal.client) == {("send_query", f"({made},)")}
+        await until(lambda: {entry["query"] for entry in entries(mortal.client, "snapshot")} >= {made, views["ships"]})
+        assert [entry["query"] for entry in entries(mortal.client, "register")] == [views["ships"]]
 
 
 async def test_a_redis_that_hangs_holds_a_request_up_but_not_the_others(

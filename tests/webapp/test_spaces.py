@@ -281,7 +281,7 @@ def test_the_admin_shows_the_engine_of_each_space(prices, site, redis_client):
     redis_client.hset(LogNames("prices").engine, mapping={"at_us": 2**62, "batch": 77, "backlog": 3})
     page = site.get(reverse("admin:webapp_space_changelist")).content.decode()
     row = page.split("prices</a>")[1].split("</tr>")[0]
-    for words in ("price [USD]", "1 streams", 'alt="True"', ">77<", ">3<"):
+    for words in ("price [USD]", "1 streams", 'alt="True"', ">77<", ">3<", ">0%<"):
         assert words in row
     assert row.count('alt="True"') == 1
     redis_client.hset(LogNames("prices").engine, "standby_us", 2**62)

@@ -5,6 +5,7 @@ import time
 from django.contrib import admin
 
 from streaming.logs import LogNames
+from streaming.redis_memory import LIVE_SHARE, share_of
 from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
@@ -24,17 +25,26 @@ def engine_of(space: str) -> dict:
     return engine_status(report, now_us) | {"standby": lives(report, b"standby_us", now_us), "state": state}
 
 
+def redis_share() -> str:
+    """Return how full Redis is, in words; a dash if it does not answer."""
+    try:
+        share = share_of(client().info("memory"))
+    except NOT_NOW:
+        return UNKNOWN
+    return f"{share:.0%}" + (", so feeds wait" if share > LIVE_SHARE else "")
+
+
 @admin.register(Space)
 class SpaceAdmin(admin.ModelAdmin):
     """Spaces with their engines."""
 
-    list_display = ("name", "title", "dimensions", "in_use", "engine", "standby", "batch", "backlog")
+    list_display = ("name", "title", "dimensions", "in_use", "engine", "standby", "batch", "backlog", "memory")
     search_fields = ("name", "title")
     actions = None
-    readonly_fields = ("in_use", "engine", "standby", "batch", "backlog", "state")
+    readonly_fields = ("in_use", "engine", "standby", "batch", "backlog", "memory", "state")
     fieldsets = (
         (None, {"fields": ("name", "title", "definition")}),
-        ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog", "state")}),
+        ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog", "memory", "state")}),
     )
 
     def get_readonly_fields(self, request, obj=None):
@@ -75,6 +85,11 @@ class SpaceAdmin(admin.ModelAdmin):
     def backlog(self, space):
         """How many blocks the engine has not committed yet."""
         return _or_unknown(engine_of(space.name).get("backlog"))
+
+    @admin.display(description="Redis is full to")
+    def memory(self, space):
+        """How full Redis is, which all spaces share."""
+        return redis_share()
 
     @admin.display(description="problems of the state")
     def state(self, space):

@@ -28,13 +28,13 @@ appendonly {append}
 appendfsync everysec
 auto-aof-rewrite-min-size 256mb
 rdbcompression no
-maxmemory 2gb
+maxmemory {memory}
 maxmemory-policy noeviction
 daemonize no
 set-proc-title no
 """
 
-# Blocks come and go by the megabyte. Unless malloc keeps their memory, the kernel clears the same pages again and again.
+# Blocks come and go by the megabyte. Unless malloc keeps their memory, the kernel clears the same pages over and over.
 REDIS_VARIABLES = (("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "536870912"))
 
 WEB_OPTIONS = (
@@ -64,6 +64,8 @@ class Installation:
         Addresses or networks of reverse proxies whose headers for the client's address and scheme are trusted.
     standby : bool
         Whether each space has a second engine on standby.
+    redis_bytes : int
+        Most memory of the embedded Redis.
     """
 
     home: Path
@@ -73,6 +75,7 @@ class Installation:
     demo: bool = True
     proxies: tuple[str, ...] = ()
     standby: bool = True
+    redis_bytes: int = 2 << 30
 
     @property
     def address(self) -> str:
@@ -96,7 +99,7 @@ def redis_program(place: Installation) -> Program:
     # while only the snapshot has data: the append-only file stays empty until the whole snapshot is in it.
     log = folder / "appendonly.aof"
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
-    words = {"port": url.port, "password": url.password, "folder": f'"{folder}"'}
+    words = {"port": url.port, "password": url.password, "folder": f'"{folder}"', "memory": place.redis_bytes}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
     command, ready = (REDIS_SERVER, configuration), _keeps(place.redis_url)
     return Program("redis", command, ready=ready, stop_s=8.0, end_turn=4, variables=REDIS_VARIABLES)

@@ -40,6 +40,7 @@ class Command(BaseCommand):
             demo=settings.DEMO,
             proxies=settings.TRUSTED_PROXIES,
             standby=settings.STANDBY,
+            redis_bytes=settings.REDIS_BYTES,
         )
         supervisor = Supervisor(
             logs=place.home / "log", environment=_environment(place), say=self._say, folder=settings.BASE_DIR, lock=lock

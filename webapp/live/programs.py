@@ -34,9 +34,6 @@ daemonize no
 set-proc-title no
 """
 
-# Blocks come and go by the megabyte. Unless malloc keeps their memory, the kernel clears the same pages over and over.
-REDIS_VARIABLES = (("MALLOC_MMAP_THRESHOLD_", "33554432"), ("MALLOC_TRIM_THRESHOLD_", "536870912"))
-
 WEB_OPTIONS = (
     "--ws=websockets-sansio",
     "--ws-per-message-deflate=false",  # most clients are on this machine, where compressing costs more than sending
@@ -101,8 +98,7 @@ def redis_program(place: Installation) -> Program:
     snapshot_alone = (folder / "dump.rdb").exists() and not (log.exists() and log.stat().st_size)
     words = {"port": url.port, "password": url.password, "folder": f'"{folder}"', "memory": place.redis_bytes}
     configuration.write_text(REDIS_CONFIGURATION.format(append="no" if snapshot_alone else "yes", **words))
-    command, ready = (REDIS_SERVER, configuration), _keeps(place.redis_url)
-    return Program("redis", command, ready=ready, stop_s=8.0, end_turn=4, variables=REDIS_VARIABLES)
+    return Program("redis", (REDIS_SERVER, configuration), ready=_keeps(place.redis_url), stop_s=8.0, end_turn=4)
 
 
 def engine_programs(place: Installation) -> list[Program]:

@@ -1,5 +1,6 @@
 """The actions on saved queries, one function each, for the websocket and the admin."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
@@ -30,19 +31,33 @@ def checked_plan(document: Any) -> dict:
     return _checked(document, _stream(document.get("stream") if isinstance(document, dict) else None))
 
 
-def checked_view(name: str, area: Any) -> tuple[str, dict]:
-    """Return the space's name and the plan of a view of a stream in an area.
+def viewed_streams(names: Collection[str]) -> dict[str, Stream]:
+    """Return the streams of some names, of which there may be views.
 
     Raises
     ------
     Refused
-        Where the area breaks a rule, or there is no such stream in a geographic space.
+        Where there is no such stream in a geographic space.
     """
-    stream = _stream(name)
-    if stream is not None and not stream.space.parsed.geographic:
-        raise Refused("stream", f"a view must be of streams in a geographic space; got {name!r} of {stream.space_id}")
-    plan = _checked({"stream": name, "compare": area}, stream)
-    return stream.space_id, plan
+    found = {stream.name: stream for stream in Stream.objects.select_related("space").filter(name__in=names)}
+    for name in names:
+        if name not in found:
+            raise Refused("stream", _must_be_one_of("stream", Stream.objects.all(), name))
+        if not found[name].space.parsed.geographic:
+            of = found[name].space_id
+            raise Refused("stream", f"a view must be of streams in a geographic space; got {name!r} of {of}")
+    return found
+
+
+def view_plan(stream: Stream, area: Any) -> dict:
+    """Return the plan of a view of a stream in an area; this asks no database.
+
+    Raises
+    ------
+    Refused
+        Where the area breaks a rule.
+    """
+    return _checked({"stream": stream.name, "compare": area}, stream)
 
 
 def _checked(document, stream):

@@ -15,6 +15,7 @@ from webapp.consumers.monitor import view_plans
 from webapp.layers import announce
 from webapp.models import Layer, Stream
 from webapp.notify import LAYERS_GROUP
+from webapp.queries import viewed_streams
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "websocket-api.md").read_text()
 EXAMPLES = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```", DOCUMENT, re.M | re.S)]
@@ -49,7 +50,8 @@ def test_every_reason_is_documented_and_known_to_the_page():
 def test_the_plans_of_the_examples_are_plans(streams):
     assert queries.checked_plan(REQUESTS["query.register"]["plan"]) == REPLIES["query.status"]["plan"]
     view = REQUESTS["view.subscribe"]
-    assert set(view_plans(view["streams"], view["area"])) == set(REPLIES["view.status"]["views"])
+    plans = view_plans(viewed_streams(view["streams"]), view["streams"], view["area"])
+    assert set(plans) == set(REPLIES["view.status"]["views"])
 
 
 @pytest.mark.django_db(transaction=True)

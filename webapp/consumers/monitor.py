@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
@@ -67,6 +67,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.bucket = TokenBucket(settings.MESSAGES_PER_SECOND, settings.MESSAGES_BURST, now)
         self.refusals = TokenBucket(1, REFUSALS_BURST, now)
         self.warned = False
+        self.viewed: dict[str, Stream] = {}  # those that views asked for, until spaces or streams change
         self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
         self.hubs = Hubs(self)
         self.viewport = Viewport(self.hubs, self.say)
@@ -148,6 +149,7 @@ class Monitor(AsyncWebsocketConsumer):
 
     async def definitions_changed(self, _) -> None:
         """Attach to the hubs of the present spaces, and send the lists of spaces and streams."""
+        self.viewed = {}
         await self.hubs.follow()
         message = {"type": "stream.list", **await database_sync_to_async(definitions)()}
         self.broadcast("stream.list", orjson.dumps(message).decode())
@@ -241,8 +243,10 @@ class Monitor(AsyncWebsocketConsumer):
 
     async def on_view_subscribe(self, reference, streams, area, format, joined):
         """Open the viewport, or move it."""
-        plans = await database_sync_to_async(view_plans)(streams, area)
-        await self.viewport.show(reference, plans, format, joined)
+        # A map that is panned asks for the same streams again and again.
+        if not self.viewed.keys() >= set(streams):
+            self.viewed |= await database_sync_to_async(queries.viewed_streams)(streams)
+        await self.viewport.show(reference, view_plans(self.viewed, streams, area), format, joined)
 
     async def on_view_unsubscribe(self, reference):
         """Close the viewport."""
@@ -400,6 +404,6 @@ def definitions() -> dict[str, Any]:
     return {"spaces": spaces, "streams": [stream.summary() for stream in Stream.objects.all()]}
 
 
-def view_plans(streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:
-    """Return the space and the plan of a view of an area for each stream; raise Refused if any of them is wrong."""
-    return {name: queries.checked_view(name, area) for name in streams}
+def view_plans(known: Mapping[str, Stream], streams: list[str], area: dict) -> dict[str, tuple[str, dict]]:
+    """Return the space and the plan of a view of an area for each stream; raise Refused if the area is wrong."""
+    return {name: (known[name].space_id, queries.view_plan(known[name], area)) for name in streams}

@@ -27,6 +27,7 @@ save ""
 appendonly {append}
 appendfsync everysec
 auto-aof-rewrite-min-size 256mb
+auto-aof-rewrite-percentage 300
 rdbcompression no
 maxmemory {memory}
 maxmemory-policy noeviction

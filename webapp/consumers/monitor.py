@@ -352,7 +352,8 @@ class Monitor(AsyncWebsocketConsumer):
         return [status_frame(query.document(), query.owner_id == self.user.pk, self.examples) for query in found]
 
     async def _transmit(self, frame):
-        await self.send(**({"text_data": frame} if isinstance(frame, str) else {"bytes_data": frame}))
+        content = "text" if isinstance(frame, str) else "bytes"
+        await self.scope["send"]({"type": "websocket.send", content: frame})
 
     async def _recover(self, lost):
         self.hubs.ask(lost, resync=True)

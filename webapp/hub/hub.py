@@ -35,6 +35,8 @@ READ_COUNT = 64
 READ_WAIT_S = 1.0
 RETRY_S = 0.5
 HOUSEKEEPING_S = 0.5
+# How often clients learn how the engine is. Beside a thousand clients, these messages are as many as all answers.
+STATUS_S = 2.0
 # How often clients learn how far they hold answers that do not change. The result log reaches back much longer.
 HELD_S = 5.0
 
@@ -163,7 +165,7 @@ class Hub:
             (0.0, self._read),
             (0.0, self.link.flush_next),
             (HOUSEKEEPING_S, self._remind),
-            (1.0, self.reports.publish),
+            (STATUS_S, self.reports.publish),
             (HELD_S, self.mark),
             (1.0, self.roles.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),

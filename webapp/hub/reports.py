@@ -10,7 +10,7 @@ from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch
 from webapp.hub.engine_link import EngineLink
 
-STREAMS_EVERY = 3
+STREAMS_EVERY = 2
 # An engine whose newest report is older than this counts as dead.
 SILENT_AFTER_US = 5_000_000
 # Status of an engine while Redis does not answer, so that its state is unknown.
@@ -49,7 +49,7 @@ class Reports:
             self.lag_ms = round((time.time_ns() // 1000 - batch.newest_us) / 1000)
 
     async def publish(self) -> None:
-        """Broadcast the engine's status. The hub of earth also broadcasts that of all streams, every third time."""
+        """Broadcast the engine's status. The hub of earth also broadcasts that of all streams, every other time."""
         now_us = time.time_ns() // 1000
         seconds, self._since_us = (now_us - self._since_us) / 1e6, now_us
         elements, self.elements = self.elements, 0

@@ -15,7 +15,8 @@ from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
-from webapp.tasks import send_query, take_snapshots
+from webapp.sending import send_query
+from webapp.tasks import take_snapshots
 from webapp.telling import tell_task
 from webapp.waiting import stand
 

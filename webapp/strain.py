@@ -11,6 +11,7 @@ from streaming.spaces import Space
 from webapp.hub.assembly import Batch
 from webapp.models import Query
 from webapp.notify import announce
+from webapp.sending import send_query
 from webapp.telling import tell_task
 
 REASON = (
@@ -74,8 +75,6 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
 
 def _pause(number, revision, cost_ms, whole_ms):
     """Pause a query, unless its revision has changed or it is not a saved query."""
-    from webapp.tasks import send_query  # imported late: `webapp.tasks` imports this module by way of `recording`
-
     with transaction.atomic():
         query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()
         if query is None or not query.should_run:

@@ -30,14 +30,6 @@ CONTROL_ENTRIES_WAITING = 1_000
 
 
 @shared_task
-def send_query(number: int) -> None:
-    """Send the engine the newest revision of a query, if it has not acknowledged that."""
-    query = Query.objects.filter(pk=number).first()
-    if query is not None and query.acknowledged < query.revision:
-        tell_engine(waiting_client(), query.space_id, [query])
-
-
-@shared_task
 def reconcile() -> int:
     """Send the engines the queries that their present state has not acknowledged; return the number of queries.
 

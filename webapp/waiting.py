@@ -6,6 +6,7 @@ from django.db import transaction
 
 from webapp.models import Layer, Query
 from webapp.notify import announce
+from webapp.sending import send_query
 from webapp.telling import tell_task
 
 
@@ -55,7 +56,5 @@ def follow_layers(name: str = "") -> list[Query]:
 
 def layer_changed(name: str) -> None:
     """Let the joins with a layer wait or start, and send tasks that tell the engine; reconciliations do so, too."""
-    from webapp.tasks import send_query  # imported late: `webapp.tasks` imports the layers
-
     for query in follow_layers(name):
         tell_task(send_query, query.pk)

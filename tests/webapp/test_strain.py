@@ -10,7 +10,7 @@ from streaming.engine import batch
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
-from webapp import queries, recording, tasks
+from webapp import queries, recording, sending
 from webapp.models import Query
 from webapp.redis import log as log_of
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def told(redis_client, monkeypatch):
     """Return a function that publishes a batch with costs, and records it; and the queries that were cancelled."""
     cancelled, log, batches = [], log_of(EARTH.name), iter(range(1_000))
-    monkeypatch.setattr(tasks.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
+    monkeypatch.setattr(sending.send_query, "apply_async", lambda arguments, **_: cancelled.extend(arguments))
 
     def publish(*costs, ms=4_000, elements=10, record=True):
         number = next(batches)

@@ -12,7 +12,7 @@ from streaming.spaces import EARTH
 from tests.entries import control_entries
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
-from webapp import queries, recording, tasks
+from webapp import queries, recording, sending, tasks
 from webapp.celery import app as celery_app
 from webapp.control import tell_engine
 from webapp.definitions import republish
@@ -42,8 +42,8 @@ def test_a_task_appends_and_waits_for_nobody(streams, user, redis_client):
 
 def test_a_task_that_comes_again_or_late_sends_nothing_that_is_acknowledged(engine, streams, user, redis_client):
     (query,) = settled(queries.register(user, "one", PLAN))
-    tasks.send_query(query.pk)
-    tasks.send_query(10**6)
+    sending.send_query(query.pk)
+    sending.send_query(10**6)
     assert len(entries(redis_client, "register")) == 1
 
 

@@ -1,5 +1,6 @@
 """Fixtures that every test may use: a private Redis, the recordings, and the whole of Lookout."""
 
+import logging
 import os
 import subprocess
 import tempfile
@@ -34,6 +35,14 @@ def django_db_modify_db_settings(tmp_path_factory):
     from django.conf import settings
 
     settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
+
+
+@pytest.fixture(autouse=True)
+def _log_level():
+    """Set the level of the log back after a test: a Celery worker that runs in the process of a test raises it."""
+    level = logging.root.level
+    yield
+    logging.root.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from tests.stopwatch import Stopwatch
 from tests.webapp.conftest import BOX, INSIDE, OUTSIDE, PLAN, settled, until_told
 from tests.webapp.mortal import MortalRedis
 from tests.webapp.test_tasks import entries
-from webapp import groups, queries, tasks
+from webapp import groups, queries, sending
 from webapp import redis as clients
 from webapp.celery import app as celery_app
 from webapp.hub.hub import READ_WAIT_S
@@ -279,7 +279,7 @@ def test_a_file_is_uploaded_and_its_import_begins_afterwards(project, mortal, wo
 def test_a_task_waits_for_redis(mortal, workers, streams, user, engine):
     query = queries.register(user, "mine", PLAN)
     with away(mortal):
-        task = threading.Thread(target=tasks.send_query, args=(query.pk,))
+        task = threading.Thread(target=sending.send_query, args=(query.pk,))
         task.start()
     task.join(PATIENCE_S)
     assert [query.status for query in settled(query)] == ["running"]

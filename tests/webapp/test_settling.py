@@ -14,7 +14,7 @@ from streaming.logs import ACKS_KEPT, GROUPS_CHANNEL, LogNames
 from streaming.results import VIEW_NUMBERS
 from tests.webapp.conftest import INSIDE, PLAN, Rig, reconciled, settled
 from tests.webapp.test_recording import made
-from webapp import queries, settling, tasks
+from webapp import queries, sending, settling, tasks
 from webapp.control import Acknowledgement
 from webapp.models import DeletedQuery, Query
 from webapp.notify import SHARED_GROUP, user_group
@@ -171,7 +171,7 @@ def test_only_pending_queries_fail_by_silence(project, user):
 def test_what_the_engine_refuses_fails_with_its_words(engine, streams, user):
     (query,) = settled(queries.register(user, "one", PLAN))
     Query.objects.filter(pk=query.pk).update(plan={"stream": "ships"}, revision=2, status="pending")
-    tasks.send_query(query.pk)
+    sending.send_query(query.pk)
     (query,) = settled(query)
     assert query.status == "failed"
     assert "needs an area or a compare box" in query.error

@@ -1,8 +1,7 @@
 """The load generator: a process that writes ready-made Arrow blocks into the ingest log, as the gateway does.
 
-Every object is in one block, which is made once. Before a block is written, its objects move and their times are set
-to now, in the bytes of the block itself. So the generator takes as little as possible of the cores that it shares with
-the engine.
+Every object is in one block, whose table is made once. Before a block is written, its objects move and their times are
+set to now, in place. So the generator takes as little as possible of the cores that it shares with the engine.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import pyarrow as pa
 import redis
 
 from bench.scenarios import COUNTRY, FULL_SPEED, SEED, STREAM
-from streaming.elements import bounds_array, element_schema, from_ipc, key_hashes
+from streaming.elements import bounds_array, bounds_of, element_schema, from_ipc, key_hashes, to_ipc
 from streaming.gateway.config import GatewayConfig
 from streaming.logs import Log, block_entries
 from streaming.operators.geodesics import local_metres
@@ -38,7 +37,7 @@ WORLD = (-180.0, -90.0, 180.0, 90.0)
 
 
 class LoadBlock(ABC):
-    """One entry of the ingest log, rewritten in place.
+    """One entry of the ingest log, whose elements are rewritten in place.
 
     Parameters
     ----------
@@ -49,19 +48,23 @@ class LoadBlock(ABC):
     """
 
     def __init__(self, partition: int, fields: dict, space: Space = EARTH) -> None:
-        self.partition, self.rows, self.space = partition, fields["count"], space
-        self.payload = bytearray(fields["block"])
-        self.fields = {**fields, "block": memoryview(self.payload)}
-        table = from_ipc(pa.py_buffer(self.payload))
-        self._times = [self._column(table[name]) for name in ("time_us", "version")]
-        self._bounds = self._column(table["bounds"]).reshape(-1, 2 * space.n)
+        self.partition, self.rows, self.space, self._fields = partition, fields["count"], space, fields
+        self.table = from_ipc(fields["block"])
+        # Arrow's arrays share the memory of these.
+        self._times = np.zeros(self.rows, dtype=np.int64)
+        self._bounds = np.array(bounds_of(self.table["bounds"]))
+        for name, column in {
+            "time_us": pa.array(self._times),
+            "version": pa.array(self._times),
+            "bounds": bounds_array(self._bounds),
+        }.items():
+            at = self.table.schema.get_field_index(name)
+            self.table = self.table.set_column(at, self.table.schema.field(at), column)
 
-    def _column(self, column):
-        """Return a column of numbers as a writable array over the payload."""
-        flat = column.chunk(0).flatten() if pa.types.is_fixed_size_list(column.type) else column.chunk(0)
-        values = flat.to_numpy()
-        start = np.frombuffer(self.payload, dtype=np.uint8).ctypes.data
-        return np.frombuffer(self.payload, values.dtype, len(values), values.ctypes.data - start)
+    @property
+    def fields(self) -> dict:
+        """The fields of the entry, with the block as it is now."""
+        return {**self._fields, "heard_us": int(self._times[0]), "block": to_ipc(self.table)}
 
     @property
     def place(self) -> np.ndarray:
@@ -71,9 +74,7 @@ class LoadBlock(ABC):
     def move(self, place: np.ndarray, now_us: int) -> None:
         """Set the places of the objects, float64 of shape (N, 2), and set their times to `now_us`."""
         self._bounds[:, :2] = self._bounds[:, self.space.n : self.space.n + 2] = place
-        for column in self._times:
-            column[:] = now_us
-        self.fields["heard_us"] = now_us
+        self._times[:] = now_us
 
     @abstractmethod
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:
@@ -99,7 +100,7 @@ class Walkers(LoadBlock):
         super().__init__(partition, fields)
         self.area, self.roads = area, roads
         # An object stays on its road, which the hash of its key gives: neighbours in a block are not so on the map.
-        key_hash = from_ipc(pa.py_buffer(self.payload))["key_hash"].to_numpy()
+        key_hash = self.table["key_hash"].to_numpy()
         self._road = key_hash % len(roads) if roads is not None else None
 
     def advance(self, rng: np.random.Generator, motion: str, now_us: int) -> None:

@@ -15,6 +15,7 @@ from bench.meter import Meter
 from bench.processes import cpu_s, processes, program_of
 from bench.scenarios import Case
 from bench.stack import Stack
+from streaming.elements import from_ipc
 from streaming.eventlog import RedisEventLog
 from streaming.logs import LogNames
 
@@ -57,7 +58,7 @@ def written_bytes(home: Path) -> dict[int, int]:
 
 
 def element_bytes(redis_url: str) -> float:
-    """Return how many bytes an element takes in the newest block of the ingest log."""
+    """Return how many bytes an element of the newest block of the ingest log takes in memory."""
     with redis.Redis.from_url(redis_url) as client:
         fields = RedisEventLog(client).read_back(LogNames("earth").ingest(0), limit=1)[0].fields
-    return len(fields[b"block"]) / int(fields[b"count"])
+    return from_ipc(fields[b"block"]).nbytes / int(fields[b"count"])

@@ -11,7 +11,7 @@ from streaming.results import ENTERED, MOVED
 from streaming.spaces import EARTH
 from tests.webapp.test_hub import fragment
 
-BOUND = 400_000
+BOUND = 150_000
 DAY_MS = 86_400_000
 
 
@@ -21,7 +21,7 @@ def log(redis_client):
 
 
 def large(batch):
-    """Return a fragment of some 10 kB, in results and events alike."""
+    """Return a fragment of some 4 kB, in results and events alike."""
     return fragment(batch, 0, [(1, f"k{batch} {n}", ENTERED, MOVED) for n in range(60)])
 
 

@@ -5,12 +5,11 @@ import threading
 import time
 
 import numpy as np
-import pyarrow as pa
 import redis
 
 from bench.load import CONFIG, Generator, LoadBlock
 from bench.place.workload import SPACE, STREAM, Workload, key_of
-from streaming.elements import from_ipc, point_elements
+from streaming.elements import point_elements
 from streaming.logs import Log, block_entries
 
 TICK_S = 1.0
@@ -28,7 +27,7 @@ class Travellers(LoadBlock):
 
     def __init__(self, partition: int, fields: dict, workload: Workload) -> None:
         super().__init__(partition, fields, SPACE)
-        keys = from_ipc(pa.py_buffer(self.payload))["key"].to_pylist()
+        keys = self.table["key"].to_pylist()
         self.workload, self.reports = workload, 0
         self.numbers = np.array([int(key.split()[1]) for key in keys])
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
-from streaming.elements import bounds_of, from_ipc, stream_number, to_ipc
+from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine.admission import Sample
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter, Turn
@@ -118,21 +118,15 @@ class RegionInput:
     Parameters
     ----------
     region : int
-    head : bytes
-        JSON: for region 0, counters; otherwise empty.
-    arrivals, departures, passing, copies, removed_copies, superseded_copies, focals : bytes
-        The tables of `home.HomeOutput` for this region, as Arrow IPC; empty if a table has no rows.
+    head : mapping
+        For region 0, counters; otherwise empty. JSON can hold it.
+    tables : mapping of str to pyarrow.Table
+        The tables of `home.HomeOutput` that have rows for this region, by the names in `TABLES`.
     """
 
     region: int
-    head: bytes
-    arrivals: bytes = b""
-    departures: bytes = b""
-    passing: bytes = b""
-    copies: bytes = b""
-    removed_copies: bytes = b""
-    superseded_copies: bytes = b""
-    focals: bytes = b""
+    head: Mapping[str, Any]
+    tables: Mapping[str, pa.Table]
 
 
 @dataclass(frozen=True)
@@ -274,10 +268,9 @@ def region_task(
     """
     store, began = layout.store, perf_counter()
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
-    heads = [orjson.loads(sent.head) for sent in inputs]
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
-    tables = {name: _opened(inputs, name, store.space) for name in TABLES}
+    tables = {name: _together(inputs, name, store.space) for name in TABLES}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was = store.region(number, batch)
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
@@ -297,10 +290,10 @@ def region_task(
     if saving:
         _save_region(store, number, attempt, state, after)
     counters = dict(results.counters)
-    counters["elements"] = sum(head.get("elements", 0) for head in heads)
+    counters["elements"] = sum(sent.head.get("elements", 0) for sent in inputs)
     stale: Counter[int] = Counter()
-    for head in heads:
-        stale.update(dict(head.get("stale", ())))
+    for sent in inputs:
+        stale.update(dict(sent.head.get("stale", ())))
     counters["stale"] = stale.total()
     fragment = Fragment(
         turn.epoch,
@@ -312,7 +305,7 @@ def region_task(
         applied.snapshots,
         applied.acks if number == 0 else (),
         counters,
-        max(head.get("newest_us", 0) for head in heads),
+        max(sent.head.get("newest_us", 0) for sent in inputs),
         _failures(results.failures, border, after) + (_refusals(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
@@ -440,20 +433,21 @@ def _tracked(blocks, space):
             name = schema.names[elements.num_columns]
             elements = elements.append_column(schema.field(name), pa.array(np.full(elements.num_rows, value)))
         tables.append(elements)
-    return pa.concat_tables(tables).combine_chunks()
+    return pa.concat_tables(tables)
 
 
 def _region_input(number, outbox, head):
     """Return the input of one region."""
-    tables = []
+    tables = {}
     for name in TABLES:
         table, region_of = getattr(outbox, name)
         rows = np.flatnonzero(region_of == number)
-        tables.append(to_ipc(table.take(rows)) if len(rows) else b"")
-    return RegionInput(number, orjson.dumps(head), *tables)
+        if len(rows):
+            tables[name] = table.take(rows)
+    return RegionInput(number, head, tables)
 
 
-def _opened(inputs, name, space):
+def _together(inputs, name, space):
     """Return the rows of one table from all inputs."""
-    tables = [from_ipc(payload) for payload in (getattr(sent, name) for sent in inputs) if payload]
+    tables = [sent.tables[name] for sent in inputs if name in sent.tables]
     return pa.concat_tables(tables) if tables else no_elements(space)

@@ -7,13 +7,15 @@ the other tasks have sent, and they need not repeat anything.
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from streaming.engine.batch import RegionInput
+import orjson
+
+from streaming.elements import from_ipc, to_ipc
+from streaming.engine.batch import TABLES, RegionInput
 from streaming.eventlog import FIRST, EventLog
 from streaming.logs import LogNames
 
-_TABLES = tuple(column.name for column in fields(RegionInput) if column.name != "region")
 _WAIT_S = 5.0
 _AT_ONCE = 64
 
@@ -100,9 +102,9 @@ class Exchange:
             if (task := self._place.task_of(made.region)) == self._place.task:
                 self._inputs[batch][made.region, partition] = made
             else:
-                some = {name: content for name in _TABLES if (content := getattr(made, name))}
-                head = {"batch": batch, "partition": partition, "region": made.region}
-                sent.append((self._names.exchange(task), head | some))
+                tables = {name: to_ipc(table) for name, table in made.tables.items()}
+                head = {"batch": batch, "partition": partition, "region": made.region, "head": orjson.dumps(made.head)}
+                sent.append((self._names.exchange(task), head | tables))
         if sent:
             self._event_log.append_all(sent)
 
@@ -145,8 +147,8 @@ class Exchange:
                 self._trim()
             elif batch > self._received:  # else another attempt has sent it again
                 region, partition = int(content[b"region"]), int(content[b"partition"])
-                tables = {name: content.get(name.encode(), b"") for name in _TABLES}
-                self._inputs[batch][region, partition] = RegionInput(region, **tables)
+                tables = {name: from_ipc(rows) for name in TABLES if (rows := content.get(name.encode()))}
+                self._inputs[batch][region, partition] = RegionInput(region, orjson.loads(content[b"head"]), tables)
 
     def _trim(self):
         """Remove what was kept for an attempt that would begin before the last saved batch."""

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+# Of the bits of an int64, the one that makes it negative.
+_SIGN = np.uint64(1 << 63)
+
 
 def expand(start: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the members of runs of consecutive numbers.
@@ -90,3 +93,32 @@ def distinct(values: np.ndarray) -> np.ndarray:
     """
     ordered = np.sort(values, kind="stable")
     return ordered[last_of_runs(ordered)]
+
+
+def order_of_hashes(values: np.ndarray) -> np.ndarray:
+    """Return the stable order of hashes, several times as fast as `numpy.argsort` where there are many.
+
+    NumPy sorts 16-bit numbers by counting. So the upper half of the hashes is ordered in two turns, the lower digits
+    first, and what is left to do is to order the few that are equal in that half.
+
+    Parameters
+    ----------
+    values : ndarray of int64, shape (N,)
+        Their upper 32 bits should be as good as random.
+
+    Returns
+    -------
+    ndarray of int64, shape (N,)
+
+    Examples
+    --------
+    >>> order_of_hashes(np.array([7 << 40, -1, 3, 7 << 40])).tolist()
+    [1, 2, 0, 3]
+    """
+    digits = values.view(np.uint64) ^ _SIGN
+    order = np.argsort((digits >> np.uint64(32)).astype(np.uint16), kind="stable")
+    order = order[np.argsort((digits[order] >> np.uint64(48)).astype(np.uint16), kind="stable")]
+    ordered = values[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        order = order[np.argsort(ordered, kind="stable")]
+    return order

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.partitioners import Partitioner
+from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
@@ -147,9 +148,9 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
 def _ordered(elements):
     """Return the order of elements by key and arrival, the distinct keys, and where each begins in that order."""
     key_hash = elements["key_hash"].to_numpy()
-    order = np.argsort(key_hash, kind="stable")
+    order = order_of_hashes(key_hash)
     key_hash = key_hash[order]
-    start = np.flatnonzero(np.r_[np.ones(min(1, len(order)), dtype=bool), key_hash[1:] != key_hash[:-1]])
+    start = np.flatnonzero(first_of_runs(key_hash))
     return order, key_hash[start], start
 
 
@@ -173,7 +174,8 @@ def _accept(version, start, least):
     """
     of = np.repeat(np.arange(len(start)), np.diff(np.r_[start, len(version)]))
     accepted = version >= least[of]
-    accepted &= version >= _running_maximum(of, np.where(accepted, version, np.iinfo(np.int64).min))
+    if ((version[1:] < version[:-1]) & (of[1:] == of[:-1])).any():  # else none is older than one before it
+        accepted &= version >= _running_maximum(of, np.where(accepted, version, np.iinfo(np.int64).min))
     newest = np.full(len(start), -1)
     chosen = np.flatnonzero(accepted)
     newest[of[chosen]] = chosen

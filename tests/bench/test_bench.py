@@ -238,7 +238,7 @@ def test_a_scenario_that_fails_ends_neither_the_run_nor_the_others(monkeypatch):
 def test_small_blocks_are_filled_with_large_ones_that_hold_the_same_objects(redis_client):
     def places(rows):
         blocks = load.make_blocks("bench", OBJECTS, rows, 2)
-        tables = [from_ipc(bytes(block.payload)) for block in blocks]
+        tables = [block.table for block in blocks]
         boxes = [dict(zip(t["key"].to_pylist(), map(tuple, bounds_of(t["bounds"])), strict=True)) for t in tables]
         return {key: box for boxes_of_block in boxes for key, box in boxes_of_block.items()}
 

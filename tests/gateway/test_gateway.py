@@ -25,7 +25,7 @@ from tests.conftest import REDIS_SERVER
 from tests.gateway.scenes import PATIENCE_S, SteppedClock, control, definition, elements, feature, ingested, until
 
 FAST = GatewayConfig(report_s=0.05, reread_s=0.2, backoff_s=0.02, longest_backoff_s=0.1, queue_rows=64, block_rows=16)
-ROOM = 700_000
+ROOM = 200_000
 GARBAGE = os.urandom(1 << 20).replace(b"\n", b" ")
 
 

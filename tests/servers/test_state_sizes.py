@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.elements import point_elements, to_ipc
+from streaming.elements import point_elements
 from streaming.servers.control.registry import FOREVER_US, Registry
 from streaming.servers.region import expiry
 from streaming.servers.region.expiry import Deadlines
@@ -51,7 +51,7 @@ def test_the_bytes_that_batches_write_follow_the_updates(tmp_path, monkeypatch):
     sent = 0
     for batch in range(1, BATCHES):
         table = reports(rng, rng.choice(OBJECTS, UPDATES, replace=False), batch)
-        sent += len(to_ipc(table))
+        sent += table.nbytes
         engine.run([("ships", batch, table)], [])
     assert sum(written) < 10 * sent, sum(written) / sent
 

@@ -117,7 +117,7 @@ class ObjectChanges:
     @classmethod
     def of(cls, region: Region, sent: ObjectInput, control: ControlStep) -> "ObjectChanges":
         """Return what the input from the home servers and the control step change in a region."""
-        arrivals = sent.arrivals.take(np.argsort(sent.arrivals["key_hash"].to_numpy()))
+        arrivals = sent.arrivals.take(np.argsort(sent.arrivals["key_hash"].to_numpy(), kind="stable"))
         arrived = arrivals["key_hash"].to_numpy()
         known = region.objects.updated(arrivals)
         overdue, deadlines = region.deadlines.overdue(known.table, control.after, control.now_us)

@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
         Case("one-more-100k", "registering", 1_000, 100_000),
         Case("clients-1000-100/s", "crowd", 100, 10_000, each=100, clients=1_000),
         Case("clients-1000-1k/s", "crowd", 1_000, 10_000, each=100, clients=1_000),
-        Case("clients-1000-20k/s", "crowd", 20_000, 10_000, each=100, clients=1_000),
+        Case("clients-1000-4k/s", "crowd", 4_000, 10_000, each=100, clients=1_000),
     )
 }
 # Queries of each kind under the workload of PLACE*: 1/30 and 1/10 of the paper's 9,000.

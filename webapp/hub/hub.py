@@ -38,7 +38,7 @@ HOUSEKEEPING_S = 0.5
 # How often clients learn how the engine is. Beside a thousand clients, these messages are as many as all answers.
 STATUS_S = 2.0
 # How often clients learn how far they hold answers that do not change. The result log reaches back much longer.
-HELD_S = 5.0
+HELD_S = 10.0
 
 
 class Hub:

@@ -33,7 +33,7 @@ class Worker:
     """A worker process: `SERVERS` home servers and as many regional servers."""
 
     def __init__(self, root: Path, objects: int) -> None:
-        self.layout = Layout(Store(root, EARTH), SERVERS, SERVERS, HistoryWriter(root / "history", EARTH))
+        self.layout = Layout(Store(root, EARTH, regions=SERVERS), SERVERS, HistoryWriter(root / "history", EARTH))
         self._rng, self.objects = np.random.default_rng(1), objects
         self.batch, self._saved, self._saved_s, self._most = 0, -1, 0.0, MOST_ENTRIES
         self.run([], objects)

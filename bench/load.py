@@ -5,9 +5,10 @@ set to now, in place. So the generator takes as little as possible of the cores 
 """
 
 import argparse
+import itertools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +35,8 @@ TOWNS, TOWN_DEG, STREET_DEG, ROAD_VERTICES = 400, 0.2, 0.0005, 6
 ERROR_M = 3.0
 # The area in which the objects start and stay: ``[lon_lo, lat_lo, lon_hi, lat_hi]``.
 WORLD = (-180.0, -90.0, 180.0, 90.0)
+# A hundredth of it, in which nine of ten objects are that are ``crowd``.
+CROWD = (20.0, 40.0, 56.0, 58.0)
 
 
 class LoadBlock(ABC):
@@ -138,7 +141,7 @@ def make_blocks(
     objects: int,
     rows: int,
     partitions: int,
-    area: tuple[float, ...] = WORLD,
+    areas: Sequence[tuple[float, ...]] = (WORLD,),
     roads: np.ndarray | None = None,
 ) -> Iterator[Walkers]:
     """Yield blocks that together hold every object once.
@@ -150,13 +153,13 @@ def make_blocks(
         The number of objects, and the number of rows that the blocks of all partitions hold together in one turn.
     partitions : int
         Of the ingest log.
-    area : tuple of float
-        In which the objects are.
+    areas : sequence of tuple of float
+        In which the objects are: those of each turn in the next one.
     roads : ndarray, optional
         On which they are instead.
     """
     rng = np.random.default_rng(SEED)
-    for start in range(0, objects, rows):
+    for start, area in zip(range(0, objects, rows), itertools.cycle(areas)):
         table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
         entries = block_entries(table, stream, 0, partitions)
         yield from (Walkers(partition, fields, area, roads) for partition, fields in entries)
@@ -254,7 +257,7 @@ def main() -> None:
     parser.add_argument("--stream", default=STREAM)
     parser.add_argument("--rate", type=int, default=FULL_SPEED)
     parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--motion", choices=("walk", "jump", "along"), default="walk")
+    parser.add_argument("--motion", choices=("walk", "jump", "along", "crowd"), default="walk")
     parser.add_argument("--roads", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
@@ -262,11 +265,11 @@ def main() -> None:
     arguments = parser.parse_args()
     log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions, patient=True)
     rows = arguments.rows or min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
-    area = tuple(arguments.area)
+    areas = [WORLD, *[CROWD] * 9] if arguments.motion == "crowd" else [tuple(arguments.area)]
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
 
     def blocks(objects, rows):
-        return make_blocks(arguments.stream, objects, rows, arguments.partitions, area, roads)
+        return make_blocks(arguments.stream, objects, rows, arguments.partitions, areas, roads)
 
     apart = arguments.rate != FULL_SPEED and (arguments.objects > KEPT_OBJECTS or rows < KEPT_ROWS)
     kept = min(arguments.objects, arguments.rate * KEPT_S) if apart else arguments.objects

@@ -25,8 +25,9 @@ class Scenario:
     rate : int
         Elements a second; `FULL_SPEED` for as many as the engine takes.
     queries, objects : int
-    motion : {"walk", "jump"}
-        Small steps, or a uniformly random place each time.
+    motion : {"walk", "jump", "crowd"}
+        Small steps, a uniformly random place each time, or small steps with nine of ten objects in a hundredth of the
+        plane.
     wire : bool
         CSV lines through the gateway's TCP listener instead of blocks into the ingest log.
     """
@@ -41,7 +42,7 @@ class Scenario:
     @property
     def stack(self) -> tuple:
         """What identifies the stack of a scenario: scenarios with equal values share a stack."""
-        return self.wire, self.queries, max(self.objects, 1_000_000)
+        return self.wire, self.queries, max(self.objects, 1_000_000), self.motion == "crowd"
 
 
 def _grid():
@@ -61,8 +62,12 @@ WIRE = (
     Scenario("gateway-1k-100q-100k", 1_000, wire=True),
     Scenario("gateway-20k-100q-100k", 20_000, wire=True),
 )
+CROWDS = (
+    Scenario("100k-100q-100k-crowd", 100_000, motion="crowd"),
+    Scenario("max-100q-100k-crowd", FULL_SPEED, motion="crowd"),
+)
 MANY = Scenario("20k-100q-10M", 20_000, objects=10_000_000)
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*WIRE, *_grid(), MANY)}
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*WIRE, *_grid(), *CROWDS, MANY)}
 
 
 @dataclass(frozen=True)

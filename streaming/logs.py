@@ -36,7 +36,7 @@ key                                    kind      what
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -200,7 +200,8 @@ def control_entry(op: str, **entry: Any) -> dict[str, str]:
 
     The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
     above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
-    ``stream`` (stream, ttl_s, stored: whether its elements are stored), ``drop_stream`` (stream), ``layer`` (layer,
+    ``stream`` (stream, ttl_s, stored: whether its elements are stored), ``drop_stream`` (stream), ``regions`` (map: the
+    document of the next region map), ``layer`` (layer,
     version; the files of this version must exist) and ``drop_layer`` (layer).
     """
     return {"entry": json.dumps({"op": op, **entry})}
@@ -373,6 +374,22 @@ class Log:
         """Say up to which position some partitions of the ingest log are read ahead, by the partition's number."""
         self._report("ahead", positions)
 
+    def report_regions(self, loads: Mapping[int, Sequence[float]], **more: Any) -> None:
+        """Say what some regions have done, and `more` about all of them, as JSON; see `regions`."""
+        fields = [part for name, told in more.items() for part in (name, _json(told))]
+        self._report("load", {region: _json(load) for region, load in loads.items()}, *fields)
+
+    def regions(self) -> dict[str, Any]:
+        """Return what the engine has reported of its regions.
+
+        ``map`` is the document of the region map in force, ``places`` are places of elements that came lately, and
+        ``load:{region}`` is a list: the number of the map, then as in `scaling.Load`. A field that is not known is
+        missing.
+        """
+        told = {name.decode(): value for name, value in self.client.hgetall(self.names.engine).items()}
+        wanted = [name for name in told if name in ("map", "places") or name.startswith("load:")]
+        return {name: orjson.loads(told[name]) for name in wanted}
+
     def report_removed(self, blocks: Mapping[int, int]) -> None:
         """Say how many of these blocks are removed from the ingest log, by partition."""
         self._report("removed", blocks)
@@ -459,6 +476,10 @@ class Log:
 def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> None:
     """Write fields of a report into a hash, also while Redis is full."""
     client.eval(_REPORT, 1, key, *(part for field in report.items() for part in field))
+
+
+def _json(value):
+    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _least_entries(regions):

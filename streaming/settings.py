@@ -9,6 +9,8 @@ from pathlib import Path
 from streaming.errors import InvalidSpace, LookoutError
 from streaming.spaces import EARTH, Space, parse_space
 
+# The keys of `operators.partitioners.PARTITIONERS`, which the web application does not import.
+PARTITIONER_NAMES = ("kd", "quadtree", "geohash", "grid")
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -30,7 +32,12 @@ class EngineSettings:
     partitions : int
         Partitions of the ingest log (``LOOKOUT_PARTITIONS``, 2); fixed for the life of the state.
     regions : int
-        Regions that the space is cut into (``LOOKOUT_REGIONS``, 2); fixed for the life of the state.
+        Regions that the space is cut into at first (``LOOKOUT_REGIONS``, 2); there are never fewer.
+    partitioner : str
+        How regions are split: ``kd``, ``quadtree``, ``geohash`` or ``grid``, which is never split
+        (``LOOKOUT_PARTITIONER``, ``kd``).
+    scaling : bool
+        Whether regions are split, moved and merged by their load (``LOOKOUT_SCALING``, true).
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
     state_uri : str
@@ -63,6 +70,8 @@ class EngineSettings:
     space: Space = EARTH
     partitions: int = 2
     regions: int = 2
+    partitioner: str = "kd"
+    scaling: bool = True
     state_dir: Path = Path("var/engine/earth")
     state_uri: str = ""
     layers_dir: Path = Path("var/layers")
@@ -104,6 +113,8 @@ class EngineSettings:
             space=space,
             partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
+            partitioner=_choice(given, "LOOKOUT_PARTITIONER", PARTITIONER_NAMES, cls.partitioner),
+            scaling=_choice(given, "LOOKOUT_SCALING", ("true", "false"), "true") == "true",
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
             state_uri=given.get("LOOKOUT_STATE_URI", cls.state_uri),
             layers_dir=layers_dir(given, home),
@@ -191,6 +202,14 @@ def _space(text):
         return EARTH if text == EARTH.name else parse_space(text)
     except InvalidSpace as error:
         raise LookoutError(f"LOOKOUT_SPACE must be {EARTH.name} or the JSON document of a space: {error}") from None
+
+
+def _choice(given, name, choices, default):
+    """Return one of some words from the environment, or the default."""
+    text = given.get(name, default)
+    if text not in choices:
+        raise LookoutError(f"{name} must be one of {', '.join(choices)}; got {text!r}")
+    return text
 
 
 def _count(given, name, default):

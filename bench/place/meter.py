@@ -17,7 +17,7 @@ from bench.place.workload import REGIONS, SPACE, kind_of
 from streaming.elements import bounds_of
 from streaming.eventlog import FIRST
 from streaming.logs import read_fragment
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import RegionMap
 from streaming.results import ENTERED, HANDOFF, LEFT, PLACED, QUIET_HANDOFF, Fragment
 from streaming.results.netting import settled
 
@@ -83,7 +83,7 @@ class Reckoning:
         self.first_ms: dict[int, int] = {}
         self._newest_us, self._done_ms = 0, 0
         self._region: dict[int, int] = {}
-        self._partitioner = GridPartitioner(SPACE, REGIONS)
+        self._region_map = RegionMap.grid(SPACE, REGIONS)
 
     def begin(self) -> None:
         """Begin another span."""
@@ -122,7 +122,7 @@ class Reckoning:
         """Record focal objects: whenever one reports, a tuple says where its query is."""
         placed = told.filter(pa.array(told["sign"].to_numpy() == PLACED))
         query, time_us = placed["query"].to_numpy(), placed["time_us"].to_numpy()
-        region, fresh = self._partitioner.region_of(bounds_of(placed["bounds"])), time_us > fresh_us
+        region, fresh = self._region_map.region_of(bounds_of(placed["bounds"])), time_us > fresh_us
         moved = np.array([self._region.get(q, r) != r for q, r in zip(query.tolist(), region.tolist(), strict=True)])
         self._region |= dict(zip(query.tolist(), region.tolist(), strict=True))
         age_us = done_ms * 1000 - time_us

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import RegionMap
 from streaming.spaces import Dimension, Space
 
 SPACE = Space("place", (Dimension("x", "", 0.0, 1.0), Dimension("y", "", 0.0, 1.0)))
@@ -113,7 +113,7 @@ class Workload:
         """Draw each kind's focal objects from the global objects that start in a region; none twice if they suffice."""
         travelling = np.flatnonzero(self.home < 0)
         place = self.places(travelling, 0)
-        there = travelling[GridPartitioner(SPACE, REGIONS).region_of(np.hstack([place, place])) == region]
+        there = travelling[RegionMap.grid(SPACE, REGIONS).region_of(np.hstack([place, place])) == region]
         return [np.resize(rng.permutation(there), self.each) for _ in range(2)]
 
     def answer_rows(self) -> float:

@@ -18,13 +18,14 @@ from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine.admission import Sample
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter, Turn
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import MOST_REGIONS
 from streaming.results import Fragment
 from streaming.servers import home
 from streaming.servers.assembler import server as assembler
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
+from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.focals import newly_followed
@@ -36,6 +37,7 @@ from streaming.servers.region import server as regional
 from streaming.servers.region import stream_join
 from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.servers.rescaling import Rescaling
 from streaming.spaces import Space
 from streaming.state.manifest import Shape
 
@@ -53,27 +55,33 @@ class Layout:
     Parameters
     ----------
     store : Store
-    partitions, regions : int
-        The number of partitions of the ingest log, and of regions of the space.
+    partitions : int
+        The number of partitions of the ingest log.
     history : HistoryWriter
         Writes the elements that regions store.
     """
 
     store: Store
     partitions: int
-    regions: int
     history: HistoryWriter
     known: "Known" = field(default_factory=lambda: Known(), compare=False)
 
     @property
     def shape(self) -> Shape:
         """The settings that the state keeps for life."""
-        return Shape(self.store.space.name, self.partitions, self.regions)
+        return Shape(self.store.space.name, self.partitions)
 
-    @property
-    def partitioner(self) -> GridPartitioner:
-        """The global index, which cuts the space into regions."""
-        return GridPartitioner(self.store.space, self.regions)
+    def rescaling(self, batch: int, after: Registry) -> Rescaling | None:
+        """Return what the registry after a batch changes about the states before it; None if the map stays."""
+        before = self.store.registry(batch)
+        if before.region_map == after.region_map:
+            self.known.rescaling = None
+            return None
+        known = self.known.rescaling
+        if known is None or known[0] != batch or known[1].before is not before:
+            known = batch, Rescaling(before, after.region_map, list(self.store.regions(batch)))
+            self.known.rescaling, self.known.indices = known, {}
+        return known[1]
 
 
 @dataclass
@@ -88,11 +96,14 @@ class Known:
         By region, the index over its objects in the newest batch that needed it here.
     sample : Sample or None
         Some of the elements that its home servers read lately.
+    rescaling : tuple or None
+        The newest batch with another region map, and what the map changes.
     """
 
     tracks: tuple[int, ControlStep, Tracks] | None = None
     indices: dict[int, ObjectIndex] = field(default_factory=dict)
     sample: Sample | None = None
+    rescaling: tuple[int, Rescaling] | None = None
 
     def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
         """Return the index over the objects of a region, which shares with the one before what is the same."""
@@ -151,10 +162,13 @@ class Saving:
 def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> bool:
     """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
 
-    They do for joins with streams and for distributed queries, which the assembler answers.
+    They do for joins with streams and for distributed queries, which the assembler answers, and when the region map
+    changes.
     """
     before = layout.store.registry(batch)
     after, _ = layout.store.applied(batch, entries)
+    if before.region_map != after.region_map:
+        return True
     return any(len(known.distributed_ids) or known.reach for known in (before, after))
 
 
@@ -227,8 +241,10 @@ def home_task(
     if elements.num_rows:
         columns = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
         layout.known.sample = (layout.known.sample or Sample.none(store.space)).after(*columns)
-    control = ControlStep(before, after, applied, applied.now_us)
-    state, outbox = home.step(store.home(partition, batch), elements, layout.partitioner, control)
+    control, was = ControlStep(before, after, applied, applied.now_us), store.home(partition, batch)
+    if rescaling := layout.rescaling(batch, after):
+        was = rescaling.home(was)
+    state, outbox = home.step(was, elements, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:
         _save_home(store, partition, batch, state, saving, len(blocks))
@@ -238,7 +254,7 @@ def home_task(
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    return [_region_input(number, outbox, head if number == 0 else {}) for number in range(layout.regions)]
+    return [_region_input(number, outbox, head if number == 0 else {}) for number in range(after.region_map.regions)]
 
 
 def region_task(
@@ -272,12 +288,16 @@ def region_task(
     after, applied = store.applied(batch, entries)
     tables = {name: _together(inputs, name, store.space) for name in TABLES}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
-    was = store.region(number, batch)
+    was, regions = store.region(number, batch), after.region_map.regions
+    if rescaling := layout.rescaling(batch, after):
+        was = rescaling.region(number, was)
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     border = Border(control, was.left_out)
+    if rescaling:
+        border.leave_out(rescaling.left_out_elsewhere(number))
     changed = ObjectChanges.of(was, sent, control)
     state, results = border.passed(partial(regional.step, changed, sent.passing))
-    turn = Turn(store.epoch(), number, layout.regions, batch, state.now_us)
+    turn = Turn(store.epoch(), number, regions, batch, state.now_us)
     layout.history.store(turn, [sent.passing, sent.arrivals], after.stored, applied.dropped.values())
     if before.reach or after.reach:
         results = results.plus(_stream_joins(layout, number, attempt, tables, border))
@@ -299,7 +319,7 @@ def region_task(
         turn.epoch,
         batch,
         number,
-        layout.regions + distributed,
+        regions + distributed,
         results.changes,
         results.snapshots,
         applied.snapshots,
@@ -348,12 +368,14 @@ def _costs(seconds, registry, whole_s):
 def _stream_joins(layout, number, attempt, tables, border):
     """Run a region's joins with streams; return their results."""
     store, control, batch = layout.store, border.control, attempt.batch
-    place = stream_join.RegionPlace(number, layout.partitioner)
+    place = stream_join.RegionPlace(number, control.after.region_map)
     reach = control.after.reach
     joined = stream_join.JoinInput.of(tables, reach)
     if reach.exceeds(control.before.reach):
-        joined = replace(joined, found=place.found(store.regions(batch, layout.regions), reach))
+        joined = replace(joined, found=place.found(store.regions(batch), reach))
     was = store.stream_joins(number, batch)
+    if rescaling := layout.rescaling(batch, control.after):
+        was = rescaling.joined(number, was, partial(store.stream_joins, batch=batch, keep=False))
     state, results = border.passed(lambda control: stream_join.step(was, joined, control, place))
     if control.after.reach:
         attempt.save(f"stream_join/{number}", state)
@@ -364,6 +386,8 @@ def _participate(layout, number, attempt, changed, border, tracks):
     """Run a region's part of the distributed queries; return the results that need no assembler."""
     store = layout.store
     were = store.members(number, attempt.batch)
+    if rescaling := layout.rescaling(attempt.batch, border.control.after):
+        were = rescaling.members(number, partial(store.members, batch=attempt.batch, keep=False))
     indexed = IndexedObjects.of(changed, store.space, layout.known.indices.get(number))
     layout.known.indices[number] = indexed.after
     step = partial(participant.step, changed, tracks=tracks, members=were, indexed=indexed)
@@ -382,11 +406,13 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
     time that the assembler took plus that of the region, in `seconds`.
     """
-    store, regions, batch = layout.store, layout.regions, attempt.batch
+    store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
-    before, after = partial(store.regions, batch, regions), list(store.regions(batch + 1, regions))
+    before, after = partial(store.regions, batch), list(store.regions(batch + 1))
     all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
     was = store.assembly(batch)
+    if rescaling := layout.rescaling(batch, control.after):
+        was = rescaling.assembly(was, partial(store.members, batch=batch, keep=False))
     border = Border(control, was.left_out)
     border.leave_out(assembler.lacking(partials, control))
     state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
@@ -396,7 +422,7 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     return Fragment(
         store.epoch(),
         batch,
-        regions,
+        MOST_REGIONS,
         regions + 1,
         results.changes,
         results.snapshots,
@@ -415,7 +441,7 @@ def _tracks(layout, batch, control, heard):
     if known and known[0] == batch and known[1].before is control.before and known[1].after is control.after:
         return known[2]
     state = layout.store.assembly(batch)
-    found = newly_followed(control, layout.store.regions(batch, layout.regions))
+    found = newly_followed(control, layout.store.regions(batch))
     elements, lost = state.following.followed(found, heard, control)
     keys = heard["key_hash"].to_numpy()
     tracks = Tracks(state.focals, replace(state.following, elements=elements), lost, keys, frozenset(state.left_out))

@@ -15,6 +15,7 @@ from streaming.elements import from_ipc, to_ipc
 from streaming.engine.batch import TABLES, RegionInput
 from streaming.eventlog import FIRST, EventLog
 from streaming.logs import LogNames
+from streaming.operators.region_map import RegionMap
 
 _WAIT_S = 5.0
 _AT_ONCE = 64
@@ -28,28 +29,26 @@ class TaskPlace:
     ----------
     task, tasks : int
         The number of the task, and of all tasks.
-    partitions, regions : int
-        How many home servers there are, one for each partition of the ingest log, and how many regional servers.
+    partitions : int
+        How many home servers there are, one for each partition of the ingest log.
     """
 
     task: int
     tasks: int
     partitions: int
-    regions: int
 
     @property
     def homes(self) -> range:
         """The partitions whose home servers the task runs."""
         return range(self.task, self.partitions, self.tasks)
 
-    @property
-    def own_regions(self) -> range:
-        """The regions whose servers the task runs."""
-        return range(self.task, self.regions, self.tasks)
+    def own_regions(self, region_map: RegionMap) -> list[int]:
+        """Return the regions whose servers the task runs."""
+        return [region for region in range(region_map.regions) if self.task_of(region, region_map) == self.task]
 
-    def task_of(self, region: int) -> int:
+    def task_of(self, region: int, region_map: RegionMap) -> int:
         """Return the task that runs a region's server."""
-        return region % self.tasks
+        return region_map.places[region] % self.tasks
 
 
 class Superseded(Exception):
@@ -95,11 +94,11 @@ class Exchange:
             self._event_log.trim({self._inbox: position})
         return position
 
-    def send(self, batch: int, partition: int, inputs: Iterable[RegionInput]) -> None:
-        """Send the inputs that a home server made in a batch."""
+    def send(self, batch: int, partition: int, inputs: Iterable[RegionInput], region_map: RegionMap) -> None:
+        """Send the inputs that a home server made in a batch, in which a region map is in force."""
         sent = []
         for made in inputs:
-            if (task := self._place.task_of(made.region)) == self._place.task:
+            if (task := self._place.task_of(made.region, region_map)) == self._place.task:
                 self._inputs[batch][made.region, partition] = made
             else:
                 tables = {name: to_ipc(table) for name, table in made.tables.items()}
@@ -108,15 +107,13 @@ class Exchange:
         if sent:
             self._event_log.append_all(sent)
 
-    def receive(self, batch: int) -> dict[int, list[RegionInput]]:
+    def receive(self, batch: int, region_map: RegionMap) -> dict[int, list[RegionInput]]:
         """Return the inputs of the task's regions in a batch, in the order of the partitions; wait for them."""
-        place = self._place
-        while len(self._inputs[batch]) < len(place.own_regions) * place.partitions:
+        partitions, own = range(self._place.partitions), self._place.own_regions(region_map)
+        while len(self._inputs[batch]) < len(own) * len(partitions):
             self._poll()
-        inputs, self._received = self._inputs.pop(batch), batch
-        return {
-            region: [inputs[region, partition] for partition in range(place.partitions)] for region in place.own_regions
-        }
+        inputs, self._received = self._inputs.pop(batch, {}), batch
+        return {region: [inputs[region, partition] for partition in partitions] for region in own}
 
     def tell_saved(self, batch: int) -> None:
         """Tell all tasks that the state after a batch is whole: another task may read it now."""

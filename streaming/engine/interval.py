@@ -7,13 +7,14 @@ run again, cut as before. Spark's real-time mode works in a similar way; it cann
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.read_ahead import ReadAhead
@@ -25,6 +26,10 @@ from streaming.servers.control.entries import ControlEntries
 INTERVAL_S = 300.0
 # A crash makes about as much run again.
 SAVE_EVERY_S = 1.0
+# How often a task reports what its regions have done.
+TELL_LOADS_S = 0.5
+# In how many places elements came lately, at most about.
+TOLD_PLACES = 256
 # While there is a file of this name in the state folder, intervals end, and none begins.
 STOPPING = "stopping"
 _CHECK_S = 0.2
@@ -48,6 +53,30 @@ class Pace:
     batch_s: float
     max_blocks: int
     interval_s: float = INTERVAL_S
+
+
+class RegionLoads:
+    """What the regions of a task have done since a region map is in force; see `scaling.Load`.
+
+    Parameters
+    ----------
+    number : int
+        Of the region map.
+    """
+
+    def __init__(self, number: int = -1) -> None:
+        self.number = number
+        self._of: dict[int, list[float]] = {}
+
+    def add(self, region: int, inputs: Sequence[RegionInput], cpu_s: float, objects: int) -> None:
+        """Count the batch of a region, which took some processor time and left so many objects."""
+        arrived = sum(table.num_rows for sent in inputs if (table := sent.tables.get("arrivals")) is not None)
+        elements, before_s, _ = self._of.get(region, (0, 0.0, 0))
+        self._of[region] = [elements + arrived, before_s + cpu_s, objects]
+
+    def told(self) -> dict[int, list[float]]:
+        """Return the number of the map and the load of each region, as `Log.report_regions` takes them."""
+        return {region: [self.number, *load] for region, load in self._of.items()}
 
 
 class Interval:
@@ -85,6 +114,7 @@ class Interval:
             self._exchange.tell_saved(point.batch)  # the attempt before may have ended before it did
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
+        self._loads, self._told_s, self._told_map = RegionLoads(), 0.0, -1
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
         self._most_control = MOST_ENTRIES
 
@@ -107,7 +137,8 @@ class Interval:
         finally:
             self._ahead.close()
         if self._saved_batch != self._batch:
-            save(self._layout, self._batch, self._place.homes, self._place.own_regions, self._saving(self._positions))
+            own = self._place.own_regions(self._region_map(self._batch))
+            save(self._layout, self._batch, self._place.homes, own, self._saving(self._positions))
         return self._batch - self._interval.batch
 
     def _run_batch(self, cut):
@@ -118,18 +149,41 @@ class Interval:
         saving = self._saving(cut.positions) if cut.saved else None
         for partition in place.homes:
             blocks = self._blocks(partition, cut)
-            self._exchange.send(batch, partition, home_task(layout, partition, batch, blocks, control, saving))
+            inputs = home_task(layout, partition, batch, blocks, control, saving)
+            self._exchange.send(batch, partition, inputs, self._region_map(batch))
             self._read[partition] += len(blocks)
             self._unsaved[partition] += len(blocks)
         fragments = []
-        for region, inputs in self._exchange.receive(batch).items():
-            fragments += region_task(layout, region, batch, inputs, control, saving)
+        for region, inputs in self._exchange.receive(batch, self._region_map(batch)).items():
+            began_s = time.thread_time()
+            made = region_task(layout, region, batch, inputs, control, saving)
+            self._loads.add(region, inputs, time.thread_time() - began_s, made[0].counters["objects"])
+            fragments += made
         # All at once: nobody can use the fragment of one region before those of the others.
         self._log.publish(fragments)
         self._log.report_read(self._read, batch)
+        self._report_regions(self._region_map(batch))
         self._batch, self._positions = batch, cut.positions
         if cut.saved:
             self._end_saved()
+
+    def _region_map(self, batch):
+        """Return the region map that is in force in a batch, whose home servers have run."""
+        return self._layout.store.registry(batch + 1).region_map
+
+    def _report_regions(self, region_map):
+        """Tell now and then, and after a change of the map, what the regions have done."""
+        if self._loads.number != region_map.number:
+            self._loads = RegionLoads(region_map.number)
+        elif time.monotonic() < self._told_s + TELL_LOADS_S:
+            return
+        self._told_s = time.monotonic()
+        more = {}
+        if self._coordinates:
+            sample = self._layout.known.sample or Sample.none(region_map.space)
+            places = sample.thinned(TOLD_PLACES).bounds[:, : region_map.space.n]
+            more = {"map": region_map.document(), "places": np.ascontiguousarray(places)}
+        self._log.report_regions(self._loads.told(), **more)
 
     def _saving(self, positions):
         return Saving(self._saved_batch, positions, dict(self._unsaved))

@@ -46,8 +46,7 @@ def start_query(
         "epoch": Store(Path(settings.state_dir), settings.space, files=files).epoch(),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
-        # All tasks of an interval run at the same time.
-        "tasks": str(min(settings.partitions, spark.sparkContext.defaultParallelism)),
+        "tasks": str(task_count(spark, settings)),
         "batch_ms": str(settings.batch_ms),
         "max_blocks": str(settings.max_blocks),
         "interval_s": str(interval_s),
@@ -61,6 +60,11 @@ def start_query(
     (Path(settings.state_dir) / STOPPING).unlink(missing_ok=True)
     writer = batches.writeStream.format("noop").queryName(settings.space.name)
     return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def task_count(spark: SparkSession, settings: EngineSettings) -> int:
+    """Return how many tasks an interval has, which all run at the same time."""
+    return min(settings.partitions, spark.sparkContext.defaultParallelism)
 
 
 def stop_query(query: StreamingQuery, settings: EngineSettings) -> None:

@@ -49,7 +49,7 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     OtherSettings, LostState
         See `newest_whole`.
     """
-    shape = Shape(settings.space.name, settings.partitions, settings.regions)
+    shape = Shape(settings.space.name, settings.partitions)
     root = Path(settings.state_dir)
     files = state_files_of(root, settings.state_uri, shape.space)
     found = newest_whole(files, shape, log.newest_whole_batch(_epoch(files)))

@@ -14,10 +14,11 @@ from redis.retry import Retry
 from streaming.engine.claim import claim
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.lease import Lease
-from streaming.engine.pipeline import start_query, stop_query, warm_up
+from streaming.engine.pipeline import start_query, stop_query, task_count, warm_up
 from streaming.engine.rehearsal import rehearse
 from streaming.engine.report import forget, report, report_standby, report_state
 from streaming.engine.resume import resume, state_files_of
+from streaming.engine.scaling import RegionWatch
 from streaming.engine.store import Store
 from streaming.logs import Log
 from streaming.redis_client import patient_client
@@ -104,8 +105,11 @@ def _evaluate(spark, settings, log, archive):
 def _follow(spark, query, settings, log, epoch, archive, stopping):
     """Report once a second until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
+    watch = RegionWatch(settings, log, task_count(spark, settings)) if settings.scaling else None
     while query.isActive and not stopping:
         report(log, epoch)
+        if watch:
+            watch.look(time.monotonic())
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
         # This returns at once when the query ends.

@@ -43,7 +43,7 @@ def layout_of(root: str, uri: str, layers: str, history: str, space: str, partit
     space : str
         The JSON text of the engine's space.
     partitions, regions : int
-        The number of ingest partitions, and of regions.
+        The number of ingest partitions, and of the regions of a new state.
     """
     # Spark collects garbage after every task. This takes 40 ms if the collector scans all modules, and no time if they
     # are frozen.
@@ -55,8 +55,8 @@ def layout_of(root: str, uri: str, layers: str, history: str, space: str, partit
 @lru_cache(maxsize=8)
 def _layout_of(root, uri, layers, history, space, partitions, regions):
     known = parse_space(space)
-    store = Store(Path(root), known, Path(layers), Path(history), state_files_of(root, uri, known.name))
-    return Layout(store, partitions, regions, HistoryWriter(Path(history), known))
+    store = Store(Path(root), known, Path(layers), Path(history), state_files_of(root, uri, known.name), regions)
+    return Layout(store, partitions, HistoryWriter(Path(history), known))
 
 
 @lru_cache(maxsize=8)
@@ -145,7 +145,7 @@ class IntervalReader(DataSourceStreamReader):
             keys = self._keys(log) | {CUTS: log.names.cuts}
             self._housekeeping = Housekeeping(state_files_of(root, uri, parse_space(self.space).name), log, keys)
             self._housekeeping.start()
-        places = (TaskPlace(task, self.tasks, self.partitions_count, self.regions) for task in range(self.tasks))
+        places = (TaskPlace(task, self.tasks, self.partitions_count) for task in range(self.tasks))
         return [IntervalTask(place, self._point(start["intervals"])) for place in places]
 
     def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:

@@ -19,6 +19,7 @@ from streaming.kinds.join.plan import STORED_PREFIX
 from streaming.layers.features import InvalidLayer
 from streaming.layers.store import LayerStore
 from streaming.operators.features import Features, ordered
+from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.entries import ControlEntries, Entry
@@ -70,6 +71,8 @@ class Store:
         ``history`` in `root`.
     files : StateStore, optional
         Where the states are; by default, in `root`.
+    regions : int, optional
+        In how many equal regions the space is cut at first.
     """
 
     def __init__(
@@ -79,16 +82,17 @@ class Store:
         layers: Path | None = None,
         history: Path | None = None,
         files: StateStore | None = None,
+        regions: int = 1,
     ) -> None:
         self.root, self.space = root, space
         self.files = files or LocalStore(root)
-        codecs = _codecs(space, self.features)
+        self._no_queries = Registry(space, catalogue=self.features, region_map=RegionMap.grid(space, regions))
+        codecs = _codecs(space, self._no_queries)
         self._versions = Versions(self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) == PARTIALS)
         self._layers = LayerStore(layers or root / "layers")
         self._snapshots = snapshots(history or root / "history", space)
         self._features: dict[str, dict[int, Features]] = {}
         self._epoch = ""
-        self._no_queries = Registry(space, catalogue=self.features)
         # By batch, the registry after it.
         self._registries: dict[int, Registry] = {}
         # The registry that was read or saved last, and the batch that wrote it.
@@ -218,18 +222,18 @@ class Store:
         """Return the state of a regional server before `batch`."""
         return self._versions.before(f"region/{number}", batch)
 
-    def regions(self, batch: int, regions: int) -> Iterator[Region]:
+    def regions(self, batch: int) -> Iterator[Region]:
         """Yield the states of all regional servers before `batch`, even if some of them have run it already."""
-        for number in range(regions):
+        for number in range(self.registry(batch).region_map.regions):
             yield self._versions.before(f"region/{number}", batch, keep=False)
 
-    def stream_joins(self, number: int, batch: int) -> Region:
+    def stream_joins(self, number: int, batch: int, keep: bool = True) -> Region:
         """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
-        return self._versions.before(f"stream_join/{number}", batch)
+        return self._versions.before(f"stream_join/{number}", batch, keep)
 
-    def members(self, number: int, batch: int) -> pl.DataFrame:
+    def members(self, number: int, batch: int, keep: bool = True) -> pl.DataFrame:
         """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
-        return self._versions.before(f"participant/{number}", batch)
+        return self._versions.before(f"participant/{number}", batch, keep)
 
     def partial(self, number: int, batch: int) -> Partial:
         """Return what a participating server sent to the assembler in `batch`."""
@@ -241,7 +245,11 @@ class Store:
 
     def ended(self, batch: int, shape: Shape) -> bool:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
-        return self._versions.ended(batch, _tasks(shape)) is not None
+        return self._versions.ended(batch, self._servers(batch, shape)) is not None
+
+    def _servers(self, batch, shape):
+        homes = (f"home-{number}" for number in range(shape.partitions))
+        return [*homes, *(f"region-{number}" for number in range(self.registry(batch + 1).region_map.regions))]
 
     def newest_saved(self, published: int) -> Manifest | None:
         """Return the manifest of the newest saved batch whose results are published, given the newest such batch."""
@@ -257,21 +265,16 @@ class Store:
 
     def commit(self, batch: int, shape: Shape, assembler: Attempt) -> None:
         """Write the manifest of a batch whose tasks have all ended, with what the assembler saved."""
-        receipts = self._versions.ended(batch, _tasks(shape))
+        receipts = self._versions.ended(batch, self._servers(batch, shape))
         self._versions.commit(batch, assembler.since, self.epoch(), shape, [*receipts, assembler.receipt()])
 
 
-def _codecs(space, catalogue) -> dict[str, Codec]:
+def _codecs(space, no_queries) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
     region = region_codec(space)
-    codecs = (registry_codec(space, catalogue), HOME, region, region, MEMBERS_OF_AGGREGATES, PARTIAL)
+    codecs = (registry_codec(no_queries), HOME, region, region, MEMBERS_OF_AGGREGATES, PARTIAL)
     return dict(zip(STATES, (*codecs, assembly_codec(space)), strict=True))
 
 
 def _kind(name):
     return name.partition("/")[0]
-
-
-def _tasks(shape):
-    homes = (f"home-{number}" for number in range(shape.partitions))
-    return [*homes, *(f"region-{number}" for number in range(shape.regions))]

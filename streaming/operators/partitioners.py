@@ -1,95 +1,110 @@
-"""Partitioners cut a space into regions; all regions together are the global index.
+"""Partitioners decide where a region is cut in two, or in four: K-D tree, quadtree, geohash, and uniform grid.
 
 References
 ----------
-BBoxDB Streams (2022), section 3.2 (distribution regions); PLACE* (2007), section 3 (regional servers).
+BBoxDB Streams (2022), sections 3.2 (space partitioners) and 5.4 (pre-partitioning).
+Synopsis (2017), section 3.2: regions that are prefixes of geohashes.
 """
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.spaces import Space
 
-# A part of a turn that is larger than the rounding error when a coordinate is moved by a turn.
-ROUNDING = 1e-12
+# Given a map, a region, and places in it (K, n), returns the map in which the region is split.
+Split = Callable[[RegionMap, int, np.ndarray], RegionMap]
 
 
-class Partitioner(Protocol):
-    """The global index, as home servers use it."""
+def kd_tree(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
+    """Cut where half of the places are on each side, across the dimension in which they spread most.
 
-    regions: int
+    The spread is that of the middle half of the places, as a part of the space's extent. A few that lie far away do not
+    decide.
+    """
+    n, cell = known.space.n, known.cells[region]
+    spreads = []
+    for axis, dimension in enumerate(known.space.dimensions):
+        values = places[:, axis][np.isfinite(places[:, axis])]
+        at = _border(values, cell[axis], cell[n + axis])
+        if at is not None:
+            low, high = np.quantile(values, [0.25, 0.75])
+            spreads.append(((high - low) / dimension.extent, -axis, at))
+    if not spreads:
+        raise InvalidMap(f"region {region} has no places between which it could be cut")
+    _, axis, at = max(spreads)
+    return known.split(region, -axis, at)
 
-    def region_of(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the one region that keeps each box (N, 2n): the region of its low corner, int64 of shape (N,)."""
 
-    def regions_of(self, bounds: np.ndarray) -> np.ndarray:
-        """Tell which regions each box meets, bool of shape (N, regions); boxes that meet have a region in common."""
+def _border(values, low, high):
+    """Return a border between the places with about half of them on each side; None if all are at one place."""
+    values = np.unique(values[(values > low) & (values < high)], return_counts=True)
+    if not len(values[0]):
+        return None
+    below = np.cumsum(values[1]) - values[1]
+    at = int(np.argmin(np.abs(2 * below - values[1].sum())))
+    return float(values[0][at]) if len(values[0]) > 1 else None
 
 
-class GridPartitioner:
-    """A grid of equal cells over the first two dimensions.
+def quadtree(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
+    """Cut in the middle of the first two dimensions, into four; `places` do not matter."""
+    across = _halved(known, region, 0)
+    if known.space.n == 1:
+        return across
+    new = across.regions - 1
+    return _halved(_halved(across, region, 1), new, 1)
+
+
+def geohash(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
+    """Cut in the middle of the first two dimensions in turn, as each bit of a geohash does; `places` do not matter."""
+    cell, n = known.cells[region], known.space.n
+    extents = [known.space.dimensions[axis].extent for axis in range(min(2, n))]
+    halvings = [round(np.log2(extent / (cell[n + axis] - cell[axis]))) for axis, extent in enumerate(extents)]
+    return _halved(known, region, int(len(halvings) > 1 and halvings[0] > halvings[1]))
+
+
+def grid(known: RegionMap, region: int, places: np.ndarray) -> RegionMap:
+    """Refuse: the cells of a uniform grid stay as they are."""
+    raise InvalidMap("the regions of a uniform grid are not split: choose another partitioner")
+
+
+def _halved(known, region, axis):
+    cell, n = known.cells[region], known.space.n
+    return known.split(region, axis, float(cell[axis] + cell[n + axis]) / 2)
+
+
+PARTITIONERS: Mapping[str, Split] = {"kd": kd_tree, "quadtree": quadtree, "geohash": geohash, "grid": grid}
+
+
+def partitioned(space: Space, partitioner: str, places: np.ndarray, regions: int) -> RegionMap:
+    """Return a map with at least so many regions that suits some places; the fullest region is split again and again.
 
     Parameters
     ----------
     space : Space
+    partitioner : str
+        One of `PARTITIONERS`.
+    places : ndarray of float64, shape (K, n)
     regions : int
-        How many; laid out as columns x rows, as near to a square as the number allows.
 
-    Raises
-    ------
-    ValueError
-        If `regions` is below 1.
+    Returns
+    -------
+    RegionMap
+        With fewer regions if the places lie too close together.
     """
-
-    def __init__(self, space: Space, regions: int) -> None:
-        if regions < 1:
-            raise ValueError(f"regions must be at least 1; got {regions!r}")
-        axes = space.dimensions[:2]
-        rows = max(d for d in range(1, int(regions**0.5) + 1) if regions % d == 0) if len(axes) > 1 else 1
-        self.regions = regions
-        self._axes = axes
-        self._lo = np.array([axis.lo for axis in axes])
-        self._cells = np.array([regions // rows, rows][: len(axes)])
-        self._size = np.array([axis.extent for axis in axes]) / self._cells
-
-    def region_of(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the region of each box's low corner, int64 of (N,); a box (N, 2n) outside gets the nearest region."""
-        cell = self._cell(bounds[:, : len(self._cells)], slice(None))
-        return cell[:, 0] if len(self._cells) == 1 else cell[:, 0] * self._cells[1] + cell[:, 1]
-
-    def regions_of(self, bounds: np.ndarray) -> np.ndarray:
-        """Tell which regions each box (N, 2n) meets, bool of shape (N, regions); `region_of` is one of them.
-
-        In a dimension that wraps, boxes that meet after a turn have a region in common, too.
-        """
-        n = bounds.shape[1] // 2
-        met = [self._met(axis, bounds[:, axis], bounds[:, n + axis]) for axis in range(len(self._cells))]
-        if len(met) == 1:
-            return met[0]
-        return (met[0][:, :, None] & met[1][:, None, :]).reshape(len(bounds), self.regions)
-
-    def cell(self, region: int) -> tuple[list[float], list[float]]:
-        """Return the lower and the upper corner of a region, in the dimensions that the grid cuts."""
-        place = np.array(divmod(region, self._cells[1]) if len(self._cells) > 1 else [region])
-        return (self._lo + place * self._size).tolist(), (self._lo + (place + 1) * self._size).tolist()
-
-    def _cell(self, value, axis):
-        cell = np.floor((value - self._lo[axis]) / self._size[axis])
-        # Only a box that meets nothing has NaN for a bound.
-        return np.clip(np.nan_to_num(cell), 0, self._cells[axis] - 1).astype(np.int64)
-
-    def _met(self, axis, low, high):
-        """Tell which cells of an axis each interval meets, bool of shape (N, cells)."""
-
-        def between(low, high):
-            return (self._cell(low, axis)[:, None] <= cells) & (cells <= self._cell(high, axis)[:, None])
-
-        cells, dimension = np.arange(self._cells[axis]), self._axes[axis]
-        met = between(low, high)
-        for turn in (dimension.extent, -dimension.extent) if dimension.wraps else ():
-            # A turn rounds: without slack, two intervals that meet at the border of a cell might lie on its two sides.
-            slack = abs(turn) * ROUNDING
-            first, last = low + turn - slack, high + turn + slack
-            met |= ((first <= dimension.hi) & (last >= dimension.lo))[:, None] & between(first, last)
-        return met
+    if partitioner == "grid":
+        return RegionMap.grid(space, regions)
+    known, whole = RegionMap(space, 0), set[int]()
+    while known.regions < regions:
+        of = known.region_of(np.hstack([places, places]))
+        counts = np.bincount(of, minlength=known.regions)
+        counts[list(whole)] = -1
+        fullest = int(counts.argmax())
+        if counts[fullest] < 0:
+            break
+        try:
+            known = PARTITIONERS[partitioner](known, fullest, places[of == fullest])
+        except InvalidMap:
+            whole.add(fullest)
+    return RegionMap(space, known.tree)

@@ -22,9 +22,9 @@ from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.metres import within_reach
 from streaming.operators.neighbours import may_meet
-from streaming.operators.partitioners import Partitioner
 from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
+from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
 from streaming.operators.spatial_join import Comparison
 from streaming.spaces import Space
@@ -69,7 +69,7 @@ class Meetings:
         """Return the pairs at positions, or where a mask is true."""
         return Meetings(*(getattr(self, field.name)[rows] for field in fields(self)))
 
-    def tellers(self, bounds: np.ndarray, partitioner: Partitioner) -> np.ndarray:
+    def tellers(self, bounds: np.ndarray, region_map: RegionMap) -> np.ndarray:
         """Return the region that reports each pair: the first region that both the reach and the partner's box meet.
 
         Every region that knows both elements computes the same result, and the region that reports the pair knows both.
@@ -78,14 +78,14 @@ class Meetings:
         ----------
         bounds : ndarray of float64, shape (N, 2n)
             The boxes of the elements; `partner` refers to its rows.
-        partitioner : Partitioner
+        region_map : RegionMap
 
         Returns
         -------
         ndarray of int64, shape (P,)
         """
         rows, place = np.unique(self.partner, return_inverse=True)
-        both = partitioner.regions_of(self.reach) & partitioner.regions_of(bounds[rows])[place]
+        both = region_map.regions_of(self.reach) & region_map.regions_of(bounds[rows])[place]
         return both.argmax(1)
 
 
@@ -148,6 +148,22 @@ class StreamJoins:
                 failures.add(failed, group.queries)
         return Meetings.together(found)
 
+    def meetings(self, row: np.ndarray, query: np.ndarray, partner: np.ndarray, bounds: np.ndarray) -> Meetings:
+        """Return pairs that are known to satisfy joins, without their distances.
+
+        Parameters
+        ----------
+        row, query, partner : ndarray of int64, shape (P,)
+            As in `Meetings`.
+        bounds : ndarray of float64, shape (N, 2n)
+            The boxes of the elements.
+        """
+        reach = np.empty((len(row), 2 * self.space.n))
+        for group in self._groups:
+            mine = np.flatnonzero(np.isin(query, group.queries))
+            reach[mine] = group.reach(bounds[row[mine]])
+        return Meetings(row, query, partner, np.full(len(row), np.nan), reach)
+
 
 class _Group:
     """Joins with the same two streams that compare in the same way."""
@@ -168,7 +184,7 @@ class _Group:
             return Meetings.none(self.space)
         pair, query = self._passing(elements, row, partner, failures)
         row, partner = row[pair], partner[pair]
-        return Meetings(row, self.queries[query], partner, distance[pair], self._reach(elements.bounds[row]))
+        return Meetings(row, self.queries[query], partner, distance[pair], self.reach(elements.bounds[row]))
 
     def _meeting(self, elements, key_hash, rows, partners):
         """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
@@ -184,7 +200,7 @@ class _Group:
 
     def _near(self, elements, key_hash, rows, partners):
         """Return the pairs (row, row of the partner) whose reach meets the partner's box, of two different objects."""
-        reach = self._reach(elements.bounds[rows])
+        reach = self.reach(elements.bounds[rows])
         chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
         rows, reach, partners = rows[chosen], reach[chosen], partners[others]
         boxes = replace(elements, stream=elements.stream[rows], bounds=reach)
@@ -194,7 +210,7 @@ class _Group:
         apart = key_hash[row] != key_hash[partner]
         return row[apart], partner[apart]
 
-    def _reach(self, bounds):
+    def reach(self, bounds):
         """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
         boxes = transformed(bounds, self.plan.transform, self.space)
         partners = self.plan.partners
@@ -305,14 +321,14 @@ class Reach:
         """Tell whether elements may have to be sent to regions to which `other` does not send them."""
         return any(other.ways.get(way, -1.0) < distance for way, distance in self.ways.items())
 
-    def regions(self, bounds: np.ndarray, stream: np.ndarray, partitioner: Partitioner) -> np.ndarray:
+    def regions(self, bounds: np.ndarray, stream: np.ndarray, region_map: RegionMap) -> np.ndarray:
         """Tell which regions must know which elements.
 
         Parameters
         ----------
         bounds : ndarray of float64, shape (N, 2n)
         stream : ndarray of int64, shape (N,)
-        partitioner : Partitioner
+        region_map : RegionMap
 
         Returns
         -------
@@ -320,12 +336,12 @@ class Reach:
             The regions that the element's box meets, and those that its reach for a join meets. None for elements of
             streams that are not joined.
         """
-        met = partitioner.regions_of(bounds)
+        met = region_map.regions_of(bounds)
         for (number, transform), distance in self.ways.items():
             if transform is not None:
                 rows = np.flatnonzero(stream == number)
                 boxes = transformed(bounds[rows], transform, self.space)
-                met[rows] |= partitioner.regions_of(within_reach(boxes, distance, self.space))
+                met[rows] |= region_map.regions_of(within_reach(boxes, distance, self.space))
         return met & find(self.streams, stream)[1][:, None]
 
 

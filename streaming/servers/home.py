@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.partitioners import Partitioner
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
@@ -90,7 +89,7 @@ class HomeOutput:
     stale: dict[int, int]
 
 
-def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: ControlStep) -> tuple[Home, HomeOutput]:
+def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
     """Accept the elements of a micro-batch, and decide which regions receive them.
 
     Parameters
@@ -98,8 +97,8 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     home : Home
     elements : pyarrow.Table
         With `elements.tracked_schema`, in the order of arrival.
-    partitioner : Partitioner
     control : ControlStep
+        Both of its registries have the same region map.
 
     Returns
     -------
@@ -107,6 +106,7 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     outbox : HomeOutput
     """
     after, entries = control.after, home.entries
+    region_map = after.region_map
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
     order, key_hash, start = _ordered(elements)
@@ -121,12 +121,12 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
     key_hash, known, before, copies = (column[heard] for column in (key_hash, known, before, copies))
-    region = partitioner.region_of(bounds_of(arrivals["bounds"]))
+    region = region_map.region_of(bounds_of(arrivals["bounds"]))
     moved = np.flatnonzero(known & (before != region))
     passing = _passing(elements, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
-    passing_region = partitioner.region_of(bounds_of(passing["bounds"]))
-    met = _met(arrivals, after.reach, partitioner)
-    left = _regions(copies, partitioner.regions) & ~met
+    passing_region = region_map.region_of(bounds_of(passing["bounds"]))
+    met = _met(arrivals, after.reach, region_map)
+    left = _regions(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
@@ -135,8 +135,8 @@ def step(home: Home, elements: pa.Table, partitioner: Partitioner, control: Cont
         (passing, passing_region),
         _for_regions(arrivals, _without(met, region)),
         _for_regions(arrivals, _without(left, before)),
-        _for_regions(passing, _without(_met(passing, after.reach, partitioner), passing_region)),
-        _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(partitioner.regions, dtype=bool)),
+        _for_regions(passing, _without(_met(passing, after.reach, region_map), passing_region)),
+        _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(region_map.regions, dtype=bool)),
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
     )
     columns = {name: arrivals[name].to_numpy() for name in ("stream", "version", "heard_us")}
@@ -208,11 +208,11 @@ def _passing(elements, order, superseded, streams_in_full):
     return taken(elements, rows[wanted])
 
 
-def _met(elements, reach, partitioner):
+def _met(elements, reach, region_map):
     """Tell which regions must know which elements for joins with streams, bool of shape (N, regions)."""
     if not reach:
-        return np.zeros((elements.num_rows, partitioner.regions), dtype=bool)
-    return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), partitioner)
+        return np.zeros((elements.num_rows, region_map.regions), dtype=bool)
+    return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), region_map)
 
 
 def _bits(met):

@@ -18,7 +18,7 @@ from streaming.state.stores import Place, StateStore
 
 # The format of all files of the state. It rises when a codec, a receipt or the manifest changes. Earlier releases
 # wrote formats 1 and 2, without manifests.
-FORMAT = 4
+FORMAT = 5
 # The folders of a store that belong to the state.
 MANIFESTS, RECEIPTS, PARTS = "manifests", "receipts", "parts"
 
@@ -44,11 +44,10 @@ Files = Mapping[str, File]
 
 @dataclass(frozen=True)
 class Shape:
-    """The settings that must stay the same for the life of a state: the name of the space, partitions and regions."""
+    """The settings that must stay the same for the life of a state: the name of the space, and partitions."""
 
     space: str
     partitions: int
-    regions: int
 
 
 @dataclass(frozen=True)

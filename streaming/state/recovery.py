@@ -82,13 +82,12 @@ ANEW = (
 
 def check_settings(manifest: Manifest, shape: Shape) -> None:
     """Raise OtherSettings if a state was written with other settings than `shape`."""
-    for name, setting in (("partitions", "LOOKOUT_PARTITIONS"), ("regions", "LOOKOUT_REGIONS")):
-        was, now = getattr(manifest.shape, name), getattr(shape, name)
-        if was != now:
-            raise OtherSettings(
-                f"the state was written with {setting}={was}, and the engine was started with {now}: set "
-                f"{setting}={was} again. {ANEW}"
-            )
+    was, now = manifest.shape.partitions, shape.partitions
+    if was != now:
+        raise OtherSettings(
+            f"the state was written with LOOKOUT_PARTITIONS={was}, and the engine was started with {now}: set "
+            f"LOOKOUT_PARTITIONS={was} again. {ANEW}"
+        )
     if manifest.shape.space != shape.space:
         raise OtherSettings(f"the state belongs to the space {manifest.shape.space}, not to {shape.space}. {ANEW}")
 

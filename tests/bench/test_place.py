@@ -16,7 +16,7 @@ from streaming.elements import bounds_array, bounds_of, from_ipc
 from streaming.kinds.knn.plan import NearestPlan
 from streaming.kinds.moving_range.plan import MovingRangePlan
 from streaming.logs import Log, LogNames
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import RegionMap
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, HANDOFF, LEFT, MOVED, PLACED, QUIET_HANDOFF, Fragment, result_schema
 
@@ -24,7 +24,7 @@ PAPER, TINY = Workload(), Workload(crowd=30, each=2)
 
 
 def regions_of(places):
-    return GridPartitioner(SPACE, REGIONS).region_of(np.hstack([places, places]))
+    return RegionMap.grid(SPACE, REGIONS).region_of(np.hstack([places, places]))
 
 
 def test_the_workload_is_that_of_the_paper():

@@ -23,12 +23,14 @@ from streaming.engine.store import Store
 from streaming.gateway.config import GatewayConfig
 from streaming.history import HistoryWriter
 from streaming.logs import Log, read_fragment
+from streaming.operators.region_map import RegionMap
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
 from streaming.state.upkeep import DURABLE_KEPT
 from tests.engine.test_state_survives import PLANS, Reader
 from tests.full_redis import full
+from tests.servers.harness import another
 
 PARTITIONS, REGIONS, SHIPS, STEPS = 2, 4, 60, 110
 FILLED = 10
@@ -103,8 +105,8 @@ class Machine:
 
     def layout(self, task, anew=False):
         if anew or task not in self.layouts:
-            store = Store(self.root, EARTH, files=LocalStore(self.root))
-            self.layouts[task] = Layout(store, PARTITIONS, REGIONS, HistoryWriter(self.root / "history", EARTH))
+            store = Store(self.root, EARTH, files=LocalStore(self.root), regions=REGIONS)
+            self.layouts[task] = Layout(store, PARTITIONS, HistoryWriter(self.root / "history", EARTH))
         return self.layouts[task]
 
     def interval(self, trouble):
@@ -133,7 +135,7 @@ class Machine:
             crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
             log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS, patient=True)
             log.event_log = Connection(log.event_log, crash, stopped)
-            place = TaskPlace(task, PARTITIONS, PARTITIONS, REGIONS)
+            place = TaskPlace(task, PARTITIONS, PARTITIONS)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
                 return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15)).run()
@@ -160,9 +162,12 @@ def sail(rng, places, step):
 
 def feed(log, rng):
     """Append what the whole history reads, so that it is the coordinator that cuts it."""
-    places = rng.uniform(-10, 10, (SHIPS, 2))
+    places, known, changes = rng.uniform(-10, 10, (SHIPS, 2)), RegionMap.grid(EARTH, REGIONS), random.Random(STEPS)
     for step in range(STEPS):
         log.send("tick", now_us=step * 1_000_000)
+        if step % 7 == 3:
+            known = another(known, changes)
+            log.send("regions", map=known.document())
         if step == 2:
             log.send("stream", stream="ships", ttl_s=40)
         for number, plan in enumerate(PLANS):
@@ -188,15 +193,19 @@ def entries_of(event_log, after, upto, name, key):
 
 
 def one_by_one(root, url, epoch):
-    """Run the batches of a history again, each saved, in one process; return the answers after each of them."""
+    """Run the batches of a history again, each saved, in one process; return the answers after each of them.
+
+    The regions stay as they are in this process, so that answers must not depend on them.
+    """
     log = Log(redis.Redis.from_url(url), "earth", PARTITIONS)
-    layout = Layout(Store(root, EARTH), PARTITIONS, REGIONS, HistoryWriter(root / "history", EARTH))
+    layout = Layout(Store(root, EARTH, regions=REGIONS), PARTITIONS, HistoryWriter(root / "history", EARTH))
     reader, positions = Reader(), beginning(PARTITIONS).positions
     for cut in CutLog(log.event_log, log.names.cuts, epoch).after("0-0"):
         if cut.closes:
             continue
         entries = partial(entries_of, log.event_log, positions, cut.positions)
         control = [orjson.loads(f[b"entry"]) for f in entries("control", log.names.control)]
+        control = [entry for entry in control if entry["op"] != "regions"]
         saving, inputs = Saving(cut.batch - 1), [[] for _ in range(REGIONS)]
         for partition in range(PARTITIONS):
             blocks = [

@@ -1,6 +1,7 @@
 """The streaming query over real logs is exact, however Spark cuts the batches, and through restarts."""
 
 import dataclasses
+import random
 import time
 
 import numpy as np
@@ -8,12 +9,14 @@ import pytest
 
 from bench.live import PATIENCE_S
 from streaming.elements import bounds_of, point_elements
+from streaming.engine.scaling import loads_of
 from streaming.eventlog import FIRST
 from streaming.logs import Log, read_fragment
+from streaming.operators.region_map import RegionMap
 from streaming.plans import parse_plan, plan_document
 from streaming.spaces import EARTH
 from tests.oracle import satisfies
-from tests.servers.harness import Client
+from tests.servers.harness import Client, another
 
 pytestmark = pytest.mark.spark
 
@@ -67,7 +70,7 @@ def sail(rng, places, step):
     )
 
 
-def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_settings, redis_client, tmp_path):
+def test_answers_are_exact_through_restarts_and_other_region_maps(spark, spark_settings, redis_client, tmp_path):
     from streaming.engine.pipeline import start_query, stop_query
     from streaming.engine.resume import resume
 
@@ -75,10 +78,14 @@ def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_set
     log = Log(redis_client, settings.space.name, settings.partitions)
     reader, rng, truth = Reader(log), np.random.default_rng(5), {}
     places = rng.uniform(-10, 10, (SHIPS, 2))
+    known, changes = RegionMap.grid(settings.space, settings.regions), random.Random(1)
     for number, plan in enumerate(PLANS):
         log.send("register", query=number, revision=1, plan=plan_document(plan))
     query = start_query(spark, settings)
     for step in range(90):
+        if step % 10 == 7:
+            known = another(known, changes)
+            log.send("regions", map=known.document())
         elements = sail(rng, places, step)
         columns = (
             elements["key"].to_pylist(),
@@ -104,6 +111,7 @@ def test_answers_are_exact_through_restarts_from_the_checkpoint(spark, spark_set
     reader.read_until(trimmed)
     stop_query(query, settings)
     assert reader.done >= 8
+    assert RegionMap.of(settings.space, log.regions()["map"]) == known and loads_of(log.regions(), known)
 
 
 def test_an_engine_continues_exactly_from_the_state_before_a_truncated_one(

@@ -28,7 +28,7 @@ from streaming.state.versions import Attempt, Versions
 from tests.servers.harness import Client, Engine, one
 
 PARTITIONS, REGIONS, SHIPS, BATCHES = 2, 4, 60, 111
-SHAPE = Shape("earth", PARTITIONS, REGIONS)
+SHAPE = Shape("earth", PARTITIONS)
 PLANS = (
     {"stream": "ships", "area": {"lo": [-5, -5], "hi": [5, 5]}},
     {"stream": "ships", "compare": {"lo": [-3, -9], "hi": [4, 2]}, "report": "outside"},
@@ -122,8 +122,8 @@ class Process:
 
     def __init__(self, root, history, files):
         self.root, self.history = root, history
-        store = Store(root, EARTH, files=files)
-        self.layout = Layout(store, PARTITIONS, REGIONS, HistoryWriter(root / "history", EARTH))
+        store = Store(root, EARTH, files=files, regions=REGIONS)
+        self.layout = Layout(store, PARTITIONS, HistoryWriter(root / "history", EARTH))
 
     def homes(self, batch):
         table, control = self.history.entries(batch)
@@ -306,9 +306,8 @@ def test_a_state_of_which_nothing_is_whole_is_refused_with_an_instruction(engine
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
-        (Shape("earth", 2, 9), "LOOKOUT_REGIONS=4, and the engine was started with 9: set LOOKOUT_REGIONS=4 again"),
-        (Shape("earth", 3, 4), "LOOKOUT_PARTITIONS=2, and the engine was started with 3"),
-        (Shape("prices", 2, 4), "belongs to the space earth, not to prices"),
+        (Shape("earth", 3), "LOOKOUT_PARTITIONS=2, and the engine was started with 3"),
+        (Shape("prices", 2), "belongs to the space earth, not to prices"),
     ],
 )
 def test_other_settings_are_refused_with_the_values_and_what_to_do(engine, shape, words):

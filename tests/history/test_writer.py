@@ -51,7 +51,7 @@ def accepted(batches):
 
 def run_each(engine, now_us=0):
     """Run empty batches, so that each region has had the turn to merge."""
-    for _ in range(engine.layout.regions):
+    for _ in range(engine.region_map.regions):
         engine.run([], [{"op": "tick", "now_us": now_us}])
 
 
@@ -101,7 +101,7 @@ def test_every_accepted_element_is_stored_once_however_the_input_is_cut(tmp_path
 # Three files are read, three parts written, three files removed.
 @pytest.mark.parametrize("deadly", range(9))
 def test_nothing_is_lost_or_doubled_by_a_kill_at_any_step_of_a_merge(tmp_path, monkeypatch, deadly):
-    engine = Engine(tmp_path, regions=1, saved_every=1)
+    engine = Engine(tmp_path, regions=1, saved_every=1, rescaled=0.0)
     batches = [[(key, 3 * number + day, day) for day in range(3) for key in "ab"] for number in range(4)]
     steps = Steps(monkeypatch, deadly)
     for number, batch in enumerate(batches):
@@ -197,13 +197,13 @@ def test_a_dropped_streams_history_goes_with_it_and_that_of_its_namesake_begins_
 
 def test_a_new_state_takes_over_what_waits_of_the_former_one_and_numbers_do_not_collide(tmp_path):
     first = [[("a", 1, 1)], [("b", 2, 2), ("c", 1, 9)]]
-    engine = Engine(tmp_path, regions=4, saved_every=1)
+    engine = Engine(tmp_path, regions=4, saved_every=1, rescaled=0.0)
     for batch in first:
         engine.run([("ships", 0, elements_of(batch))], [ON])
     for name in (MANIFESTS, RECEIPTS, PARTS):
         (tmp_path / name).rename(tmp_path / f"former {name}")
     (tmp_path / "epoch").unlink()
-    anew = Engine(tmp_path, regions=2)
+    anew = Engine(tmp_path, regions=2, rescaled=0.0)
     anew.run([("ships", 0, elements_of([("a", 4, 4)]))], [ON])
     run_each(anew)
     folder = tmp_path / "history" / "earth"

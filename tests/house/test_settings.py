@@ -28,6 +28,8 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_REDIS_URL": "redis://elsewhere:1/2",
         "LOOKOUT_PARTITIONS": "3",
         "LOOKOUT_REGIONS": "5",
+        "LOOKOUT_PARTITIONER": "quadtree",
+        "LOOKOUT_SCALING": "false",
         "LOOKOUT_STATE_DIR": str(tmp_path / "state"),
         "LOOKOUT_STATE_URI": "s3://bucket/lookout",
         "LOOKOUT_LAYERS_DIR": str(tmp_path / "layers"),

@@ -1,5 +1,6 @@
 """A whole engine without Spark: home and region tasks over real state files, and a client that keeps the answers."""
 
+import random
 from collections import defaultdict
 
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
@@ -7,25 +8,45 @@ from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.layers.store import LayerStore
+from streaming.operators.region_map import RegionMap
 from streaming.results import DROPPED, ENTERED, EXPIRED, LEFT, PLACED, SIGNS, SNAPSHOT, STAYED, events_of
 from streaming.results.netting import net
+from streaming.servers.control.entries import ControlEntries
 from streaming.spaces import EARTH
 from streaming.state.upkeep import Upkeep
 
 UPKEEP_EVERY = 5
+# The share of batches with another region map, and how many regions it has at most.
+RESCALED, MOST_REGIONS = 0.2, 6
 # Of the batches that need not be saved, one of so many is, as at the end of an interval.
 SAVED_EVERY = 3
+
+
+def another(known, rng):
+    """Return some region map that may follow another: with a region split, two merged, or all cut anew."""
+    if rng.random() < 0.2:
+        return RegionMap.grid(known.space, rng.randint(1, MOST_REGIONS)).after(known)
+    if known.siblings and (rng.random() < 0.4 or known.regions >= MOST_REGIONS):
+        return known.merged(*rng.choice(known.siblings))
+    if known.regions >= MOST_REGIONS:
+        return RegionMap.grid(known.space, 2).after(known)
+    region, axis = rng.randrange(known.regions), rng.randrange(known.space.n)
+    low, high = known.cells[region, axis], known.cells[region, axis + known.space.n]
+    return known.split(region, axis, low + (high - low) * rng.uniform(0.1, 0.9), rng.randrange(3))
 
 
 class Engine:
     """Runs batches as the tasks of an interval would, in one process."""
 
-    def __init__(self, root, partitions=2, regions=4, space=EARTH, layers=None, saved_every=SAVED_EVERY):
-        self.root, self.space, self.saved_every = root, space, saved_every
+    def __init__(
+        self, root, partitions=2, regions=4, space=EARTH, layers=None, saved_every=SAVED_EVERY, rescaled=RESCALED
+    ):
+        self.root, self.space, self.saved_every, self._regions = root, space, saved_every, regions
         self.layers = LayerStore(layers or root / "layers")
-        self.layout = Layout(self._store(), partitions, regions, HistoryWriter(root / "history", space))
+        self.layout = Layout(self._store(), partitions, HistoryWriter(root / "history", space))
         self.upkeep = Upkeep(self.layout.store.files)
         self.batch, self.saved, self.may_fail = 0, -1, False
+        self._rescaled = rescaled
 
     def restart(self):
         """Save the states, then forget what the process knows."""
@@ -35,16 +56,16 @@ class Engine:
     def forget(self):
         """Forget what the process knows; the files stay."""
         kept = self.layout
-        self.layout = Layout(self._store(), kept.partitions, kept.regions, kept.history)
+        self.layout = Layout(self._store(), kept.partitions, kept.history)
 
     def _store(self):
-        return Store(self.root, self.space, self.layers.root)
+        return Store(self.root, self.space, self.layers.root, regions=self._regions)
 
     def save(self):
         """Save the states after the newest batch, as at the end of an interval."""
-        batch, shape = self.batch - 1, self.layout.shape
+        batch, regions = self.batch - 1, self.layout.store.registry(self.batch).region_map.regions
         if self.saved != batch:
-            save(self.layout, batch, range(shape.partitions), range(shape.regions), Saving(self.saved))
+            save(self.layout, batch, range(self.layout.partitions), range(regions), Saving(self.saved))
             self.saved = batch
 
     def rewind(self):
@@ -58,8 +79,21 @@ class Engine:
         self.save()
         return Saving(self.saved)
 
+    @property
+    def region_map(self):
+        """The region map after the newest batch."""
+        return self.layout.store.registry(self.batch).region_map
+
+    def _rescale(self, control):
+        """Add another region map to some of the batches; to the same ones if a batch runs again."""
+        rng = random.Random(self.batch)
+        if not self.batch or rng.random() >= self._rescaled or isinstance(control, ControlEntries):
+            return control
+        return [*control, {"op": "regions", "map": another(self.region_map, rng).document()}]
+
     def run(self, elements, control):
         """Run one batch of (stream, heard_us, table) and control entries; return the fragments."""
+        control = self._rescale(control)
         inputs, saving = defaultdict(list), self._saving(control)
         for partition in range(self.layout.partitions):
             blocks = []
@@ -69,7 +103,7 @@ class Engine:
             for sent in home_task(self.layout, partition, self.batch, blocks, control, saving):
                 inputs[sent.region].append(sent)
         fragments = []
-        for number in range(self.layout.regions):
+        for number in range(self.layout.store.registry(self.batch + 1).region_map.regions):
             fragments += region_task(self.layout, number, self.batch, inputs[number], control, saving)
         self.batch += 1
         if saving:

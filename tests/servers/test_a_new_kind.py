@@ -22,6 +22,7 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features, ordered
+from streaming.operators.region_map import RegionMap
 from streaming.operators.spatial_join import Pairs
 from streaming.plans import parse_plan, plan_document
 from streaming.plans.schema import plan_schema
@@ -65,7 +66,7 @@ def test_it_is_read_and_described():
 
 def test_its_regions_are_those_that_its_area_meets():
     plan = parse_plan(disc(1, 1, 0.5), PLANE)
-    assert np.flatnonzero(Servers(PLANE, 1, 4).participating(plan, None)).tolist() == [0]
+    assert np.flatnonzero(Servers(PLANE, 1, RegionMap.grid(PLANE, 4)).participating(plan, None)).tolist() == [0]
 
 
 def within(plan, x, y):

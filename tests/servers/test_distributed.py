@@ -292,7 +292,7 @@ def test_neighbours_that_are_all_there_are_follow_their_focal_object_without_bei
 
 
 def test_no_batch_gathers_all_objects(tmp_path, monkeypatch):
-    engine, client = Engine(tmp_path, 1, 2, PLANE), Client()
+    engine, client = Engine(tmp_path, 1, 2, PLANE, rescaled=0.0), Client()
     monkeypatch.setattr(ObjectTable, "whole", property(lambda table: pytest.fail("all objects were gathered")))
 
     def ships(version, **places):

@@ -306,7 +306,7 @@ def test_queries_with_equal_plans_share_an_answer_that_is_evaluated_kept_and_wri
     client.receive(fragments)
     assert rows_of(fragments) == 1 and sum(part.counters["results"] for part in fragments) == 100
     assert all(set(client.answers[query]) == {("7", "z")} for query in many)
-    regions = range(engine.layout.regions)
+    regions = range(engine.region_map.regions)
     assert sum(len(engine.layout.store.region(n, engine.batch).pairs.table) for n in regions) == 1
     assert set(net(fragments, [3, 5])["query"].to_pylist()) == {3, 5}
 

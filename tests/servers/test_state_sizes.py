@@ -40,7 +40,7 @@ def test_the_bytes_that_batches_write_follow_the_updates(tmp_path, monkeypatch):
         written.append(len(line))
         return append(store, name, line)
 
-    rng, engine = np.random.default_rng(1), Engine(tmp_path)
+    rng, engine = np.random.default_rng(1), Engine(tmp_path, rescaled=0.0)
     for name, counted in {"put": counted_put, "add": counted_add, "append": counted_append}.items():
         monkeypatch.setattr(LocalStore, name, counted)
     plan = {"stream": "ships", "compare": {"lo": [0, 0], "hi": [5, 5]}}

@@ -83,7 +83,7 @@ class Rig:
     def __init__(self, client, root, space=EARTH):
         self.log, self.space = Log(client, space.name, 2), space
         # The web application stores layers there in the tests that import some.
-        self.engine = Engine(root, space=space, layers=root.parent / "layers")
+        self.engine = Engine(root, space=space, layers=root.parent / "layers", rescaled=0.0)
         self.batches = 0
         self._names = (self.log.names.control, *map(self.log.names.ingest, range(2)))
         self._read = dict.fromkeys(self._names, FIRST)

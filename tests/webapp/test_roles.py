@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
 from streaming.elements import key_hashes, partition_of
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from streaming.plans import parse_plan
 from streaming.results import ANSWER_NUMBERS, DROPPED, ENTERED, EXPIRED, LEFT, MOVED, PLACED, REGISTERED, STAYED
 from streaming.spaces import EARTH
@@ -23,7 +23,7 @@ from webapp.hub.roles import TupleCounts
 from webapp.hub.servers import FocusPlace, Servers, places_in
 
 # Four regions of the earth: 0 and 1 in the west, south first, 2 and 3 in the east.
-SERVERS = Servers(EARTH, 2, 4)
+SERVERS = Servers(EARTH, 2, RegionMap.grid(EARTH, 4))
 AROUND = {"stream": "ships", "around": {"key": "anna", "radius": 9260}}
 FIXED = {"stream": "ships", "around": {"at": [24.5, 59.7], "radius": 9260}}
 NEAREST = {"stream": "ships", "kind": "knn", "k": 3, "around": {"key": "anna"}}
@@ -75,12 +75,14 @@ def test_the_home_of_a_query_is_that_of_its_focal_objects_key_and_its_tracker_th
 
 @pytest.mark.parametrize("regions", [1, 2, 4, 6, 7])
 def test_a_region_is_told_by_the_corners_of_what_it_keeps(regions):
-    grid = GridPartitioner(EARTH, regions)
+    servers, area = Servers(EARTH, 2, RegionMap.grid(EARTH, regions)), 0.0
     for region in range(regions):
-        lo, hi = np.array(grid.cell(region))
+        told = servers.describe(region)
+        lo, hi = np.array(told["lo"]), np.array(told["hi"])
         middle = np.r_[(lo + hi) / 2, 0.0]
-        assert grid.region_of(np.r_[middle, middle][None]).tolist() == [region]
-    assert sum(np.prod(np.subtract(*grid.cell(region)[::-1])) for region in range(regions)) == pytest.approx(360 * 180)
+        assert servers.region_map.region_of(np.r_[middle, middle][None]).tolist() == [region] == [told["region"]]
+        area += np.prod(hi - lo)
+    assert area == pytest.approx(360 * 180)
 
 
 def test_a_lost_focal_object_is_nowhere():
@@ -103,7 +105,7 @@ def batch_of(number, *parts, sent=None):
     """Return a batch of four regions' rows, and of the assembler where it was sent partial tuples."""
     parts = [*parts, *[()] * (4 - len(parts))]
     fragments = [fragment(number, region, rows) for region, rows in enumerate(parts)]
-    fragments += [] if sent is None else [replace(fragment(number, 4), sent=sent)]
+    fragments += [] if sent is None else [replace(fragment(number, MOST_REGIONS), sent=sent)]
     return Batch("e", number, tuple(fragments))
 
 

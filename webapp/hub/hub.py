@@ -159,7 +159,7 @@ class Hub:
         self._position = self.told = self._marked = None
         self._away = False
         self.views = Views(self.link)
-        self.reports = Reports(self.link, self.broadcast)
+        self.reports = Reports(self.link, self.broadcast, self.roles.rescale)
         rounds = (
             (1.0, self.complaints.tell),
             (0.0, self._read),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import orjson
 
 from streaming.logs import HEALTH_KEY
+from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
 from webapp.hub.assembly import Batch
 from webapp.hub.engine_link import EngineLink
@@ -26,6 +27,8 @@ class Reports:
     link : EngineLink
     broadcast : function of a slot and a text
         Sends a text to every connection. A newer text replaces an unsent one of the same slot.
+    rescale : function of a RegionMap
+        Called when another region map is in force.
 
     Attributes
     ----------
@@ -35,8 +38,11 @@ class Reports:
         Number of elements that the engine read since the last report.
     """
 
-    def __init__(self, link: EngineLink, broadcast: Callable[[str, str], None]) -> None:
-        self.link, self.broadcast = link, broadcast
+    def __init__(
+        self, link: EngineLink, broadcast: Callable[[str, str], None], rescale: Callable[[RegionMap], None]
+    ) -> None:
+        self.link, self.broadcast, self.rescale = link, broadcast, rescale
+        self._map = b""
         self.lag_ms: int | None = None
         self.elements = 0
         self._told = 0
@@ -57,7 +63,11 @@ class Reports:
         space = self.link.space.name
         status = {"space": space, **UNKNOWN}
         try:
-            status |= engine_status(await self.link.redis.hgetall(self.link.names.engine), now_us)
+            report = await self.link.redis.hgetall(self.link.names.engine)
+            status |= engine_status(report, now_us)
+            if (document := report.get(b"map", b"")) and document != self._map:
+                self._map = document
+                self.rescale(RegionMap.of(self.link.space, orjson.loads(document)))
         finally:  # always report: a client that hears nothing for some seconds assumes that the connection is lost
             status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
             self._tell("engine.status", status, slot=f"engine.status {space}")

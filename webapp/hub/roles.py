@@ -13,6 +13,7 @@ import orjson
 from django.conf import settings
 
 from streaming.kinds.base import Plan
+from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from streaming.plans import parse_plan
 from webapp.hub.assembly import Batch
 from webapp.hub.directory import Directory
@@ -60,8 +61,11 @@ class TupleCounts:
 
     def add(self, queries: Sequence[int], tuples: np.ndarray) -> None:
         """Add tuples, int64 of shape (len(queries), regions); a query may occur several times."""
+        more = tuples.shape[1] - self._totals.shape[1]
+        if more > 0:
+            self._totals, self._before = (np.pad(kept, ((0, 0), (0, more))) for kept in (self._totals, self._before))
         rows = np.fromiter((self._row.get(query, -1) for query in queries), np.int64, len(queries))
-        np.add.at(self._totals, rows, tuples)
+        np.add.at(self._totals[:, : tuples.shape[1]], rows, tuples)
 
     def total(self, query: int) -> np.ndarray:
         """Return how many tuples each region has sent for a query, int64 of shape (regions,)."""
@@ -88,7 +92,7 @@ class Roles:
 
     def __init__(self, link: EngineLink, subscriptions: Directory) -> None:
         self.link, self.subscriptions = link, subscriptions
-        self.servers = Servers(link.space, settings.PARTITIONS, settings.REGIONS)
+        self.servers = Servers(link.space, settings.PARTITIONS, RegionMap.grid(link.space, settings.REGIONS))
         self._counts = TupleCounts(settings.REGIONS)
         self._places: dict[int, FocusPlace | None] = {}
         self._plans: dict[int, Plan] = {}
@@ -106,7 +110,7 @@ class Roles:
         if not counted:
             return
         for fragment in batch.fragments:
-            if fragment.region < self.servers.regions:
+            if fragment.region < MOST_REGIONS:  # else it is the assembler's
                 self._count(fragment)
             elif fragment.sent:
                 self._counts.add(list(fragment.sent), np.array([*fragment.sent.values()], dtype=np.int64))
@@ -117,9 +121,13 @@ class Roles:
         numbers, counts = np.unique(fragment.changes["query"].to_numpy(), return_counts=True)
         # Tuples of a shared answer count for each of its queries.
         groups = [fragment.shared.get(number, (number,)) for number in numbers.tolist()]
-        tuples = np.zeros((sum(map(len, groups)), self.servers.regions), dtype=np.int64)
+        tuples = np.zeros((sum(map(len, groups)), fragment.region + 1), dtype=np.int64)
         tuples[:, fragment.region] = np.repeat(counts, [len(group) for group in groups])
         self._counts.add([query for group in groups for query in group], tuples)
+
+    def rescale(self, region_map: RegionMap) -> None:
+        """Know another region map. What regions have sent is counted by their numbers, whatever cells they had."""
+        self.servers = Servers(self.link.space, settings.PARTITIONS, region_map)
 
     def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
         """Send a subscriber the roles of a query's servers, now and when they change, at most once a second."""
@@ -163,7 +171,10 @@ class Roles:
         plan, place = self._plans[query], self._places.get(query)
         mine = self.subscriptions.find(subscriber, query)
         participating = self.servers.participating(plan, place)
-        last, since = self._counts.since_tick(query), self._counts.total(query) - mine.sent_before
+        last, since = (
+            _as_wide(told, len(participating))
+            for told in (self._counts.since_tick(query), _less(self._counts.total(query), mine.sent_before))
+        )
         return {
             "type": ROLES,
             "query": query,
@@ -178,3 +189,13 @@ class Roles:
             ],
             "region_count": self.servers.regions,
         }
+
+
+def _as_wide(counts, regions):
+    """Return counts by region for as many regions as there are now."""
+    return np.pad(counts[:regions], (0, max(0, regions - len(counts))))
+
+
+def _less(counts, before):
+    """Return counts by region less those before, when there may have been fewer regions."""
+    return counts - np.pad(before, (0, len(counts) - len(before)))

@@ -16,7 +16,7 @@ from streaming.elements import bounds_of, key_hashes, partition_of
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.operators.focal_ranges import FocalRanges
-from streaming.operators.partitioners import GridPartitioner
+from streaming.operators.region_map import RegionMap
 from streaming.results import DROPPED, EXPIRED, PLACED
 from streaming.spaces import Space
 
@@ -53,13 +53,19 @@ class Servers:
     Parameters
     ----------
     space : Space
-    partitions, regions : int
-        How many home servers and how many regional servers there are.
+    partitions : int
+        How many home servers there are.
+    region_map : RegionMap
+        The regional servers.
     """
 
-    def __init__(self, space: Space, partitions: int, regions: int) -> None:
-        self.space, self.partitions, self.regions = space, partitions, regions
-        self._grid = GridPartitioner(space, regions)
+    def __init__(self, space: Space, partitions: int, region_map: RegionMap) -> None:
+        self.space, self.partitions, self.region_map = space, partitions, region_map
+
+    @property
+    def regions(self) -> int:
+        """How many regional servers there are."""
+        return self.region_map.regions
 
     def home_of(self, plan: Plan) -> int | None:
         """Return the home server, the ingest partition of the focal object's key; None without a focal object."""
@@ -72,7 +78,7 @@ class Servers:
         """Return the region in which the focal object lies; None if there is none or its place is unknown."""
         if place is None or self.home_of(plan) is None:
             return None
-        return int(self._grid.region_of(place.bounds[None])[0])
+        return int(self.region_map.region_of(place.bounds[None])[0])
 
     def participating(self, plan: Plan, place: FocusPlace | None) -> np.ndarray:
         """Return which regions the range of a query meets now, bool of shape (regions,).
@@ -93,9 +99,9 @@ class Servers:
         return np.zeros(self.regions, dtype=bool) if np.isnan(box[0]) else met & self._met(box)
 
     def describe(self, region: int) -> dict[str, Any]:
-        """Return the number of a region, and its low and high corner in the dimensions that regions divide."""
-        lo, hi = self._grid.cell(region)
-        return {"region": region, "lo": lo, "hi": hi}
+        """Return the number of a region, and its low and high corner in the first two dimensions."""
+        cell, n = self.region_map.cells[region].tolist(), self.space.n
+        return {"region": region, "lo": cell[: min(2, n)], "hi": cell[n : n + min(2, n)]}
 
     def _met(self, box):
-        return self._grid.regions_of(np.asarray(box, dtype=np.float64)[None])[0]
+        return self.region_map.regions_of(np.asarray(box, dtype=np.float64)[None])[0]

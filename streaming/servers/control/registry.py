@@ -11,6 +11,7 @@ costs one row when it begins, and one when it ends.
 """
 
 import functools
+import logging
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +24,7 @@ from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.features import Features
 from streaming.operators.query_levels import QueryLevels
+from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.servers.answers.recipients import Recipients
@@ -33,6 +35,8 @@ from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import Registration, words
 from streaming.servers.control.running import RunningQueries
 from streaming.spaces import Space
+
+logger = logging.getLogger(__name__)
 
 # The revisions of this many cancelled queries are kept, so that a late registration does not start one of them again.
 CANCELLED_KEPT = 10_000
@@ -104,6 +108,8 @@ class Registry:
         Why this release refuses plans that an earlier release accepted, by query; these queries have ended.
     numbers : AnswerNumbers
         The numbers of the answers of the queries that run.
+    region_map : RegionMap
+        How the space is cut into regions; by default, it is one region.
     """
 
     space: Space
@@ -117,8 +123,11 @@ class Registry:
     ended: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64), compare=False)
     refused: Mapping[int, str] = field(default_factory=dict)
     numbers: AnswerNumbers = field(default_factory=AnswerNumbers, compare=False)
+    region_map: RegionMap = field(default=None)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if self.region_map is None:
+            object.__setattr__(self, "region_map", RegionMap.grid(self.space, 1))
         if self.running is None:
             object.__setattr__(self, "running", RunningQueries.none(self.space))
         if self.evaluated is None:
@@ -331,7 +340,7 @@ class Registry:
         return self._changed(change), change.applied()
 
     def _changed(self, change):
-        rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored")}
+        rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "region_map")}
         if not change.put and all(value == getattr(self, name) for name, value in rest.items()):
             return self
         numbers, put = self.numbers.numbered(change.put, self.registrations, self.running.columns)
@@ -365,7 +374,7 @@ class Registry:
         """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""
         levels = [level.number for level in self.registrations.levels]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
-        return {"levels": levels, "layers": dict(self.layers)} | numbered
+        return {"levels": levels, "layers": dict(self.layers), "region_map": self.region_map.document()} | numbered
 
     def restored(self, head: Mapping[str, Any], levels: Iterable[Level[Registration]]) -> "Registry":
         """Return a registry that was stored. What it has in common with this one, both share.
@@ -394,6 +403,7 @@ class Registry:
             ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
             refused={query: told.error for query, told in known.items() if told.error},
             numbers=AnswerNumbers.of(known.values()),
+            region_map=RegionMap.of(self.space, head["region_map"]),
         )
 
 
@@ -403,7 +413,7 @@ class _Change:
     def __init__(self, before, plans):
         self._before, self._plans = before.registrations, plans
         self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
-        self.stored = dict(before.stored)
+        self.stored, self.region_map = dict(before.stored), before.region_map
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
         self._edited = set()
 
@@ -473,6 +483,16 @@ class _Change:
             self.stored[number] = entry["stream"]
         else:
             self.stored.pop(number, None)
+
+    def _regions(self, entry):
+        """Put the next region map in force. One that does not follow the newest is late: somebody was faster."""
+        try:
+            found = RegionMap.of(self.region_map.space, entry["map"])
+        except InvalidMap as error:
+            logger.error("a region map is refused: %s", error)
+            return
+        if found.number == self.region_map.number + 1:
+            self.region_map = found
 
     def _layer(self, entry):
         """Put another version of a layer in force for the joins with it."""

@@ -7,18 +7,13 @@ import pyarrow as pa
 
 from streaming.servers.control.levels import Level
 from streaming.servers.control.registrations import Registration, level_of, level_table
-from streaming.servers.control.registry import Catalogue, Registry
-from streaming.spaces import Space
+from streaming.servers.control.registry import Registry
 from streaming.state.codec import HEAD, NOTHING, Codec, Part, Parts, Tables, head_of, with_head
 
 
-def registry_codec(space: Space, catalogue: Catalogue) -> Codec:
-    """Return the codec of a space's registries; they find the features of layers by `catalogue`."""
-
-    def empty(_=0):
-        return Registry(space, catalogue=catalogue)
-
-    return Codec(empty, _encode, lambda parts: restored(parts, empty()))
+def registry_codec(empty: Registry) -> Codec:
+    """Return the codec of a space's registries, given the one with which it begins."""
+    return Codec(lambda _: empty, _encode, lambda parts: restored(parts, empty))
 
 
 def restored(parts: Parts, known: Registry) -> Registry:

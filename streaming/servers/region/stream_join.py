@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.failures import Failures
-from streaming.operators.partitioners import Partitioner
+from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
@@ -41,17 +41,17 @@ RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
 
 @dataclass(frozen=True)
 class RegionPlace:
-    """The number of a region, and the partitioner that tells it from the others."""
+    """The number of a region, and the map that tells it from the others."""
 
     number: int
-    partitioner: Partitioner
+    region_map: RegionMap
 
     def found(self, regions: Iterable[Region], reach: Reach) -> pa.Table:
         """Return the elements of joined streams that this region must know, whichever region keeps them."""
         tables = [tracked_schema(reach.space).empty_table()]
         for region in regions:
             objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
-            met = reach.regions(objects.bounds, objects.stream, self.partitioner)[:, self.number]
+            met = reach.regions(objects.bounds, objects.stream, self.region_map)[:, self.number]
             if met.any():
                 tables.append(region.elements(objects.take(met), reach.space))
         return pa.concat_tables(tables)
@@ -264,7 +264,7 @@ class _JoinEvaluation:
 
 def _members(meetings, objects, ids, place):
     """Return pairs as members of answers, with the sign ``~`` where another region reports them."""
-    mine = meetings.tellers(objects.bounds, place.partitioner) == place.number
+    mine = meetings.tellers(objects.bounds, place.region_map) == place.number
     partner = objects.key_hash[meetings.partner]
     key, query = objects.key_hash[meetings.row], ids[meetings.query]
     return Answers(key, query, partner, meetings.distance, SIGN[0, mine.astype(np.int8)])

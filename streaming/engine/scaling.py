@@ -1,0 +1,237 @@
+"""Regions follow the load: a region that is too busy is split or given to another task, and idle ones are merged.
+
+A change is decided from what the tasks report, and is a control entry. So it takes force in one batch, for all servers
+at once. Only one change is under way at a time. It is decided only if the reason holds for several observations, and
+after each change the loads have time to settle.
+
+References
+----------
+Synopsis (2017), sections 3.3 and 3.4: scaling out and in, by thresholds that hold for some observations, with a
+stabilisation period after each operation.
+BBoxDB Streams (2022), section 3.4: regions above an upper threshold are split, those below a lower one are merged.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from streaming.logs import Log
+from streaming.operators.partitioners import PARTITIONERS
+from streaming.operators.region_map import InvalidMap, RegionMap
+from streaming.settings import EngineSettings
+
+logger = logging.getLogger("lookout.engine")
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When regions are split, moved and merged.
+
+    Parameters
+    ----------
+    imbalance : float
+        How many times the mean load of the tasks the busiest one must have.
+    busy : float
+        The load from which on a task is worth relieving, in cores.
+    idle : float
+        The load up to which two regions may be merged, in cores.
+    most_objects : int
+        A region with more objects is split.
+    observations, idle_observations : int
+        For how many observations in turn a reason to split or move, or to merge, must hold.
+    cool_down_s : float
+        The time after a change without another one, in seconds.
+    most_regions : int
+    """
+
+    imbalance: float = 1.3
+    busy: float = 0.3
+    idle: float = 0.02
+    most_objects: int = 2_000_000
+    observations: int = 5
+    idle_observations: int = 60
+    cool_down_s: float = 15.0
+    most_regions: int = 64
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a region has done since its task began, and how many objects it has.
+
+    Parameters
+    ----------
+    elements : int
+        Elements that came.
+    cpu_s : float
+        Processor time, in seconds.
+    objects : int
+    """
+
+    elements: int
+    cpu_s: float
+    objects: int
+
+
+@dataclass
+class Scaler:
+    """Decides about the next region map, from one observation to the next.
+
+    Parameters
+    ----------
+    tasks : int
+    partitioner : str
+        One of `PARTITIONERS`.
+    least : int
+        So many regions are never merged further.
+    thresholds : Thresholds
+    """
+
+    tasks: int
+    partitioner: str = "kd"
+    least: int = 1
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    _known: tuple[int, float, Sequence[Load]] | None = field(default=None, init=False)
+    _held: dict[str, int] = field(default_factory=dict, init=False)
+    _changed_s: float = field(default=float("-inf"), init=False)
+
+    def observed(self, known: RegionMap, loads: Sequence[Load], places: np.ndarray, now_s: float) -> RegionMap | None:
+        """Return the map that is to follow, None if the known one should stay.
+
+        Parameters
+        ----------
+        known : RegionMap
+            That is in force.
+        loads : sequence of Load
+            Of its regions.
+        places : ndarray of float64, shape (K, n)
+            Where elements were lately.
+        now_s : float
+            A clock that never goes back, in seconds.
+        """
+        before, self._known = self._known, (known.number, now_s, loads)
+        if before is None or before[0] != known.number or before[1] >= now_s:
+            self._held.clear()
+            return None
+        span_s = now_s - before[1]
+        cores = np.array([(now.cpu_s - was.cpu_s) / span_s for was, now in zip(before[2], loads, strict=True)])
+        if (cores < 0).any():  # a task has started again
+            self._held.clear()
+            return None
+        objects = np.array([load.objects for load in loads])
+        reasons = self._reasons(known, cores, objects)
+        self._held = {reason: self._held.get(reason, 0) + 1 for reason in reasons}
+        if now_s - self._changed_s < self.thresholds.cool_down_s:
+            return None
+        for reason, needed in (
+            ("busy", self.thresholds.observations),
+            ("large", self.thresholds.observations),
+            ("idle", self.thresholds.idle_observations),
+        ):
+            if self._held.get(reason, 0) >= needed:
+                later = getattr(self, f"_{reason}")(known, cores, objects, places)
+                if later is not None:
+                    self._changed_s = now_s
+                    self._held.clear()
+                    return later
+        return None
+
+    def _reasons(self, known, cores, objects):
+        limits, tasks = self.thresholds, self._tasks(known, cores)
+        if tasks.max() > max(limits.busy, limits.imbalance * tasks.mean()):
+            yield "busy"
+        if objects.max() > limits.most_objects and known.regions < limits.most_regions:
+            yield "large"
+        if known.regions > self.least and any(cores[low] + cores[high] < limits.idle for low, high in known.siblings):
+            yield "idle"
+
+    def _tasks(self, known, cores):
+        return np.bincount(np.array(known.places) % self.tasks, weights=cores, minlength=self.tasks)
+
+    def _busy(self, known, cores, objects, places):
+        """Move the region that balances the tasks best, or split the busiest region of the busiest task."""
+        tasks = self._tasks(known, cores)
+        most, least = int(tasks.argmax()), int(tasks.argmin())
+        mine = np.flatnonzero(np.array(known.places) % self.tasks == most)
+        gap = tasks[most] - tasks[least]
+        left = np.abs(gap - 2 * cores[mine])
+        best = int(left.argmin())
+        if left[best] < gap / 2:
+            return known.moved(int(mine[best]), least)
+        if known.regions >= self.thresholds.most_regions:
+            return None
+        return self._split(known, int(mine[cores[mine].argmax()]), places, least)
+
+    def _large(self, known, cores, objects, places):
+        return self._split(known, int(objects.argmax()), places, int(self._tasks(known, cores).argmin()))
+
+    def _split(self, known, region, places, place):
+        """Return the map with a region split, its new parts at a place; None if it cannot be split."""
+        mine = places[known.region_of(np.hstack([places, places])) == region]
+        try:
+            later = PARTITIONERS[self.partitioner](known, region, mine)
+        except InvalidMap as error:
+            logger.info("region %d is not split: %s", region, error)
+            return None
+        for new in range(known.regions, later.regions):
+            later = later.moved(new, place if (new - known.regions) % 2 == 0 else known.places[region])
+        return later.after(known)
+
+    def _idle(self, known, cores, objects, places):
+        low, high = min(known.siblings, key=lambda pair: cores[pair[0]] + cores[pair[1]])
+        if objects[low] + objects[high] > self.thresholds.most_objects // 2:
+            return None
+        return known.merged(low, high)
+
+
+class RegionWatch:
+    """Looks at what the tasks report of their regions, and sends the maps that a `Scaler` decides about.
+
+    Parameters
+    ----------
+    settings : EngineSettings
+    log : Log
+    tasks : int
+        Of an interval.
+    """
+
+    def __init__(self, settings: EngineSettings, log: Log, tasks: int) -> None:
+        self._space, self._log = settings.space, log
+        self._scaler = Scaler(tasks, settings.partitioner, settings.regions)
+
+    def look(self, now_s: float) -> None:
+        """Look once, at a time by a clock that never goes back; to be called about once a second."""
+        told = self._log.regions()
+        if "map" not in told:
+            return
+        known = RegionMap.of(self._space, told["map"])
+        loads = loads_of(told, known)
+        if loads is None:
+            return
+        places = np.array(told["places"], dtype=np.float64).reshape(-1, self._space.n)
+        later = self._scaler.observed(known, loads, places, now_s)
+        if later is not None:
+            logger.info("space %s: %s", self._space.name, words(known, later))
+            self._log.send("regions", map=later.document())
+
+
+def words(was: RegionMap, now: RegionMap) -> str:
+    """Return in words what a change of the region map does."""
+    if now.regions > was.regions:
+        return f"split: {was.regions} regions become {now.regions}"
+    if now.regions < was.regions:
+        return f"merged: {was.regions} regions become {now.regions}"
+    moved = [region for region, places in enumerate(zip(was.places, now.places, strict=True)) if places[0] != places[1]]
+    return f"moved to other tasks: regions {moved}" if was.tree == now.tree else "cut anew"
+
+
+def loads_of(told: Mapping[str, Sequence[float]], known: RegionMap) -> list[Load] | None:
+    """Return the loads of a map's regions from what `Log.regions` returns, None while some are of another map."""
+    loads = []
+    for region in range(known.regions):
+        number, *load = told.get(f"load:{region}", (-1, 0, 0, 0))
+        if number != known.number:
+            return None
+        loads.append(Load(int(load[0]), float(load[1]), int(load[2])))
+    return loads

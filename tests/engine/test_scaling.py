@@ -1,0 +1,138 @@
+"""Regions follow the load: what is split, moved and merged, when, and what waits."""
+
+import numpy as np
+import orjson
+import pytest
+
+from streaming.engine.scaling import Load, RegionWatch, Scaler, Thresholds, loads_of, words
+from streaming.logs import Log
+from streaming.operators.region_map import RegionMap
+from streaming.settings import EngineSettings
+from streaming.spaces import EARTH
+
+LIMITS = Thresholds(observations=3, idle_observations=4, cool_down_s=10.0)
+RNG = np.random.default_rng(1)
+# Nine of ten elements come from one hundredth of the globe.
+CROWD = np.column_stack([RNG.uniform(20, 38, 900), RNG.uniform(55, 73, 900), np.full(900, -np.inf)])
+SPREAD = np.column_stack([RNG.uniform(-180, 180, 100), RNG.uniform(-90, 90, 100), np.full(100, -np.inf)])
+PLACES = np.vstack([CROWD, SPREAD])
+
+
+class Machine:
+    """Two tasks whose regions take processor time for each element that comes to them."""
+
+    def __init__(self, scaler, known, cores=1.0, places=PLACES, objects=1000):
+        self.scaler, self.known, self.cores, self.places, self.objects = scaler, known, cores, places, objects
+        self.now_s, self.busy_s, self.changes = 0.0, np.zeros(known.regions), []
+
+    def share(self):
+        of = self.known.region_of(np.tile(self.places, 2))
+        return np.bincount(of, minlength=self.known.regions) / len(of)
+
+    def imbalance(self):
+        tasks = np.bincount(np.array(self.known.places) % 2, weights=self.share(), minlength=2)
+        return tasks.max() / tasks.mean()
+
+    def run(self, seconds):
+        for _ in range(seconds):
+            self.now_s += 1
+            self.busy_s = self.busy_s + self.cores * self.share()
+            loads = [Load(0, busy_s, self.objects) for busy_s in self.busy_s]
+            if later := self.scaler.observed(self.known, loads, self.places, self.now_s):
+                self.changes.append((self.now_s, words(self.known, later)))
+                self.known, self.busy_s = later, np.zeros(later.regions)
+
+
+@pytest.mark.parametrize("partitioner", ["kd", "quadtree", "geohash"])
+def test_a_hot_spot_is_split_until_the_tasks_are_balanced(partitioner):
+    machine = Machine(Scaler(2, partitioner, 2, LIMITS), RegionMap.grid(EARTH, 2))
+    assert machine.imbalance() > 1.8
+    machine.run(400)
+    assert machine.imbalance() < 1.3
+    settled = len(machine.changes)
+    machine.run(200)
+    assert len(machine.changes) == settled
+    gaps = np.diff([at_s for at_s, _ in machine.changes])
+    assert (gaps >= LIMITS.cool_down_s).all()
+
+
+def test_a_hot_spot_that_moves_is_followed_and_what_it_leaves_is_merged():
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2))
+    for step in range(5):
+        machine.places = np.vstack([CROWD - [40.0 * step, 25.0 * step, 0.0], SPREAD[:20]])
+        machine.run(200)
+        assert machine.imbalance() < 1.3, step
+    assert any("merged" in what for _, what in machine.changes)
+    assert machine.known.regions <= 12
+
+
+def test_a_region_moves_if_that_balances_the_tasks():
+    known = RegionMap.grid(EARTH, 4)
+    known = RegionMap(EARTH, known.tree, places=(0, 0, 0, 1))
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), known, places=SPREAD)
+    machine.run(20)
+    assert machine.changes[0][1].startswith("moved") and machine.imbalance() < 1.3
+
+
+def test_a_reason_must_hold_and_idle_tasks_are_left_alone():
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2))
+    for _ in range(20):
+        machine.places = CROWD
+        machine.run(2)
+        machine.places = SPREAD
+        machine.run(1)
+    assert machine.changes == []
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2), cores=0.1)
+    machine.run(100)
+    assert machine.changes == []
+
+
+def test_idle_regions_are_merged_down_to_the_least_number():
+    machine = Machine(Scaler(2, "kd", 3, LIMITS), RegionMap.grid(EARTH, 8), cores=0.001)
+    machine.run(300)
+    assert machine.known.regions == 3 and len(machine.changes) == 5
+
+
+def test_large_regions_are_split_and_are_not_merged_again():
+    machine = Machine(Scaler(2, "kd", 1, LIMITS), RegionMap.grid(EARTH, 1), cores=0.001, objects=3_000_000)
+    machine.run(4)
+    assert machine.known.regions == 2
+    machine.objects = 1_500_000
+    machine.run(200)
+    assert machine.known.regions == 2
+
+
+def test_a_crowd_at_one_point_and_a_grid_stay_and_a_task_that_starts_again_is_no_load():
+    for partitioner, places in (("kd", np.zeros((100, 3))), ("grid", PLACES)):
+        machine = Machine(Scaler(2, partitioner, 1, LIMITS), RegionMap.grid(EARTH, 1), places=places)
+        machine.run(50)
+        assert machine.changes == []
+    machine = Machine(Scaler(2, "kd", 2, LIMITS), RegionMap.grid(EARTH, 2))
+    for _ in range(20):
+        machine.run(2)
+        machine.busy_s = machine.busy_s * 0
+    assert machine.changes == []
+
+
+def test_what_the_tasks_report_becomes_the_entry_of_the_next_map(redis_client):
+    log, known = Log(redis_client, "earth", 2), RegionMap.grid(EARTH, 2)
+    watch = RegionWatch(EngineSettings(), log, 2)
+    watch.look(0.0)  # nothing is reported yet
+    log.send("tick", now_us=0)
+    for second in range(9):
+        log.report_regions({0: [0, 0, 0.05 * second, 100]}, map=known.document(), places=PLACES)
+        log.report_regions({1: [0, 0, 0.95 * second, 900]})
+        watch.look(1.0 + second)
+    entries = [orjson.loads(entry.fields[b"entry"]) for entry in log.event_log.read(log.names.control)]
+    (document,) = [entry["map"] for entry in entries if entry["op"] == "regions"]
+    later = RegionMap.of(EARTH, document)
+    assert (later.number, later.regions, later.places) == (1, 3, (0, 1, 0))
+    assert 55 < later.cells[2, 1] == later.cells[1, 4] < 73
+
+
+def test_loads_of_another_map_are_not_compared():
+    known = RegionMap.grid(EARTH, 2)
+    told = {"load:0": [0, 5, 1.5, 7], "load:1": [0, 6, 2.5, 8]}
+    assert loads_of(told, known) == [Load(5, 1.5, 7), Load(6, 2.5, 8)]
+    assert loads_of({**told, "load:1": [3, 6, 2.5, 8]}, known) is None
+    assert loads_of({"load:0": told["load:0"]}, known) is None

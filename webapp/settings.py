@@ -6,7 +6,7 @@ variable                  default                         what
 ``LOOKOUT_HOME``          ``./var``                       state folder: database, secret key
 ``LOOKOUT_REDIS_URL``     what ``manage.py live`` runs    logs, Celery broker, channel layer (alias ``REDIS_URL``)
 ``LOOKOUT_PARTITIONS``    ``2``                           partitions of the ingest log
-``LOOKOUT_REGIONS``       ``2``                           regions that a space is cut into
+``LOOKOUT_REGIONS``       ``2``                           regions that a space is cut into at first
 ``LOOKOUT_HOST``          ``127.0.0.1``                   host name under which browsers reach the site
 ``LOOKOUT_PORT``          ``8000``                        its port
 ``LOOKOUT_SECRET_KEY``    made once, kept in the folder   signs sessions

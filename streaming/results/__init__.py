@@ -96,7 +96,7 @@ class Fragment:
         Names the engine's checkpoint; batch numbers of different epochs cannot be compared.
     batch, region, regions : int
         The micro-batch; the region's number; how many regions there are. A batch is complete with `regions` fragments.
-        While there are distributed queries, the assembler counts as the last region.
+        While there are distributed queries, the assembler counts as one more region, `region_map.MOST_REGIONS`.
     changes, snapshots : pyarrow.Table
         With `result_schema`. `changes` may hold several tuples of one (query, key, partner) until it is netted.
     snapshot_queries : tuple of int

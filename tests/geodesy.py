@@ -9,7 +9,7 @@ from pyproj import Geod
 from shapely import affinity
 
 WGS84 = Geod(ellps="WGS84")
-SAMPLES, BOUNDED, ROUNDS = 9, 4, 14
+SAMPLES, ROUNDS, MOST_DIPS = 9, 12, 4
 PIECE_DEG = 3.0
 # No place of a piece is farther from its nearest sample, in steps: half of one, and more as steps differ in metres.
 NEAREST_STEP = 0.6
@@ -70,15 +70,39 @@ def _lengths_m(edges):
 
 
 def _zoomed(edge, other):
-    """The least geodesic between two edges: grids over ever smaller parts, in the end about the best pair."""
-    low, high, long_m = np.zeros(2), np.ones(2), _lengths_m(np.stack([edge, other]))
-    for number in range(BOUNDED + ROUNDS):
+    """The least geodesic between two edges, from the least at each of some places of the one.
+
+    Edges may be nearly parallel. A grid over both at once would then see which places lie opposite each other, and not
+    which of them are nearest.
+    """
+    if not other[1].any():
+        edge, other = other, edge
+    if not edge[1].any():
+        return float(_to_edge_m(edge[0][:, None], other)[0])
+    shares, step = np.linspace(0, 1, 4 * SAMPLES), 1 / (4 * SAMPLES - 1)
+    least = _to_edge_m(_at(edge[None], shares)[:, 0], other)
+    padded = np.pad(least, 1, constant_values=np.inf)
+    dips = np.flatnonzero((least <= padded[:-2]) & (least <= padded[2:]))[:MOST_DIPS]
+    return min(_in_dip(edge, other, shares[dip] - step, shares[dip] + step) for dip in dips)
+
+
+def _in_dip(edge, other, low, high):
+    """The least geodesic from the places of an edge between two shares, among which there is one dip."""
+    for _ in range(ROUNDS):
+        low, high = max(low, 0.0), min(high, 1.0)
         shares, step = np.linspace(low, high, SAMPLES), (high - low) / (SAMPLES - 1)
-        here, there = (side[0] + share[:, None] * side[1] for side, share in zip((edge, other), shares.T, strict=True))
-        length = points_m(*here.T[:, :, None], *there.T[:, None])
-        # At first wherever the least may be. Seen from a pole, all places of an edge may be equally far away.
-        bound = length.min() + (NEAREST_STEP * step @ long_m if number < BOUNDED else 0)
-        near = np.argwhere(length <= bound)
-        best = near if number < BOUNDED else near[:1]
-        low, high = np.maximum(low + (best.min(0) - 1) * step, 0), np.minimum(low + (best.max(0) + 1) * step, 1)
-    return float(length.min())
+        least = _to_edge_m(_at(edge[None], shares)[:, 0], other)
+        low, high = shares[least.argmin()] - step, shares[least.argmin()] + step
+    return float(least.min())
+
+
+def _to_edge_m(places, edge):
+    """The least geodesic from each place, (2, P), to an edge: its samples, then ever closer ones about the nearest."""
+    low, high = np.zeros(places.shape[1]), np.ones(places.shape[1])
+    for _ in range(ROUNDS):
+        shares, step = np.linspace(low, high, SAMPLES), (high - low) / (SAMPLES - 1)
+        there = edge[0][:, None, None] + edge[1][:, None, None] * shares
+        length = points_m(*places[:, None], *there)
+        nearest = shares[length.argmin(axis=0), np.arange(len(low))]
+        low, high = np.maximum(nearest - step, 0), np.minimum(nearest + step, 1)
+    return length.min(axis=0)

@@ -23,6 +23,9 @@ key                                    kind      what
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
 ``lookout:{space}:strain``             hash      in how many batches running a query was too expensive, by query and
                                                  revision
+``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
+``lookout:partitioners``               hash      what cuts the regions of a space, by the name of the space; a space
+                                                 that is not there uses the engine's setting
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
@@ -57,6 +60,7 @@ logger = logging.getLogger(__name__)
 SPACES_KEY = "lookout:spaces"
 STREAMS_KEY = "lookout:streams"
 HEALTH_KEY = "lookout:health"
+PARTITIONERS_KEY = "lookout:partitioners"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
@@ -172,6 +176,11 @@ class LogNames:
     def strain(self) -> str:
         """In how many batches running a query was too expensive."""
         return f"lookout:{self.space}:strain"
+
+    @property
+    def region_changes(self) -> str:
+        """The newest changes of the region map."""
+        return f"lookout:{self.space}:region-changes"
 
 
 def alive_key(web: str) -> str:
@@ -375,20 +384,13 @@ class Log:
         self._report("ahead", positions)
 
     def report_regions(self, loads: Mapping[int, Sequence[float]], **more: Any) -> None:
-        """Say what some regions have done, and `more` about all of them, as JSON; see `regions`."""
+        """Say what some regions have done, and `more` about all of them, as JSON; see `regions_of`."""
         fields = [part for name, told in more.items() for part in (name, _json(told))]
         self._report("load", {region: _json(load) for region, load in loads.items()}, *fields)
 
     def regions(self) -> dict[str, Any]:
-        """Return what the engine has reported of its regions.
-
-        ``map`` is the document of the region map in force, ``places`` are places of elements that came lately, and
-        ``load:{region}`` is a list: the number of the map, then as in `scaling.Load`. A field that is not known is
-        missing.
-        """
-        told = {name.decode(): value for name, value in self.client.hgetall(self.names.engine).items()}
-        wanted = [name for name in told if name in ("map", "places") or name.startswith("load:")]
-        return {name: orjson.loads(told[name]) for name in wanted}
+        """Return what the engine has reported of its regions; see `regions_of`."""
+        return regions_of(self.client.hgetall(self.names.engine))
 
     def report_removed(self, blocks: Mapping[int, int]) -> None:
         """Say how many of these blocks are removed from the ingest log, by partition."""
@@ -440,7 +442,7 @@ class Log:
         inboxes = map(names.exchange, range(self.partitions))
         logs = [*ingest, names.control, names.results, names.events, names.acks, names.cuts, *inboxes]
         self.event_log.delete(logs)
-        self.client.delete(names.counted, names.engine)
+        self.client.delete(names.counted, names.engine, names.region_changes)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.
@@ -471,6 +473,19 @@ class Log:
             fields = {"acks": orjson.dumps(fragment.acks), "batch": fragment.batch, "epoch": fragment.epoch}
             entries.append(BoundedEntry(self.names.acks, fields, ACKS_KEPT))
         return entries
+
+
+def regions_of(report: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return what an engine has reported of its regions, from the fields of its report.
+
+    ``map`` is the document of the region map in force, ``places`` are places of elements that came lately, and
+    ``load:{region}`` is a list: the number of the map, then as in `region_reports.Load`. ``worker:{task}`` is the host
+    and the number of the process that runs a task, and ``tasks`` is how many tasks there are. A field that is not known
+    is missing.
+    """
+    wanted = ("map", "places", "tasks", "load", "worker")
+    told = {name.decode(): value for name, value in report.items()}
+    return {name: orjson.loads(value) for name, value in told.items() if name.partition(":")[0] in wanted}
 
 
 def write_report(client: redis.Redis, key: str, report: Mapping[str, Any]) -> None:

@@ -38,6 +38,9 @@ class EngineSettings:
         (``LOOKOUT_PARTITIONER``, ``kd``).
     scaling : bool
         Whether regions are split, moved and merged by their load (``LOOKOUT_SCALING``, true).
+    first_elements : int
+        After so many elements, a new state's regions are cut at the places of these elements
+        (``LOOKOUT_FIRST_ELEMENTS``, 10000); 0 for never.
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
     state_uri : str
@@ -72,6 +75,7 @@ class EngineSettings:
     regions: int = 2
     partitioner: str = "kd"
     scaling: bool = True
+    first_elements: int = 10_000
     state_dir: Path = Path("var/engine/earth")
     state_uri: str = ""
     layers_dir: Path = Path("var/layers")
@@ -115,6 +119,7 @@ class EngineSettings:
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
             partitioner=_choice(given, "LOOKOUT_PARTITIONER", PARTITIONER_NAMES, cls.partitioner),
             scaling=_choice(given, "LOOKOUT_SCALING", ("true", "false"), "true") == "true",
+            first_elements=_count(given, "LOOKOUT_FIRST_ELEMENTS", cls.first_elements, least=0),
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
             state_uri=given.get("LOOKOUT_STATE_URI", cls.state_uri),
             layers_dir=layers_dir(given, home),
@@ -212,9 +217,10 @@ def _choice(given, name, choices, default):
     return text
 
 
-def _count(given, name, default):
-    """Return a positive whole number from the environment, or the default."""
+def _count(given, name, default, least=1):
+    """Return a whole number, `least` or more, from the environment, or the default."""
     text = given.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise LookoutError(f"{name} must be a positive whole number; got {text!r}")
+    if not (text.isascii() and text.isdigit() and int(text) >= least):
+        rule = "a positive whole number" if least else "a whole number from 0 up"
+        raise LookoutError(f"{name} must be {rule}; got {text!r}")
     return int(text)

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
-from streaming.logs import SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
+from streaming.logs import PARTITIONERS_KEY, SPACES_KEY, STREAMS_CHANNEL, STREAMS_KEY
 from streaming.spaces import EARTH, space_text
 from webapp.models import DeletedQuery, EventCursor, Space, Stream
 from webapp.notify import announce_definitions
@@ -15,7 +15,11 @@ from webapp.telling import tell
 
 
 def publish_space(space: Space) -> None:
-    """Publish a space to gateway and supervisor, if its published definition differs."""
+    """Publish a space to gateway, supervisor and its engine, where it differs from what is published."""
+    if space.partitioner:
+        client().hset(PARTITIONERS_KEY, space.name, space.partitioner)
+    else:
+        client().hdel(PARTITIONERS_KEY, space.name)
     text = space_text(space.parsed)
     if client().hget(SPACES_KEY, space.name) != text.encode():
         client().hset(SPACES_KEY, space.name, text)
@@ -25,6 +29,7 @@ def publish_space(space: Space) -> None:
 def withdraw_space(name: str) -> None:
     """Tell gateway and supervisor to forget a space."""
     client().hdel(SPACES_KEY, name)
+    client().hdel(PARTITIONERS_KEY, name)
     client().publish(STREAMS_CHANNEL, name)
 
 

@@ -13,6 +13,7 @@ from streaming.plans.schema import plan_schema
 from webapp.health import Health
 from webapp.maps import base_maps, image_sources
 from webapp.models import LoginLink
+from webapp.models.spaces import EARTH
 from webapp.sockets import SOCKET_PATH
 from webapp.static import scripts
 
@@ -33,6 +34,7 @@ def map_page(request: HttpRequest) -> HttpResponse:
         "logout": reverse("logout"),
         "upload_bytes": settings.LAYER_UPLOAD_BYTES,
         "base_maps": base_maps(),
+        "regions": reverse("admin:webapp_space_regions", args=[EARTH]) if request.user.is_staff else "",
         "add_base_map": reverse("admin:webapp_basemap_add") if request.user.is_staff else "",
     }
     return render(request, "map.html", {"page": page, "scripts": scripts()})

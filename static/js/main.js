@@ -28,6 +28,7 @@ import { QueryForm } from "./query-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
+import { createRegions } from "./regions.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { isShown } from "./shown-queries.js";
@@ -271,6 +272,7 @@ const recolourLegend = createCountLegend({
   onJoin: joinLayer,
   onPlain: (name) => store.colourByCount(name, false),
 });
+const drawRegions = createRegions({ L, map: map.leaflet, store, colour: () => palette.read().accent, onShow: (on) => subscriptions.regions(on) });
 createStatusBar(store, now);
 createSearch(store, (slot) => navigation.pick(slot));
 const toggleTheme = createTheme($("theme"), () => {
@@ -278,6 +280,7 @@ const toggleTheme = createTheme($("theme"), () => {
   map.recolour();
   features.restyle();
   recolourLegend();
+  drawRegions();
   drawnHistory.recolour();
   featureEditor.recolour();
 });

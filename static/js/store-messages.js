@@ -24,6 +24,11 @@ export const REDUCERS = {
     return ["streams", "objects"];
   },
 
+  regions(store, message) {
+    store.regions.set(message.space, message);
+    return ["regions"];
+  },
+
   "query.status": takeStatus,
 
   "query.listed"(store, { queries }) {

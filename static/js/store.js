@@ -47,6 +47,7 @@ class Store {
     this.going = new Set(); // saved queries whose answers have begun on this connection
     this.roles = new Map(); // number -> the last query.roles, with counts since the page was opened
     this.sentBefore = new Map(); // number -> region -> its entry in `roles` when the connection was made; its counts go on from there
+    this.regions = new Map(); // space -> the last message `regions`, while the page shows them
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
@@ -68,7 +69,7 @@ class Store {
   }
 
   /**
-   * Call `listener` after every change of a topic: objects, queries, places, figures, roles, pairs, streams, layers, events,
+   * Call `listener` after every change of a topic: objects, queries, places, figures, roles, regions, pairs, streams, layers, events,
    * status, selection.
    */
   on(topics, listener) {

@@ -19,6 +19,7 @@ export class Subscriptions {
     this.begun = new Set(); // of these, the ones whose answers have begun
     this.leaving = new Map(); // of these, the ones that are not shown any more -> when they are unsubscribed
     this.sweeping = false;
+    this.withRegions = false; // whether the page shows the regions of the engines
     this.withRoles = new Set(); // queries for which the page shows how they are answered
     this.lastView = null;
     // One message for many queries: the server carries out a limited number of messages a second.
@@ -46,6 +47,7 @@ export class Subscriptions {
   /** Subscribe to what a message of the server brings, after the store has applied it. */
   follow(message) {
     if (message.type === "hello") this.view();
+    if (message.type === "hello" && this.withRegions) this.regions(true);
     if (BEGINNINGS.includes(message.type)) this.#begin(message.query);
     if (message.type === "query.status") this.#follow([message]);
     if (message.type === "query.listed") this.#follow(message.queries);
@@ -86,6 +88,14 @@ export class Subscriptions {
     } else {
       this.withRoles.delete(query);
       this.socket.send({ type: "roles.unsubscribe", query });
+    }
+  }
+
+  /** Subscribe to the regions of the spaces on the map, or end that. */
+  regions(asked) {
+    this.withRegions = asked;
+    for (const space of this.store.mapped ?? [this.store.space]) {
+      this.socket.send({ type: asked ? "regions.subscribe" : "regions.unsubscribe", space });
     }
   }
 

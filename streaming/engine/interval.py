@@ -6,6 +6,8 @@ second. Between, the states are in memory only. If a task or the whole engine en
 run again, cut as before. Spark's real-time mode works in a similar way; it cannot run Python.
 """
 
+import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +30,8 @@ INTERVAL_S = 300.0
 SAVE_EVERY_S = 1.0
 # How often a task reports what its regions have done.
 TELL_LOADS_S = 0.5
+# Over what time it counts elements and processor time per second, at least.
+RATES_S = 2.0
 # In how many places elements came lately, at most about.
 TOLD_PLACES = 256
 # While there is a file of this name in the state folder, intervals end, and none begins.
@@ -56,7 +60,7 @@ class Pace:
 
 
 class RegionLoads:
-    """What the regions of a task have done since a region map is in force; see `scaling.Load`.
+    """What the regions of a task have done since a region map is in force; see `region_reports.Load`.
 
     Parameters
     ----------
@@ -67,6 +71,9 @@ class RegionLoads:
     def __init__(self, number: int = -1) -> None:
         self.number = number
         self._of: dict[int, list[float]] = {}
+        self._before: dict[int, list[float]] = {}
+        self._rates: dict[int, list[float]] = {}
+        self._before_s = time.monotonic()
 
     def add(self, region: int, inputs: Sequence[RegionInput], cpu_s: float, objects: int) -> None:
         """Count the batch of a region, which took some processor time and left so many objects."""
@@ -75,8 +82,15 @@ class RegionLoads:
         self._of[region] = [elements + arrived, before_s + cpu_s, objects]
 
     def told(self) -> dict[int, list[float]]:
-        """Return the number of the map and the load of each region, as `Log.report_regions` takes them."""
-        return {region: [self.number, *load] for region, load in self._of.items()}
+        """Return the number of the map, the load of each region and the time, as `Log.report_regions` takes them."""
+        now_us, span_s = time.time_ns() // 1000, time.monotonic() - self._before_s
+        if span_s > RATES_S:
+            for region, load in self._of.items():
+                before = self._before.get(region, (0, 0.0))
+                self._rates[region] = [(load[0] - before[0]) / span_s, (load[1] - before[1]) / span_s]
+            self._before, self._before_s = dict(self._of), time.monotonic()
+        rates = {region: self._rates.get(region, (0.0, 0.0)) for region in self._of}
+        return {region: [self.number, *load, *rates[region], now_us] for region, load in self._of.items()}
 
 
 class Interval:
@@ -178,11 +192,12 @@ class Interval:
         elif time.monotonic() < self._told_s + TELL_LOADS_S:
             return
         self._told_s = time.monotonic()
-        more = {}
+        more = {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
         if self._coordinates:
             sample = self._layout.known.sample or Sample.none(region_map.space)
             places = sample.thinned(TOLD_PLACES).bounds[:, : region_map.space.n]
-            more = {"map": region_map.document(), "places": np.ascontiguousarray(places)}
+            told = {"map": region_map.document(), "places": np.ascontiguousarray(places), "tasks": self._place.tasks}
+            more |= told
         self._log.report_regions(self._loads.told(), **more)
 
     def _saving(self, positions):

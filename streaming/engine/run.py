@@ -105,11 +105,10 @@ def _evaluate(spark, settings, log, archive):
 def _follow(spark, query, settings, log, epoch, archive, stopping):
     """Report once a second until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
-    watch = RegionWatch(settings, log, task_count(spark, settings)) if settings.scaling else None
+    watch = RegionWatch(settings, log, task_count(spark, settings))
     while query.isActive and not stopping:
         report(log, epoch)
-        if watch:
-            watch.look(time.monotonic())
+        watch.look(time.monotonic())
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
         # This returns at once when the query ends.

@@ -8,21 +8,29 @@ References
 ----------
 Synopsis (2017), sections 3.3 and 3.4: scaling out and in, by thresholds that hold for some observations, with a
 stabilisation period after each operation.
-BBoxDB Streams (2022), section 3.4: regions above an upper threshold are split, those below a lower one are merged.
+BBoxDB Streams (2022), section 3.4: regions above an upper threshold are split, those below a lower one are merged;
+section 5.4: pre-partitioning.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from streaming.logs import Log
-from streaming.operators.partitioners import PARTITIONERS
+from streaming.operators.partitioners import PARTITIONERS, partitioned
 from streaming.operators.region_map import InvalidMap, RegionMap
+from streaming.region_reports import Load, RegionChanges, loads_of
 from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
+
+_REASONS = {
+    "busy": "one task is busier than the others",
+    "large": "a region has very many objects",
+    "idle": "two regions are nearly idle",
+}
 
 
 @dataclass(frozen=True)
@@ -54,24 +62,6 @@ class Thresholds:
     idle_observations: int = 60
     cool_down_s: float = 15.0
     most_regions: int = 64
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a region has done since its task began, and how many objects it has.
-
-    Parameters
-    ----------
-    elements : int
-        Elements that came.
-    cpu_s : float
-        Processor time, in seconds.
-    objects : int
-    """
-
-    elements: int
-    cpu_s: float
-    objects: int
 
 
 @dataclass
@@ -134,7 +124,7 @@ class Scaler:
                 if later is not None:
                     self._changed_s = now_s
                     self._held.clear()
-                    return later
+                    return later.after(known, f"{later.differs(known)}, since {_REASONS[reason]}")
         return None
 
     def _reasons(self, known, cores, objects):
@@ -176,7 +166,7 @@ class Scaler:
             return None
         for new in range(known.regions, later.regions):
             later = later.moved(new, place if (new - known.regions) % 2 == 0 else known.places[region])
-        return later.after(known)
+        return later
 
     def _idle(self, known, cores, objects, places):
         low, high = min(known.siblings, key=lambda pair: cores[pair[0]] + cores[pair[1]])
@@ -186,7 +176,7 @@ class Scaler:
 
 
 class RegionWatch:
-    """Looks at what the tasks report of their regions, and sends the maps that a `Scaler` decides about.
+    """Looks at what the tasks report of their regions, keeps the changes, and sends the maps that are to follow.
 
     Parameters
     ----------
@@ -197,8 +187,11 @@ class RegionWatch:
     """
 
     def __init__(self, settings: EngineSettings, log: Log, tasks: int) -> None:
-        self._space, self._log = settings.space, log
+        self._settings, self._space, self._log = settings, settings.space, log
+        self._changes = RegionChanges(log.client, settings.space.name)
         self._scaler = Scaler(tasks, settings.partitioner, settings.regions)
+        self._known: RegionMap | None = None
+        self._is_cut = False
 
     def look(self, now_s: float) -> None:
         """Look once, at a time by a clock that never goes back; to be called about once a second."""
@@ -206,32 +199,26 @@ class RegionWatch:
         if "map" not in told:
             return
         known = RegionMap.of(self._space, told["map"])
+        if known != self._known:
+            self._known = known
+            self._changes.keep(known)
         loads = loads_of(told, known)
-        if loads is None:
+        if loads is None or not self._settings.scaling:
             return
+        self._scaler.partitioner = self._changes.partitioner() or self._settings.partitioner
         places = np.array(told["places"], dtype=np.float64).reshape(-1, self._space.n)
-        later = self._scaler.observed(known, loads, places, now_s)
+        later = self._first_cut(known, loads, places) or self._scaler.observed(known, loads, places, now_s)
         if later is not None:
-            logger.info("space %s: %s", self._space.name, words(known, later))
+            logger.info("space %s: %s", self._space.name, later.why)
             self._log.send("regions", map=later.document())
 
-
-def words(was: RegionMap, now: RegionMap) -> str:
-    """Return in words what a change of the region map does."""
-    if now.regions > was.regions:
-        return f"split: {was.regions} regions become {now.regions}"
-    if now.regions < was.regions:
-        return f"merged: {was.regions} regions become {now.regions}"
-    moved = [region for region, places in enumerate(zip(was.places, now.places, strict=True)) if places[0] != places[1]]
-    return f"moved to other tasks: regions {moved}" if was.tree == now.tree else "cut anew"
-
-
-def loads_of(told: Mapping[str, Sequence[float]], known: RegionMap) -> list[Load] | None:
-    """Return the loads of a map's regions from what `Log.regions` returns, None while some are of another map."""
-    loads = []
-    for region in range(known.regions):
-        number, *load = told.get(f"load:{region}", (-1, 0, 0, 0))
-        if number != known.number:
+    def _first_cut(self, known, loads, places):
+        """Return the map for the places of the first elements, once there are enough of them."""
+        first, elements = self._settings.first_elements, sum(load.elements for load in loads)
+        if known.number or self._is_cut or not first or elements < first or self._scaler.partitioner == "grid":
             return None
-        loads.append(Load(int(load[0]), float(load[1]), int(load[2])))
-    return loads
+        self._is_cut = True
+        later = partitioned(self._space, self._scaler.partitioner, places, known.regions)
+        if later.regions < known.regions:
+            return None
+        return later.after(known, f"cut into {later.regions} regions at the places of the first elements")

@@ -166,6 +166,18 @@ class LayerStore:
         except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
             raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
 
+    def sample(self, layer: str, version: int, most: int) -> np.ndarray:
+        """Return the boxes of some features of a version, and of some that were edited since its oldest part.
+
+        Returns
+        -------
+        ndarray of float64, shape (K, 2n)
+            At most `most`, drawn evenly.
+        """
+        boxes = np.concatenate([read_bounds(path) for path in self._paths(self.manifest(layer, version))])
+        drawn = np.random.default_rng(0).permutation(len(boxes))[:most]
+        return boxes[np.sort(drawn)]
+
     def write(self, layer: str, table: pa.Table, space: Space = EARTH, title: str = "") -> int:
         """Store features as a new version of a layer, which replaces all features of the last one.
 

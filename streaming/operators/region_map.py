@@ -57,6 +57,8 @@ class RegionMap:
     places : tuple of int
         For each region the number of the place that runs it; place *p* is in task *p* modulo the number of tasks. By
         default, a region's place is its number.
+    why : str
+        In words, what the map changed in the one before, and for what reason.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class RegionMap:
     tree: Tree
     number: int = 0
     places: tuple[int, ...] = ()
+    why: str = ""
 
     def __post_init__(self) -> None:
         leaves = sorted(_leaves(self.tree))
@@ -207,13 +210,22 @@ class RegionMap:
         places = (*self.places[:region], place, *self.places[region + 1 :])
         return RegionMap(self.space, self.tree, self.number + 1, places)
 
-    def after(self, other: "RegionMap") -> "RegionMap":
-        """Return this map as the one that follows another."""
-        return replace(self, number=other.number + 1)
+    def after(self, other: "RegionMap", why: str = "") -> "RegionMap":
+        """Return this map as the one that follows another, for a reason."""
+        return replace(self, number=other.number + 1, why=why)
+
+    def differs(self, other: "RegionMap") -> str:
+        """Return in words how this map differs from the one before it."""
+        if self.regions > other.regions:
+            return f"split: {other.regions} regions become {self.regions}"
+        if self.regions < other.regions:
+            return f"merged: {other.regions} regions become {self.regions}"
+        moved = [region for region in range(self.regions) if self.places[region] != other.places[region]]
+        return f"moved to other tasks: regions {moved}" if self.tree == other.tree else "cut anew"
 
     def document(self) -> dict[str, Any]:
         """Return the map as a JSON object; `of` reads it."""
-        return {"number": self.number, "tree": _written(self.tree), "places": list(self.places)}
+        return {"number": self.number, "tree": _written(self.tree), "places": list(self.places), "why": self.why}
 
     @classmethod
     def of(cls, space: Space, document: Mapping[str, Any]) -> "RegionMap":
@@ -225,7 +237,8 @@ class RegionMap:
             If it is none.
         """
         try:
-            return cls(space, _read(document["tree"]), int(document["number"]), tuple(map(int, document["places"])))
+            places = tuple(map(int, document["places"]))
+            return cls(space, _read(document["tree"]), int(document["number"]), places, str(document.get("why", "")))
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidMap(f"this is no region map: {error!r}") from None
 

@@ -4,9 +4,10 @@ import numpy as np
 import orjson
 import pytest
 
-from streaming.engine.scaling import Load, RegionWatch, Scaler, Thresholds, loads_of, words
-from streaming.logs import Log
+from streaming.engine.scaling import RegionWatch, Scaler, Thresholds
+from streaming.logs import PARTITIONERS_KEY, Log
 from streaming.operators.region_map import RegionMap
+from streaming.region_reports import Load, RegionChanges, loads_of
 from streaming.settings import EngineSettings
 from streaming.spaces import EARTH
 
@@ -39,7 +40,7 @@ class Machine:
             self.busy_s = self.busy_s + self.cores * self.share()
             loads = [Load(0, busy_s, self.objects) for busy_s in self.busy_s]
             if later := self.scaler.observed(self.known, loads, self.places, self.now_s):
-                self.changes.append((self.now_s, words(self.known, later)))
+                self.changes.append((self.now_s, later.why))
                 self.known, self.busy_s = later, np.zeros(later.regions)
 
 
@@ -136,3 +137,43 @@ def test_loads_of_another_map_are_not_compared():
     assert loads_of(told, known) == [Load(5, 1.5, 7), Load(6, 2.5, 8)]
     assert loads_of({**told, "load:1": [3, 6, 2.5, 8]}, known) is None
     assert loads_of({"load:0": told["load:0"]}, known) is None
+
+
+def told_of(log):
+    entries = [orjson.loads(entry.fields[b"entry"]) for entry in log.event_log.read(log.names.control)]
+    return [RegionMap.of(EARTH, entry["map"]) for entry in entries if entry["op"] == "regions"]
+
+
+@pytest.mark.parametrize(("partitioner", "cells"), [("", 2), ("quadtree", 4)])
+def test_the_first_elements_decide_where_a_new_state_is_cut_by_what_the_space_asks_for(
+    redis_client, partitioner, cells
+):
+    log, known = Log(redis_client, "earth", 2), RegionMap.grid(EARTH, 2)
+    log.send("tick", now_us=0)
+    if partitioner:
+        redis_client.hset(PARTITIONERS_KEY, "earth", partitioner)
+    watch = RegionWatch(EngineSettings(first_elements=1000), log, 2)
+    for second, elements in enumerate((499, 500, 501)):
+        log.report_regions({n: [0, elements, 0.0, 1] for n in (0, 1)}, map=known.document(), places=PLACES)
+        watch.look(float(second))
+    (later,) = told_of(log)
+    assert later.regions == cells and later.number == 1 and later.why.startswith(f"cut into {cells} regions")
+    counts = np.bincount(later.region_of(np.tile(PLACES, 2)), minlength=cells)
+    assert partitioner or abs(counts[0] - counts[1]) <= 2
+
+
+def test_every_map_that_was_in_force_is_kept_once_with_its_reason(redis_client):
+    log = Log(redis_client, "earth", 2)
+    log.send("tick", now_us=0)
+    maps = [RegionMap.grid(EARTH, 2)]
+    maps.append(maps[0].split(1, 1, 10.0).after(maps[0], "by hand"))
+    watch = RegionWatch(EngineSettings(scaling=False), log, 2)
+    for known in (maps[0], maps[0], maps[1], maps[1]):
+        log.report_regions({}, map=known.document(), places=[])
+        watch.look(0.0)
+    RegionWatch(EngineSettings(scaling=False), log, 2).look(0.0)  # an engine that takes over
+    kept = RegionChanges(redis_client, "earth").newest()
+    assert [RegionMap.of(EARTH, entry["map"]) for entry in kept] == maps[::-1]
+    assert kept[0]["map"]["why"] == "by hand" and kept[0]["at_us"] >= kept[1]["at_us"]
+    log.clear()
+    assert RegionChanges(redis_client, "earth").newest() == []

@@ -34,6 +34,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_STATE_URI": "s3://bucket/lookout",
         "LOOKOUT_LAYERS_DIR": str(tmp_path / "layers"),
         "LOOKOUT_HISTORY_DIR": str(tmp_path / "history"),
+        "LOOKOUT_FIRST_ELEMENTS": "0",
         "LOOKOUT_SPARK_MASTER": "spark://cluster:7077",
         "LOOKOUT_MAX_BLOCKS": "7",
         "LOOKOUT_DRIVER_MEMORY": "2g",

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from channels.db import database_sync_to_async
 
+from streaming.logs import Log
+from streaming.operators.region_map import RegionMap
 from streaming.results import REASONS
+from streaming.spaces import EARTH
 from tests.webapp.conftest import INSIDE, OUTSIDE, PLAN
 from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
@@ -82,6 +85,9 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["answer.resumed"] = await socket.hear("answer.resumed")
         await socket.tell("roles.subscribe", query=query)
         heard["query.roles"] = await socket.hear("query.roles")
+        Log(redis_client, "earth", 2).report_regions({}, map=RegionMap.grid(EARTH, 2).document())
+        await socket.tell("regions.subscribe", space="earth")
+        heard["regions"] = await socket.hear("regions")
         # It is told some time after an answer, so perhaps before all that was waited for since.
         heard["answer.held"] = await socket.hear_or_heard("answer.held")
         await socket.tell("query.cancel", id=4, query=999)

@@ -3,9 +3,11 @@
 import time
 
 from django.contrib import admin
+from django.urls import path
 
 from streaming.logs import LogNames
 from streaming.redis_memory import LIVE_SHARE, share_of
+from webapp.admin.regions import answer_regions
 from webapp.hub.reports import engine_status, lives
 from webapp.models import Space
 from webapp.models.spaces import EARTH
@@ -43,9 +45,16 @@ class SpaceAdmin(admin.ModelAdmin):
     actions = None
     readonly_fields = ("in_use", "engine", "standby", "batch", "backlog", "memory", "state")
     fieldsets = (
-        (None, {"fields": ("name", "title", "definition")}),
+        (None, {"fields": ("name", "title", "definition", "partitioner")}),
         ("Engine", {"fields": ("in_use", "engine", "standby", "batch", "backlog", "memory", "state")}),
     )
+
+    change_form_template = "admin/webapp/space/change_form.html"
+
+    def get_urls(self):
+        """Add the page of a space's regions."""
+        page = self.admin_site.admin_view(lambda request, name: answer_regions(self, request, name))
+        return [path("<str:name>/regions/", page, name="webapp_space_regions"), *super().get_urls()]
 
     def get_readonly_fields(self, request, obj=None):
         """Make the name read-only once it is saved, and the definition of the built-in space, too."""

@@ -74,6 +74,15 @@ class Hubs:
         if query in self._home:
             self._home[query].roles.leave(self.subscriber, query)
 
+    async def follow_regions(self, space: str) -> None:
+        """Send the connection the regions of an existing space."""
+        (await self.of(space)).regions.follow(self.subscriber)
+
+    def leave_regions(self, space: str) -> None:
+        """Stop sending the connection the regions of a space."""
+        if space in self._hubs:
+            self._hubs[space].regions.leave(self.subscriber)
+
     def edited(self, query: int, plan: dict) -> None:
         """Give the hub the present plan of a query, if the connection has subscribed it."""
         if query in self._home:

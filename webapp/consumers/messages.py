@@ -124,6 +124,7 @@ AFTER = Field('an object of the form {"mine": true or false, "query": number}', 
 PAGE_SIZE = Field(f"a whole number from 1 to {PAGE_QUERIES}", _is_page_size, required=False, default=PAGE_QUERIES)
 # A field that is absent from an edit keeps its value, so these have no default.
 SHARED = Field("true or false", _is_flag, required=False)
+SPACE = Field(f"a text of at most {MAX_NAME_CHARACTERS} characters", _is_search, required=False)
 SHOWN = Field("true or false", _is_flag)
 PAUSED = Field("true or false", _is_flag, required=False)
 NEW_NAME = Field(NAME.rule, _is_name, required=False)
@@ -153,6 +154,8 @@ FIELDS: dict[str, dict[str, Field]] = {
     "query.snapshot": {"query": QUERY},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},
+    "regions.subscribe": {"space": SPACE},
+    "regions.unsubscribe": {"space": SPACE},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT, "joined": JOINED},
     "view.unsubscribe": {},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},

@@ -241,6 +241,16 @@ class Monitor(AsyncWebsocketConsumer):
         """Stop sending the roles of the servers that answer a query."""
         self.hubs.leave_roles(query)
 
+    async def on_regions_subscribe(self, reference, space=EARTH.name):
+        """Start to send the regions of a space, with their loads, and how they changed."""
+        if not await database_sync_to_async(Space.objects.filter(pk=space).exists)():
+            raise Refused("space", f"space must be one that there is; got {space!r:.80}")
+        await self.hubs.follow_regions(space)
+
+    async def on_regions_unsubscribe(self, reference, space=EARTH.name):
+        """Stop sending the regions of a space."""
+        self.hubs.leave_regions(space)
+
     async def on_view_subscribe(self, reference, streams, area, format, joined):
         """Open the viewport, or move it."""
         # A map that is panned asks for the same streams again and again.

@@ -19,6 +19,7 @@ from webapp.hub.directory import Directory
 from webapp.hub.encoding import Encoded, encode, left_out
 from webapp.hub.engine_link import EngineLink
 from webapp.hub.recent import RecentBatches
+from webapp.hub.regions import RegionFollowers
 from webapp.hub.reports import Reports
 from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
@@ -63,6 +64,7 @@ class Hub:
         self.told: ResumePoint | None = None
         self.subscriptions = Directory()
         self.roles = Roles(self.link, self.subscriptions)
+        self.regions = RegionFollowers(self.link)
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self._tasks: list[asyncio.Task] = []
@@ -84,6 +86,7 @@ class Hub:
     async def detach(self, subscriber: Subscriber) -> None:
         """Remove a connection and its subscriptions; the last one stops the hub."""
         self.subscribers.discard(subscriber)
+        self.regions.leave(subscriber)
         for query in self.subscriptions.queries_of(subscriber):
             self.unsubscribe(subscriber, query)
         async with self._changing:
@@ -168,6 +171,7 @@ class Hub:
             (STATUS_S, self.reports.publish),
             (HELD_S, self.mark),
             (1.0, self.roles.publish),
+            (1.0, self.regions.publish),
             (settings.WEB_PROCESS_TTL_S / 3, self.views.heartbeat),
         )
         self._tasks = [asyncio.create_task(self._every(seconds, step)) for seconds, step in rounds]

@@ -8,6 +8,13 @@ from streaming.errors import InvalidSpace
 from webapp.text import SoundJSONField
 
 EARTH = spaces.EARTH.name
+# The keys of `streaming.operators.partitioners.PARTITIONERS`, in words.
+PARTITIONERS = [
+    ("kd", "K-D tree: at the median of the elements"),
+    ("quadtree", "Quadtree: in four equal parts"),
+    ("geohash", "Geohash: in two equal parts"),
+    ("grid", "Uniform grid: never split"),
+]
 
 
 class Space(models.Model):
@@ -23,6 +30,13 @@ class Space(models.Model):
     definition = SoundJSONField(
         "definition",
         help_text='For instance {"dimensions": [{"name": "price", "unit": "USD", "lo": 0, "hi": 10000}]}.',
+    )
+    partitioner = models.CharField(
+        "partitioner",
+        max_length=20,
+        blank=True,
+        choices=PARTITIONERS,
+        help_text="What cuts the regions of the space. Empty: what the engine's setting says.",
     )
     created = models.DateTimeField("created", auto_now_add=True)
 

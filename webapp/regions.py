@@ -181,16 +181,16 @@ def cut(space: Space, partitioner: str, regions: int, places: np.ndarray, who: s
         # Keep what is spread over the tasks spread: regions that are beside each other are mostly busy together.
         return replace(later, places=tuple(region % max(1, known.tasks) for region in range(later.regions)))
 
-    return _sent(space, known, made, who)
+    return _sent(space, known, made, who, f"cut anew into {regions} regions")
 
 
-def _sent(space, known, change, who):
+def _sent(space, known, change, who, what=""):
     """Make a map, and send it to the engine as the one that follows the known one."""
     try:
         later = change()
     except InvalidMap as error:
         raise Refused("regions", str(error)) from None
-    later = later.after(known.region_map, f"{later.differs(known.region_map)}, by {who}")
+    later = later.after(known.region_map, f"{what or later.differs(known.region_map)}, by {who}")
     log(space.name).send("regions", map=later.document())
     return later
 

@@ -88,7 +88,7 @@ function list(messages) {
   const several = messages.length > 1;
   const name = (space, region) => (several ? `${space} ${region}` : String(region));
   fill($("region-rows"), messages.flatMap(({ space, regions }) => regions.map((region) => [
-    name(space, region.region), rate(region), count(region.objects), `${number(100 * region.cores, 1)} %`, String(region.task), region.worker,
+    name(space, region.region), rate(region), count(region.objects), `${number(100 * region.cores, 1)} %`, region.worker,
   ])));
   const changes = messages.flatMap(({ space, changes }) => changes.map((change) => ({ space, ...change })));
   changes.sort((a, b) => b.at_us - a.at_us);

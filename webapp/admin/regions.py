@@ -48,7 +48,7 @@ class MergeForm(forms.Form):
 
     title = verb = "Merge"
     words = "Make one region of two that one cut has made."
-    pair = forms.ChoiceField(label="two sides of one cut")
+    pair = forms.ChoiceField(label="Two sides of one cut")
 
     def __init__(self, known: Regions, *given: Any) -> None:
         super().__init__(*given)
@@ -85,7 +85,7 @@ class CutForm(forms.Form):
     words = "Cut the whole space, so that each region gets about as many of some places."
     partitioner = forms.ChoiceField(choices=PARTITIONERS)
     regions = forms.IntegerField(min_value=1, max_value=MOST_REGIONS)
-    source = forms.ChoiceField(label="shared evenly")
+    source = forms.ChoiceField(label="Shared evenly")
     area = forms.CharField(
         required=False, help_text="For an area: draw it on the plan, or give its corners: lo, lo, hi, hi."
     )

@@ -32,6 +32,7 @@ FRESH_US = 5_000_000
 SAMPLE = 20_000
 # How long the stored elements of a stream may be read for that, in seconds.
 SAMPLE_S = 3.0
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,16 @@ def regions_now(space: Space) -> Regions:
     if found is None:
         raise Refused("regions", f"the engine of {space.name} must have reported its regions; it has not")
     return found
+
+
+def await_map(space: Space, wanted: RegionMap, most_s: float) -> bool:
+    """Wait until a map is in force, `most_s` seconds at most; return whether it is."""
+    until_s, kept = time.monotonic() + most_s, RegionChanges(log(space.name).client, space.name)
+    while not any(change["map"] == wanted.document() for change in kept.newest(2)):
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(POLL_S)
+    return True
 
 
 def split(space: Space, region: int, partitioner: str, who: str) -> RegionMap:

@@ -20,6 +20,7 @@ from webapp.refusals import Refused
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGE = "admin:webapp_space_regions"
+MOVE = {"action": "move", "region": 0, "task": 1}
 NOW_US = 1_000_000_000
 PLACES = np.column_stack([np.linspace(-10, 10, 100), np.linspace(50, 60, 100), np.full(100, -np.inf)])
 
@@ -33,6 +34,12 @@ def told(redis_client, transactional_db):
     log.report_regions({0: [0, 700, 0.5, 30, 70.0, 0.05, NOW_US], 1: [0, 10, 0.1, 5, 1.0, 0.01, NOW_US]}, **load)
     RegionChanges(redis_client, "earth").keep(known)
     return log
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch):
+    """Do not wait long for an engine that is none."""
+    monkeypatch.setattr("webapp.admin.regions.WAIT_S", 0.2)
 
 
 @pytest.fixture
@@ -85,7 +92,7 @@ def test_an_engine_that_has_reported_nothing_is_named(redis_client, site):
 )
 def test_regions_change_by_hand_and_say_by_whom(told, site, staff, fields, check):
     answer = site.post(reverse(PAGE, args=["earth"]), fields, follow=True)
-    assert "The engine is told" in answer.content.decode()
+    assert "The engine was told, but" in answer.content.decode()
     (later,) = sent(told)
     assert later.number == 1 and later.why.endswith(f", by {staff.get_username()}")
     assert check(later)
@@ -111,6 +118,13 @@ def test_what_cannot_be_done_is_refused_with_the_rule_and_the_value(told, site, 
     assert sent(told) == []
 
 
+def test_the_page_waits_until_the_change_is_in_force(told, site, monkeypatch):
+    monkeypatch.setattr("webapp.regions.POLL_S", 0.0)
+    monkeypatch.setattr("webapp.regions.time.sleep", lambda _: RegionChanges(told.client, "earth").keep(*sent(told)))
+    answer = site.post(reverse(PAGE, args=["earth"]), MOVE, follow=True).content.decode()
+    assert "In force now: moved to other tasks: regions [0], by" in answer
+
+
 def test_a_layer_decides_where_a_space_is_cut(told, site):
     corners = np.column_stack([np.linspace(100, 140, 80), np.linspace(-40, -30, 80)])
     boxes = np.column_stack([corners, np.full(80, -np.inf), corners, np.full(80, np.inf)])
@@ -126,11 +140,10 @@ def test_a_layer_decides_where_a_space_is_cut(told, site):
 def test_only_who_may_change_spaces_changes_their_regions(told, client, django_user_model):
     clerk = django_user_model.objects.create_user("clerk", password=PASSWORD, is_staff=True)
     client.force_login(clerk)
-    move = {"action": "move", "region": 0, "task": 1}
-    assert client.post(reverse(PAGE, args=["earth"]), move).status_code == 403
+    assert client.post(reverse(PAGE, args=["earth"]), MOVE).status_code == 403
     clerk.user_permissions.add(Permission.objects.get(codename="change_space"))
-    assert client.post(reverse(PAGE, args=["earth"]), move).status_code == 302
-    assert client.post(reverse(PAGE, args=["nowhere"]), move).status_code == 404
+    assert client.post(reverse(PAGE, args=["earth"]), MOVE).status_code == 302
+    assert client.post(reverse(PAGE, args=["nowhere"]), MOVE).status_code == 404
 
 
 def test_the_partitioner_of_a_space_is_published_and_withdrawn(redis_client, transactional_db):

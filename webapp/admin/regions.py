@@ -23,7 +23,8 @@ SPLITTING = [choice for choice in PARTITIONERS if choice[0] != "grid"]
 AREA = "area"
 # Of the plan on the page, in its own units.
 PLAN_WIDTH = 720.0
-WAIT = "It takes force with the next batch, unless the engine changes its regions before that: then try again."
+# How long a change may take until the page is shown again.
+WAIT_S = 3.0
 
 
 class SplitForm(forms.Form):
@@ -34,13 +35,13 @@ class SplitForm(forms.Form):
     region = forms.TypedChoiceField(coerce=int)
     partitioner = forms.ChoiceField(choices=SPLITTING)
 
-    def __init__(self, known: Regions, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
         self.fields["region"].choices = _numbered(known.region_map.regions)
 
     def run(self, space, who):
-        """Send the change to the engine."""
-        regions.split(space, self.cleaned_data["region"], self.cleaned_data["partitioner"], who)
+        """Send the change to the engine; return the map that is to follow."""
+        return regions.split(space, self.cleaned_data["region"], self.cleaned_data["partitioner"], who)
 
 
 class MergeForm(forms.Form):
@@ -50,14 +51,14 @@ class MergeForm(forms.Form):
     words = "Make one region of two that one cut has made."
     pair = forms.ChoiceField(label="Two sides of one cut")
 
-    def __init__(self, known: Regions, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
         pairs = known.region_map.siblings
         self.fields["pair"].choices = [(f"{low} {high}", f"{low} and {high}") for low, high in pairs]
 
     def run(self, space, who):
-        """Send the change to the engine."""
-        regions.merge(space, *map(int, self.cleaned_data["pair"].split()), who)
+        """Send the change to the engine; return the map that is to follow."""
+        return regions.merge(space, *map(int, self.cleaned_data["pair"].split()), who)
 
 
 class MoveForm(forms.Form):
@@ -68,14 +69,14 @@ class MoveForm(forms.Form):
     region = forms.TypedChoiceField(coerce=int)
     task = forms.TypedChoiceField(coerce=int)
 
-    def __init__(self, known: Regions, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
         self.fields["region"].choices = _numbered(known.region_map.regions)
         self.fields["task"].choices = _numbered(known.tasks)
 
     def run(self, space, who):
-        """Send the change to the engine."""
-        regions.move(space, self.cleaned_data["region"], self.cleaned_data["task"], who)
+        """Send the change to the engine; return the map that is to follow."""
+        return regions.move(space, self.cleaned_data["region"], self.cleaned_data["task"], who)
 
 
 class CutForm(forms.Form):
@@ -90,8 +91,8 @@ class CutForm(forms.Form):
         required=False, help_text="For an area: draw it on the plan, or give its corners: lo, lo, hi, hi."
     )
 
-    def __init__(self, known: Regions, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, known: Regions, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
         self.fields["regions"].initial = known.region_map.regions
         self.fields["source"].choices = _sources(known.region_map.space.name)
 
@@ -106,13 +107,13 @@ class CutForm(forms.Form):
         return (numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]) if numbers else None
 
     def run(self, space, who):
-        """Send the change to the engine."""
+        """Send the change to the engine; return the map that is to follow."""
         given = self.cleaned_data
         if given["source"] == AREA and not given["area"]:
             raise Refused("regions", "an area must be drawn on the plan, or given by its corners; got none")
         in_area = given["source"] == AREA
         places = regions.places_in_area(space, *given["area"]) if in_area else regions.places_of(space, given["source"])
-        regions.cut(space, given["partitioner"], given["regions"], places, who)
+        return regions.cut(space, given["partitioner"], given["regions"], places, who)
 
 
 FORMS = {"split": SplitForm, "merge": MergeForm, "move": MoveForm, "cut": CutForm}
@@ -149,12 +150,14 @@ def answer_regions(model_admin, request: HttpRequest, name: str) -> HttpResponse
         return _page(request, context | {"missing": refused.message})
     except NOT_NOW:
         return _page(request, context | {"missing": "Redis does not answer."})
-    shown = {action: form(known) for action, form in FORMS.items()}
+    # Several forms have a field of the same name.
+    ids = {action: f"{action}-%s" for action in FORMS}
+    shown = {action: form(known, auto_id=ids[action]) for action, form in FORMS.items()}
     if request.method == "POST":
         action = request.POST.get("action")
         if action not in FORMS:
             raise Http404
-        shown[action] = FORMS[action](known, request.POST)
+        shown[action] = FORMS[action](known, request.POST, auto_id=ids[action])
         if shown[action].is_valid() and _ran(shown[action], request, space):
             return redirect("admin:webapp_space_regions", name)
     context |= {"forms": shown, "changes": _with_times(changes), **plan_of(known)}
@@ -168,14 +171,18 @@ def _page(request, context):
 def _ran(form, request, space):
     """Carry out a valid form, and tell the user; return whether it was carried out."""
     try:
-        form.run(space.parsed, request.user.get_username())
+        later = form.run(space.parsed, request.user.get_username())
+        in_force = regions.await_map(space.parsed, later, WAIT_S)
     except Refused as refused:
         form.add_error(None, refused.message)
         return False
     except NOT_NOW:
         form.add_error(None, "Redis does not answer; try again.")
         return False
-    messages.success(request, f"The engine is told. {WAIT}")
+    if in_force:
+        messages.success(request, f"In force now: {later.why}.")
+    else:
+        messages.warning(request, f"The engine was told, but this is not in force after {WAIT_S:g} s: {later.why}.")
     return True
 
 

@@ -238,8 +238,8 @@ def block_entries(elements: pa.Table, stream: str, heard_us: int, partitions: in
     entries = []
     for number in np.unique(partition):
         part = elements if partitions == 1 else elements.filter(pa.array(partition == number))
-        fields = {"stream": stream, "heard_us": heard_us, "count": part.num_rows, "block": to_ipc(part)}
-        entries.append((int(number), fields))
+        fields = {"stream": stream, "heard_us": heard_us, "count": part.num_rows, "partitions": partitions}
+        entries.append((int(number), fields | {"block": to_ipc(part)}))
     return entries
 
 
@@ -309,7 +309,7 @@ class Log:
         With ``decode_responses=False``.
     space : str
     partitions : int
-        Number of partitions of the ingest log; fixed for the life of an engine's state.
+        Number of partitions of the ingest log.
     patient : bool, optional
         Whether appends wait while Redis is full. By default, they raise an error.
     """

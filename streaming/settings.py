@@ -30,7 +30,8 @@ class EngineSettings:
     space : Space
         The space that the engine evaluates (``LOOKOUT_SPACE``: its JSON document, see docs/spaces.md, or ``earth``).
     partitions : int
-        Partitions of the ingest log (``LOOKOUT_PARTITIONS``, 2); fixed for the life of the state.
+        Partitions of the ingest log, and home servers (``LOOKOUT_PARTITIONS``, 2). If a state was written with another
+        number, the engine divides it anew when it starts.
     regions : int
         Regions that the space is cut into at first (``LOOKOUT_REGIONS``, 2); there are never fewer.
     partitioner : str

@@ -115,11 +115,20 @@ class Known:
 
 @dataclass(frozen=True)
 class IngestBlock:
-    """An entry of the ingest log: elements of one stream (Arrow IPC), and when the gateway received them."""
+    """An entry of the ingest log: elements of one stream (Arrow IPC), and when the gateway received them.
+
+    A block whose elements were divided for another number of partitions has no payload: see `repartition`.
+    """
 
     stream: str
     heard_us: int
     payload: bytes
+
+    @classmethod
+    def of(cls, fields: Mapping[bytes, bytes], partitions: int) -> "IngestBlock":
+        """Return the block in the fields of an entry, for so many partitions."""
+        mine = int(fields.get(b"partitions", partitions)) == partitions
+        return cls(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"] if mine else b"")
 
 
 @dataclass(frozen=True)
@@ -454,6 +463,8 @@ def _tracked(blocks, space):
     schema = tracked_schema(space)
     tables = [schema.empty_table()]
     for block in blocks:
+        if not block.payload:
+            continue
         elements = from_ipc(block.payload)
         for value in (stream_number(block.stream), block.heard_us):
             name = schema.names[elements.num_columns]

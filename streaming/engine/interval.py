@@ -250,10 +250,7 @@ class Interval:
         name = str(partition)
         upto = cut.positions[name]
         entries = self._ahead.taken(name, upto) if upto != self._positions[name] else ()
-        return [
-            IngestBlock(fields[b"stream"].decode(), int(fields[b"heard_us"]), fields[b"block"])
-            for _, fields, _ in entries
-        ]
+        return [IngestBlock.of(fields, self._place.partitions) for _, fields, _ in entries]
 
     def _decided(self) -> Iterator[Cut]:
         """Yield the decisions about this interval, up to its end."""

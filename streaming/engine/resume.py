@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning
+from streaming.engine.repartition import repartitioned
 from streaming.engine.store import EPOCH, Store
 from streaming.history.files import pending_of
 from streaming.logs import Log
@@ -54,8 +55,11 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     files = state_files_of(root, settings.state_uri, shape.space)
     found = newest_whole(files, shape, log.newest_whole_batch(_epoch(files)))
     manifest, problems = found.manifest, list(found.problems)
+    most = max(shape.partitions, manifest.shape.partitions if manifest else 0)
     if manifest:
         files.put(EPOCH, manifest.epoch.encode())  # the file may be damaged
+    if manifest and manifest.shape.partitions != shape.partitions:
+        manifest = _repartitioned(settings, log, files, manifest)
     epoch = Store(root, settings.space, files=files).epoch()
     point = beginning(shape.partitions)
     if manifest:
@@ -71,7 +75,7 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
         manifest = renumbered(files, manifest, published + 1, epoch, shape)
         point = Point(manifest.batch, point.positions)
     # What an earlier engine has sent between its tasks is made again: another release may have written it.
-    log.event_log.delete(map(log.names.exchange, range(shape.partitions)))
+    log.event_log.delete(map(log.names.exchange, range(most)))
     _report(log, manifest, point)
     discard_later(files, manifest)
     for words in problems:
@@ -79,6 +83,17 @@ def resume(settings: EngineSettings, log: Log) -> Resumed:
     if problems:
         logger.error("state: the engine continues from batch %d, and reads the logs from there again", point.batch)
     return Resumed(point, problems)
+
+
+def _repartitioned(settings, log, files, manifest):
+    """Return the manifest of the state for other partitions. Batches after the former one are cut anew."""
+    published = log.newest_batch(manifest.epoch)
+    _forget_pending(settings, manifest.epoch, manifest.batch)
+    discard_later(files, manifest)
+    if published > manifest.batch:
+        manifest = renumbered(files, manifest, published + 1, manifest.epoch, manifest.shape)
+    log.event_log.delete([log.names.cuts])
+    return repartitioned(settings, log, files, manifest)
 
 
 def last_known(cuts: CutLog, point: Point) -> int:

@@ -44,7 +44,7 @@ Files = Mapping[str, File]
 
 @dataclass(frozen=True)
 class Shape:
-    """The settings that must stay the same for the life of a state: the name of the space, and partitions."""
+    """The name of the space, and the number of partitions for which a state was written."""
 
     space: str
     partitions: int

@@ -81,13 +81,7 @@ ANEW = (
 
 
 def check_settings(manifest: Manifest, shape: Shape) -> None:
-    """Raise OtherSettings if a state was written with other settings than `shape`."""
-    was, now = manifest.shape.partitions, shape.partitions
-    if was != now:
-        raise OtherSettings(
-            f"the state was written with LOOKOUT_PARTITIONS={was}, and the engine was started with {now}: set "
-            f"LOOKOUT_PARTITIONS={was} again. {ANEW}"
-        )
+    """Raise OtherSettings if a state belongs to another space than `shape`. It may have other partitions."""
     if manifest.shape.space != shape.space:
         raise OtherSettings(f"the state belongs to the space {manifest.shape.space}, not to {shape.space}. {ANEW}")
 

@@ -85,17 +85,17 @@ class Crashes:
 class Machine:
     """Runs intervals as Spark does: all tasks at the same time, and one that fails again."""
 
-    def __init__(self, root, url, seed):
-        self.root, self.url, self.rng = root, url, random.Random(seed)
+    def __init__(self, root, url, seed, partitions=PARTITIONS):
+        self.root, self.url, self.rng, self.partitions = root, url, random.Random(seed), partitions
         self.settings = EngineSettings(
             home=root,
             redis_url=url,
             state_dir=root,
             history_dir=root / "history",
             regions=REGIONS,
-            partitions=PARTITIONS,
+            partitions=partitions,
         )
-        self.log = Log(redis.Redis.from_url(url), "earth", PARTITIONS)
+        self.log = Log(redis.Redis.from_url(url), "earth", partitions)
         self.crashes = self.restarts = self.batches = 0
         self.resume()
 
@@ -106,17 +106,17 @@ class Machine:
     def layout(self, task, anew=False):
         if anew or task not in self.layouts:
             store = Store(self.root, EARTH, files=LocalStore(self.root), regions=REGIONS)
-            self.layouts[task] = Layout(store, PARTITIONS, HistoryWriter(self.root / "history", EARTH))
+            self.layouts[task] = Layout(store, self.partitions, HistoryWriter(self.root / "history", EARTH))
         return self.layouts[task]
 
     def interval(self, trouble):
         """Run an interval; return whether it ended, and the engine need not start again."""
-        stopped, tasks = threading.Event(), list(range(PARTITIONS))
+        stopped, tasks = threading.Event(), list(range(self.partitions))
         for task in tasks:
             self.layout(task)
         if self.rng.random() < 0.3:  # Spark gives a task to any of its processes
-            self.layouts = {task: self.layouts[1 - task] for task in tasks}
-        with ThreadPoolExecutor(PARTITIONS) as threads:
+            self.layouts = {task: self.layouts[(task + 1) % len(tasks)] for task in tasks}
+        with ThreadPoolExecutor(self.partitions) as threads:
             ran = list(threads.map(lambda task: self.task(task, trouble, stopped), tasks))
         if None in ran:
             self.restarts += 1
@@ -133,9 +133,9 @@ class Machine:
         rng = random.Random(self.rng.random())
         for attempt in range(4):
             crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
-            log = Log(redis.Redis.from_url(self.url), "earth", PARTITIONS, patient=True)
+            log = Log(redis.Redis.from_url(self.url), "earth", self.partitions, patient=True)
             log.event_log = Connection(log.event_log, crash, stopped)
-            place = TaskPlace(task, PARTITIONS, PARTITIONS)
+            place = TaskPlace(task, self.partitions, self.partitions)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
                 return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15)).run()

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import redis
 
-from bench.scenarios import COUNTRY, FULL_SPEED, SEED, STREAM
+from bench.scenarios import COUNTRY, CROWDED, FULL_SPEED, SEED, STREAM
 from streaming.elements import bounds_array, bounds_of, element_schema, from_ipc, key_hashes, to_ipc
 from streaming.gateway.config import GatewayConfig
 from streaming.logs import Log, block_entries
@@ -37,6 +37,8 @@ ERROR_M = 3.0
 WORLD = (-180.0, -90.0, 180.0, 90.0)
 # A hundredth of it, in which nine of ten objects are that are ``crowd``.
 CROWD = (20.0, 40.0, 56.0, 58.0)
+# With ``wander``, this area goes around the globe in ten minutes, and its objects with it.
+WANDER_DEG_S = 360.0 / 600.0
 
 
 class LoadBlock(ABC):
@@ -102,6 +104,7 @@ class Walkers(LoadBlock):
     ) -> None:
         super().__init__(partition, fields)
         self.area, self.roads = area, roads
+        self._moved_us = 0
         # An object stays on its road, which the hash of its key gives: neighbours in a block are not so on the map.
         key_hash = self.table["key_hash"].to_numpy()
         self._road = key_hash % len(roads) if roads is not None else None
@@ -113,11 +116,21 @@ class Walkers(LoadBlock):
             place = along(self.roads, self._road, rng)
         elif motion == "jump":
             place = low + rng.random((self.rows, 2)) * extent
+        elif motion == "wander" and self.area != WORLD:
+            place = self._wandered(self.place + rng.normal(0.0, STEP_DEG, (self.rows, 2)), now_us)
         else:
             place = self.place + rng.normal(0.0, STEP_DEG, (self.rows, 2))
             place[:, 0] = low[0] + (place[:, 0] - low[0]) % extent[0]  # the area wraps around, as the globe does
             place[:, 1] = np.clip(place[:, 1], low[1], low[1] + extent[1])
         self.move(place, now_us)
+
+    def _wandered(self, place, now_us):
+        """Return places after the area, and the objects with it, has gone on to the east."""
+        spent_s = (now_us - self._moved_us) / 1e6 if self._moved_us else 0.0
+        self._moved_us = now_us
+        place[:, 0] = (place[:, 0] + WANDER_DEG_S * spent_s + 180.0) % 360.0 - 180.0
+        place[:, 1] = np.clip(place[:, 1], self.area[1], self.area[3])
+        return place
 
 
 def road_coordinates(count: int) -> np.ndarray:
@@ -191,8 +204,9 @@ class Generator:
     ----------
     log : Log
     blocks : iterable of LoadBlock
-    motion : {"walk", "jump", "along"}
-        Objects take small steps, jump anywhere, or jump anywhere on their own road.
+    motion : {"walk", "jump", "along", "crowd", "wander"}
+        Objects take small steps, jump anywhere, or jump anywhere on their own road; most of a crowd stay in a small
+        area, which may go around the globe.
     """
 
     def __init__(self, log: Log, blocks: Iterable[LoadBlock], motion: str) -> None:
@@ -257,7 +271,7 @@ def main() -> None:
     parser.add_argument("--stream", default=STREAM)
     parser.add_argument("--rate", type=int, default=FULL_SPEED)
     parser.add_argument("--objects", type=int, default=100_000)
-    parser.add_argument("--motion", choices=("walk", "jump", "along", "crowd"), default="walk")
+    parser.add_argument("--motion", choices=("walk", "jump", "along", *CROWDED), default="walk")
     parser.add_argument("--roads", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
@@ -265,7 +279,7 @@ def main() -> None:
     arguments = parser.parse_args()
     log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions, patient=True)
     rows = arguments.rows or min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
-    areas = [WORLD, *[CROWD] * 9] if arguments.motion == "crowd" else [tuple(arguments.area)]
+    areas = [WORLD, *[CROWD] * 9] if arguments.motion in CROWDED else [tuple(arguments.area)]
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
 
     def blocks(objects, rows):

@@ -11,6 +11,7 @@ STREAM, WIRE_STREAM, FRAMES_STREAM = "bench", "wire", "frames"
 MATCHES_PER_ELEMENT = 1.0
 SEED, QUERY_SEED = 1, 2
 FULL_SPEED = 0
+CROWDED = ("crowd", "wander")
 # As many queries as a user may have by default.
 QUERIES_EACH = 1_000
 
@@ -25,9 +26,9 @@ class Scenario:
     rate : int
         Elements a second; `FULL_SPEED` for as many as the engine takes.
     queries, objects : int
-    motion : {"walk", "jump", "crowd"}
+    motion : {"walk", "jump", "crowd", "wander"}
         Small steps, a uniformly random place each time, or small steps with nine of ten objects in a hundredth of the
-        plane.
+        plane, which may go around the globe in ten minutes.
     wire : bool
         CSV lines through the gateway's TCP listener instead of blocks into the ingest log.
     """
@@ -42,7 +43,7 @@ class Scenario:
     @property
     def stack(self) -> tuple:
         """What identifies the stack of a scenario: scenarios with equal values share a stack."""
-        return self.wire, self.queries, max(self.objects, 1_000_000), self.motion == "crowd"
+        return self.wire, self.queries, max(self.objects, 1_000_000), self.motion if self.motion in CROWDED else ""
 
 
 def _grid():
@@ -65,6 +66,7 @@ WIRE = (
 CROWDS = (
     Scenario("100k-100q-100k-crowd", 100_000, motion="crowd"),
     Scenario("max-100q-100k-crowd", FULL_SPEED, motion="crowd"),
+    Scenario("100k-100q-100k-wander", 100_000, motion="wander"),
 )
 MANY = Scenario("20k-100q-10M", 20_000, objects=10_000_000)
 SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*WIRE, *_grid(), *CROWDS, MANY)}

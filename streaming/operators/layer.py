@@ -43,6 +43,8 @@ class Layer:
     ----------
     boxes : IndexedBoxes
         The box around each page.
+    read_bytes : int
+        The size of all pages that were read; a page that was read again counts again.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Layer:
         self._first = np.cumsum([0, *(len(part.boxes) for part in self.parts)])
         self._kept: dict[int, tuple[int, np.ndarray]] = {}
         self._keeps = np.zeros(len(self.boxes), dtype=bool)
+        self.read_bytes = 0
         # The page that was used last comes last.
         self._pages: dict[int, Features] = {}
         self._take_over({} if before is None else before._places())
@@ -78,7 +81,9 @@ class Layer:
         features = self._pages.pop(number, None)
         if features is None:
             part = int(np.searchsorted(self._first, number, "right")) - 1
-            features = self._in_force(part, self.parts[part].read(number - int(self._first[part])))
+            table = self.parts[part].read(number - int(self._first[part]))
+            self.read_bytes += table.nbytes
+            features = self._in_force(part, table)
         self._pages[number] = features
         self._forget()
         return features

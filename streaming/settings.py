@@ -1,6 +1,7 @@
 """The settings of the engine and the gateway. Only this module and `webapp.settings` read the environment."""
 
 import ipaddress
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from streaming.spaces import EARTH, Space, parse_space
 
 # The keys of `operators.partitioners.PARTITIONERS`, which the web application does not import.
 PARTITIONER_NAMES = ("kd", "quadtree", "geohash", "grid")
+# The strategies of `operators.padding.Padding`.
+PADDING_NAMES = ("dynamic", "static", "fetch")
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
 
 
@@ -42,6 +45,12 @@ class EngineSettings:
     first_elements : int
         After so many elements, a new state's regions are cut at the places of these elements
         (``LOOKOUT_FIRST_ELEMENTS``, 10000); 0 for never.
+    padding : str
+        What regions keep in memory of the layers that queries join with: ``dynamic``, ``static`` or ``fetch``
+        (``LOOKOUT_PADDING``, ``dynamic``; see docs/architecture.md).
+    padding_size : float
+        How far regions look beyond their borders if `padding` is ``static`` (``LOOKOUT_PADDING_SIZE``, 10,000), in
+        metres in a space with longitude and latitude, elsewhere in the unit of the first dimension.
     state_dir : Path
         Checkpoint and state files (``LOOKOUT_STATE_DIR``, ``engine/<space>`` in `home`).
     state_uri : str
@@ -77,6 +86,8 @@ class EngineSettings:
     partitioner: str = "kd"
     scaling: bool = True
     first_elements: int = 10_000
+    padding: str = "dynamic"
+    padding_size: float = 10_000.0
     state_dir: Path = Path("var/engine/earth")
     state_uri: str = ""
     layers_dir: Path = Path("var/layers")
@@ -101,8 +112,8 @@ class EngineSettings:
         Raises
         ------
         LookoutError
-            If a number is not a positive whole number, or the space or a network of ``LOOKOUT_FEED_HOSTS`` is not
-            valid.
+            If a number is not a positive whole number, a size is not a number from 0 up, or the space or a network of
+            ``LOOKOUT_FEED_HOSTS`` is not valid.
 
         Examples
         --------
@@ -121,6 +132,8 @@ class EngineSettings:
             partitioner=_choice(given, "LOOKOUT_PARTITIONER", PARTITIONER_NAMES, cls.partitioner),
             scaling=_choice(given, "LOOKOUT_SCALING", ("true", "false"), "true") == "true",
             first_elements=_count(given, "LOOKOUT_FIRST_ELEMENTS", cls.first_elements, least=0),
+            padding=_choice(given, "LOOKOUT_PADDING", PADDING_NAMES, cls.padding),
+            padding_size=_size(given, "LOOKOUT_PADDING_SIZE", cls.padding_size),
             state_dir=Path(given.get("LOOKOUT_STATE_DIR", home / "engine" / space.name)).expanduser().absolute(),
             state_uri=given.get("LOOKOUT_STATE_URI", cls.state_uri),
             layers_dir=layers_dir(given, home),
@@ -225,3 +238,15 @@ def _count(given, name, default, least=1):
         rule = "a positive whole number" if least else "a whole number from 0 up"
         raise LookoutError(f"{name} must be {rule}; got {text!r}")
     return int(text)
+
+
+def _size(given, name, default):
+    """Return a finite number from 0 up from the environment, or the default."""
+    text = given.get(name, str(default))
+    try:
+        size = float(text)
+    except ValueError:
+        size = math.nan
+    if not 0 <= size < math.inf:
+        raise LookoutError(f"{name} must be a number from 0 up; got {text!r}")
+    return size

@@ -300,6 +300,7 @@ def region_task(
     was, regions = store.region(number, batch), after.region_map.regions
     if rescaling := layout.rescaling(batch, after):
         was = rescaling.region(number, was)
+    store.keep_pages(number, batch, after)
     control = ControlStep(before, after, applied, max(was.now_us, applied.now_us))
     border = Border(control, was.left_out)
     if rescaling:

@@ -46,6 +46,8 @@ def start_query(
         "epoch": Store(Path(settings.state_dir), settings.space, files=files).epoch(),
         "partitions": str(settings.partitions),
         "regions": str(settings.regions),
+        "padding": settings.padding,
+        "padding_size": str(settings.padding_size),
         "tasks": str(task_count(spark, settings)),
         "batch_ms": str(settings.batch_ms),
         "max_blocks": str(settings.max_blocks),

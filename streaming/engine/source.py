@@ -22,6 +22,7 @@ from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
 from streaming.logs import Log
+from streaming.operators.padding import Padding
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
 
@@ -32,7 +33,9 @@ _TASKS_OF_IMPORTS = 20
 _tasks = count()
 
 
-def layout_of(root: str, uri: str, layers: str, history: str, space: str, partitions: int, regions: int) -> Layout:
+def layout_of(
+    root: str, uri: str, layers: str, history: str, space: str, shape: tuple[int, int], padding: Padding
+) -> Layout:
     """Return this process's layout of an engine; its store keeps the newest states in memory between tasks.
 
     Parameters
@@ -42,20 +45,23 @@ def layout_of(root: str, uri: str, layers: str, history: str, space: str, partit
         and of the stored elements.
     space : str
         The JSON text of the engine's space.
-    partitions, regions : int
+    shape : tuple of int
         The number of ingest partitions, and of the regions of a new state.
+    padding : Padding
+        Which pages of layers regions keep in memory.
     """
     # Spark collects garbage after every task. This takes 40 ms if the collector scans all modules, and no time if they
     # are frozen.
     if next(_tasks) < _TASKS_OF_IMPORTS:
         gc.freeze()
-    return _layout_of(root, uri, layers, history, space, partitions, regions)
+    return _layout_of(root, uri, layers, history, space, shape, padding)
 
 
 @lru_cache(maxsize=8)
-def _layout_of(root, uri, layers, history, space, partitions, regions):
-    known = parse_space(space)
-    store = Store(Path(root), known, Path(layers), Path(history), state_files_of(root, uri, known.name), regions)
+def _layout_of(root, uri, layers, history, space, shape, padding):
+    known, (partitions, regions) = parse_space(space), shape
+    files = state_files_of(root, uri, known.name)
+    store = Store(Path(root), known, Path(layers), Path(history), files, regions, padding)
     return Layout(store, partitions, HistoryWriter(Path(history), known))
 
 
@@ -97,6 +103,7 @@ class IntervalReader(DataSourceStreamReader):
         self.folders = tuple(options[name] for name in ("state_dir", "state_uri", "layers_dir", "history_dir"))
         self.space = options["space"]
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
+        self.padding = Padding(options["padding"], float(options["padding_size"]))
         self.tasks = int(options["tasks"])
         self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
@@ -150,6 +157,6 @@ class IntervalReader(DataSourceStreamReader):
 
     def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:
         """Run a task's part of an interval; yield the number of batches."""
-        layout = layout_of(*self.folders, self.space, self.partitions_count, self.regions)
+        layout = layout_of(*self.folders, self.space, (self.partitions_count, self.regions), self.padding)
         batches = Interval(layout, self._log(), task.place, task.point, self.pace).run()
         yield pa.RecordBatch.from_arrays([pa.array([batches])], ["batches"])

@@ -1,24 +1,21 @@
-"""The state of an engine: which states there are, how each is stored, and the features of layers.
+"""The state of an engine: which states there are, and how each is stored.
 
 Batch *b* reads the states that *b* - 1 left, and leaves new ones: in memory, and in files if the batch is saved.
 `streaming.state` says how.
 """
 
 import logging
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from streaming.history.snapshots import snapshots
-from streaming.kinds.join.plan import STORED_PREFIX
-from streaming.layers.features import InvalidLayer
-from streaming.layers.store import LayerStore
-from streaming.operators.features import Features, ordered
+from streaming.engine.local_layers import LocalLayers
+from streaming.operators.layer import Layer
+from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.server import AssemblerState
@@ -34,11 +31,9 @@ from streaming.servers.region.state import Region
 from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState
-from streaming.state.files import write_whole
 from streaming.state.manifest import Manifest, Shape
 from streaming.state.recovery import newest_usable
 from streaming.state.stores import LocalStore, StateStore
-from streaming.state.tables import serialized, tables_in
 from streaming.state.versions import Attempt, Versions
 
 logger = logging.getLogger(__name__)
@@ -48,14 +43,6 @@ STATES = ("registry", "home", "region", "stream_join", "participant", "partial",
 PARTIALS = "partial"
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
-# The versions of a layer before and after an edit.
-VERSIONS_KEPT = 2
-# The file system that has the layers may show a version a little later here than to the program that wrote it.
-LAYER_WAIT_S, LAYER_POLL_S = 2.0, 0.05
-
-
-class MissingVersion(OSError):
-    """A version of a layer is not there yet. The batch has to run again: an answer without it would be wrong."""
 
 
 class Store:
@@ -73,6 +60,12 @@ class Store:
         Where the states are; by default, in `root`.
     regions : int, optional
         In how many equal regions the space is cut at first.
+    padding : Padding, optional
+        Which pages of layers regions keep in memory.
+
+    Attributes
+    ----------
+    layers : LocalLayers
     """
 
     def __init__(
@@ -83,15 +76,16 @@ class Store:
         history: Path | None = None,
         files: StateStore | None = None,
         regions: int = 1,
+        padding: Padding | None = None,
     ) -> None:
-        self.root, self.space = root, space
+        self.root, self.space, self.padding = root, space, padding or Padding()
+        self.layers = LocalLayers(root / "features", space, layers or root / "layers", history or root / "history")
         self.files = files or LocalStore(root)
-        self._no_queries = Registry(space, catalogue=self.features, region_map=RegionMap.grid(space, regions))
+        self._no_queries = Registry(space, catalogue=self.layers.layer, region_map=RegionMap.grid(space, regions))
         codecs = _codecs(space, self._no_queries)
         self._versions = Versions(self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) == PARTIALS)
-        self._layers = LayerStore(layers or root / "layers")
-        self._snapshots = snapshots(history or root / "history", space)
-        self._features: dict[str, dict[int, Features]] = {}
+        # By region and layer: the pages that a region keeps, and why.
+        self._kept: dict[tuple[int, str], tuple[Layer, Any, np.ndarray]] = {}
         self._epoch = ""
         # By batch, the registry after it.
         self._registries: dict[int, Registry] = {}
@@ -122,58 +116,23 @@ class Store:
         """Return how many blocks the state after a saved batch has read, by partition; None if there is no state."""
         return self._versions.manifest(batch).blocks if batch >= 0 else None
 
-    def features(self, layer: str, version: int) -> Features:
-        """Return the features of a layer's version; this process keeps the last two versions of each layer in memory.
-
-        A version that was removed for good, because a newer one is there or the layer was dropped, has no features.
+    def keep_pages(self, region: int, batch: int, registry: Registry) -> None:
+        """Have this process keep the pages of layers that a region may need, now that it runs a batch; see `Padding`.
 
         Raises
         ------
         MissingVersion
-            If the version is not there yet.
+            If a version of a layer is not there yet.
         """
-        versions = self._features.setdefault(layer, {})
-        if version not in versions:
-            if self._removed(layer, version):
-                logger.error("version %d of layer %s is removed: joins with it have no answers", version, layer)
-                return Features.none(self.space)
-            versions[version] = Features(self._mapped(layer, version), self.space)
-            for old in sorted(versions)[:-VERSIONS_KEPT]:
-                del versions[old]
-        return versions[version]
-
-    def _mapped(self, layer, version):
-        """Return the table of a layer's version, mapped into memory so that all processes share its pages."""
-        folder = self.root / "features" / layer
-        path = folder / f"{version}.arrow"
-        if not path.exists():
-            write_whole(path, serialized([ordered(self._features_of(layer, version))]), durable=False)
-            pa.default_memory_pool().release_unused()
-            for old in sorted(int(other.stem) for other in folder.glob("*.arrow"))[:-VERSIONS_KEPT]:
-                (folder / f"{old}.arrow").unlink(missing_ok=True)
-        return tables_in(LocalStore(folder).get(path.name))[0]
-
-    def _removed(self, layer, version):
-        """Return whether a version of a layer was there once, and no copy of it is left."""
-        store, stream = self._stored(layer)
-        copy = self.root / "features" / layer / f"{version}.arrow"
-        return not copy.exists() and version not in store.versions(stream) and version <= store.last(stream)
-
-    def _features_of(self, layer, version):
-        store, stream = self._stored(layer)
-        deadline_s = time.monotonic() + LAYER_WAIT_S
-        while True:
-            try:
-                return store.read(stream, version, self.space)
-            except InvalidLayer as error:
-                if time.monotonic() > deadline_s:
-                    raise MissingVersion(f"version {version} of layer {layer} is not there: {error}") from None
-            time.sleep(LAYER_POLL_S)
-
-    def _stored(self, layer):
-        """Return the store of a layer and the layer's name there."""
-        stream = layer.removeprefix(STORED_PREFIX)
-        return (self._layers if stream == layer else self._snapshots), stream
+        for name in registry.layers_joined:
+            layer = registry.features(name)
+            reaches = frozenset(reach for reach in registry.layer_reaches if reach.layer == name)
+            asked = registry.region_map, reaches
+            known = self._kept.get((region, name))
+            if known is None or known[0] is not layer or known[1] != asked:
+                known = layer, asked, self.padding.kept(layer, registry.region_map.cells[region], reaches)
+                self._kept[region, name] = known
+            layer.keep(region, batch, known[2])
 
     def registry(self, batch: int) -> Registry:
         """Return the registry before `batch`.

@@ -17,7 +17,7 @@ from streaming.layers.features import feature_schema, with_hashes
 from streaming.spaces import Space
 
 SNAPSHOTS = ".snapshots"
-# A snapshot has at most this many elements, the newest, since each worker process of the engine holds it in memory.
+# A snapshot has at most this many elements, the newest, since the program that takes it holds it in memory.
 MOST_ROWS = 1_000_000
 VERSIONS_KEPT, VERSION_LIFE_S = 3, 600.0
 

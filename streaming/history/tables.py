@@ -24,9 +24,9 @@ from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.join.plan import JoinPlan
 from streaming.layers import LayerStore
 from streaming.operators.boxes import intersects
+from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.features import Features
-from streaming.operators.spatial_join import Comparison
 from streaming.spaces import EARTH, Space
 
 SOURCES = ("layer", "stored")

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from streaming.kinds.around import Focus
-from streaming.kinds.parts import Box, Filter, UserFilter
+from streaming.kinds.parts import Box, Enlargement, Filter, UserFilter
 from streaming.spaces import Space
 
 
@@ -190,6 +190,13 @@ class Kind(ABC, Generic[P]):
     def layer(self, plan: P) -> str | None:
         """Return the name under which the engine knows the features that a query needs; None if it needs none."""
         return None
+
+    def layer_reach(self, plan: P) -> tuple[tuple[Enlargement, ...], float]:
+        """Return how far an element reaches for features of `layer`: transformations of its box, then a distance.
+
+        The distance is infinite if each feature may be a partner.
+        """
+        return (), 0.0
 
     def user_filters(self, plan: P) -> tuple[tuple[UserFilter, bool], ...]:
         """Return the user-defined filters of a plan, and whether each of them judges pairs."""

@@ -8,7 +8,7 @@ readers skip row groups.
 
 import math
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import shapely
 
-from streaming.elements import bounds_of
+from streaming.elements import bounds_of, key_hashes
 from streaming.layers.features import feature_schema, hilbert_order, with_hashes
 from streaming.spaces import Space
 from streaming.state.files import whole
@@ -112,14 +112,40 @@ def new_part_name() -> str:
     return f"{uuid.uuid4().hex}.parquet"
 
 
-def read_keys(path: Path) -> np.ndarray:
-    """Return the keys of a part, object array of shape (N,)."""
-    return pq.read_table(path, columns=["key"])["key"].to_numpy()
+def read_groups(layer: str, path: Path, space: Space) -> Iterator[pa.Table]:
+    """Yield the features of a part, with `features.feature_schema(space)`, in groups of neighbours."""
+    with pq.ParquetFile(path) as part:
+        for group in range(part.num_row_groups):
+            rows = part.read_row_group(group, columns=list(STORED)).replace_schema_metadata(None)
+            yield with_hashes(layer, rows, space)
 
 
-def read_bounds(path: Path) -> np.ndarray:
-    """Return the boxes of a part, float64 of shape (N, 2n)."""
-    return bounds_of(pq.read_table(path, columns=["bounds"])["bounds"])
+def read_hashes(layer: str, path: Path) -> np.ndarray:
+    """Return the hashes of the keys of a part, int64 of shape (N,)."""
+    groups = (key_hashes(layer, rows["key"].to_numpy()) for rows in _column(path, "key"))
+    return np.concatenate([np.empty(0, dtype=np.int64), *groups])
+
+
+def read_extent(path: Path, mask: np.ndarray, space: Space) -> np.ndarray:
+    """Return the box around those features of a part for which a mask is true, float64 of shape (2n,)."""
+    boxes, start = [np.empty((0, 2 * space.n))], 0
+    for rows in _column(path, "bounds"):
+        boxes.append(np.array([around(bounds_of(rows["bounds"])[mask[start : start + rows.num_rows]], space)]))
+        start += rows.num_rows
+    return np.array(around(np.concatenate(boxes), space))
+
+
+def sample_bounds(path: Path, most: int) -> np.ndarray:
+    """Return the boxes of some features of a part, drawn evenly, about `most`: float64 of shape (K, 2n)."""
+    step = -(-pq.read_metadata(path).num_rows // most)
+    return np.concatenate([bounds_of(rows["bounds"])[:: max(1, step)] for rows in _column(path, "bounds")])
+
+
+def _column(path, name):
+    """Yield a column of a part, a group at a time."""
+    with pq.ParquetFile(path) as part:
+        for group in range(part.num_row_groups):
+            yield part.read_row_group(group, columns=[name])
 
 
 def read_parts(layer: str, paths: Iterable[Path], masks: Iterable[np.ndarray | None], space: Space) -> pa.Table:

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,17 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 
+from streaming.elements import key_hashes
 from streaming.layers.features import InvalidLayer, check_name
 from streaming.layers.parts import (
     Summary,
     around,
     bounds_from_json,
     new_part_name,
-    read_bounds,
-    read_keys,
+    read_extent,
+    read_hashes,
     read_parts,
+    sample_bounds,
     summarize,
     write_part,
 )
@@ -130,19 +132,23 @@ class LayerStore:
             newest = int(dropped.read_text()) if dropped.exists() else 0
         return newest
 
-    def manifest(self, layer: str, version: int) -> Manifest:
+    def manifest(self, layer: str, version: int, space: Space | None = None) -> Manifest:
         """Return the manifest of a version.
 
         Raises
         ------
         InvalidLayer
-            When the version does not exist, or does not exist any more.
+            When the version does not exist, or does not exist any more, or the layer is not of the space, if one is
+            given.
         """
         try:
-            return Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
+            manifest = Manifest.from_json((self.root / check_name(layer) / f"{version}.json").read_bytes())
         except FileNotFoundError:
             kept = ", ".join(map(str, self.versions(layer))) or "none"
             raise InvalidLayer(f"the version of layer {layer!r} must be one of {kept}; got {version!r}") from None
+        if space is not None and manifest.space != space.name:
+            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
+        return manifest
 
     def read(self, layer: str, version: int, space: Space = EARTH) -> pa.Table:
         """Return the features of a version.
@@ -157,11 +163,12 @@ class LayerStore:
         InvalidLayer
             When the version does not exist (any more), or the layer is of another space.
         """
-        manifest = self._manifest_in(layer, version, space)
-        paths = self._paths(manifest)
+        manifest = self.manifest(layer, version, space)
+        paths = self.paths(manifest)
         try:
             edited = len(paths) > 1 or manifest.removed
-            masks = _in_force(map(read_keys, paths), manifest.removed) if edited else [None]
+            hashes = [read_hashes(layer, path) for path in paths] if edited else []
+            masks = _in_force(hashes, key_hashes(layer, manifest.removed)) if edited else [None]
             return read_parts(layer, paths, masks, space)
         except FileNotFoundError:  # the version was discarded or dropped after its manifest was read
             raise InvalidLayer(f"the version of layer {layer!r} must be one that is kept; got {version!r}") from None
@@ -172,11 +179,9 @@ class LayerStore:
         Returns
         -------
         ndarray of float64, shape (K, 2n)
-            At most `most`, drawn evenly.
+            About `most` of each part, drawn evenly.
         """
-        boxes = np.concatenate([read_bounds(path) for path in self._paths(self.manifest(layer, version))])
-        drawn = np.random.default_rng(0).permutation(len(boxes))[:most]
-        return boxes[np.sort(drawn)]
+        return np.concatenate([sample_bounds(path, most) for path in self.paths(self.manifest(layer, version))])
 
     def write(self, layer: str, table: pa.Table, space: Space = EARTH, title: str = "") -> int:
         """Store features as a new version of a layer, which replaces all features of the last one.
@@ -243,19 +248,22 @@ class LayerStore:
             raise Conflict(
                 f"an edit of layer {layer!r} must be based on its newest version {newest}; got {base_version}"
             )
-        base = self._manifest_in(layer, base_version, space)
+        base = self.manifest(layer, base_version, space)
         removed, added = set(removed_keys), set(upserts["key"].to_pylist())
-        paths = self._paths(base)
-        masks = _in_force(keys := [read_keys(path) for path in paths], base.removed)
-        present = np.concatenate([k[mask] for k, mask in zip(keys, masks, strict=True)])
-        _check_removed(removed, added, present)
+        paths = self.paths(base)
+        hashes = [read_hashes(layer, path) for path in paths]
+        masks = _in_force(hashes, key_hashes(layer, base.removed))
+        present = np.concatenate([known[mask] for known, mask in zip(hashes, masks, strict=True)])
+        _check_removed(layer, removed, added, present)
         left_out = (set(base.removed) | removed) - added
-        stale = sum(map(len, keys)) + upserts.num_rows - len(present)
+        stale = sum(map(len, hashes)) + upserts.num_rows - len(present)
         if len(paths) >= MAX_PARTS or stale > max(MIN_STALE, MAX_STALE_SHARE * len(present)):
             return self._compact(base, upserts, removed, space)
         path = self._new_part(layer) if upserts.num_rows else None
         with _removed_on_error(path):
-            summary = _edited(base, paths, _in_force([*keys, upserts["key"].to_numpy()], left_out), upserts, space)
+            hashes.append(key_hashes(layer, upserts["key"].to_numpy()))
+            masks = _in_force(hashes, key_hashes(layer, sorted(left_out)))
+            summary = _edited(base, paths, masks, upserts, space)
             if path is not None:
                 write_part(path, upserts, space)
             parts = [*base.parts, *([path.name] if path else [])]
@@ -330,46 +338,40 @@ class LayerStore:
     def _next(self, layer):
         return self.last(layer) + 1
 
-    def _manifest_in(self, layer, version, space):
-        """Return the manifest of a version; raise InvalidLayer if the layer is of another space."""
-        manifest = self.manifest(layer, version)
-        if manifest.space != space.name:
-            raise InvalidLayer(f"layer {layer!r} must be of the space {space.name!r}; got {manifest.space!r}")
-        return manifest
-
     def _new_part(self, layer):
         folder = self.root / check_name(layer) / "parts"
         folder.mkdir(parents=True, exist_ok=True)
         return folder / new_part_name()
 
-    def _paths(self, manifest):
+    def paths(self, manifest: Manifest) -> list[Path]:
+        """Return the paths of the parts of a version."""
         return [self.root / manifest.layer / "parts" / name for name in manifest.parts]
 
 
-def _in_force(keys: Iterable[np.ndarray], removed: Collection[str]) -> list[np.ndarray]:
-    """Return a mask for each part of the rows in force: the last row of each key, unless the key is removed."""
-    keys = list(keys)
-    together = pd.Index(np.concatenate(keys)) if keys else pd.Index([], dtype=object)
-    mask = ~together.duplicated(keep="last")
-    if removed:
-        mask &= ~together.isin(list(removed))
-    return np.split(mask, np.cumsum([len(k) for k in keys])[:-1])
+def _in_force(hashes: Sequence[np.ndarray], removed: np.ndarray) -> list[np.ndarray]:
+    """Return a mask for each part of the rows in force: the last row of each key, unless the key is removed.
+
+    Keys are given by their hashes.
+    """
+    together = np.concatenate(hashes)
+    mask = ~pd.Index(together).duplicated(keep="last") & ~np.isin(together, removed)
+    return np.split(mask, np.cumsum([len(part) for part in hashes])[:-1])
 
 
-def _check_removed(removed, added, present):
+def _check_removed(layer, removed, added, present):
     if both := removed & added:
         raise InvalidLayer(f"an edit must either change or remove a feature; got both of {min(both)!r}")
-    if unknown := removed - set(present[pd.Index(present).isin(list(removed))]):
-        raise InvalidLayer(f"an edit must remove features of its base version; got {min(unknown)!r}")
+    keys = sorted(removed)
+    if not (known := np.isin(key_hashes(layer, keys), present)).all():
+        raise InvalidLayer(f"an edit must remove features of its base version; got {keys[int(np.argmin(known))]!r}")
 
 
 def _edited(base, paths, masks, upserts, space):
     """Return the summary of an edited version, given its base, its upserts and the rows in force of each part."""
-    boxes = [read_bounds(path)[mask] for path, mask in zip(paths, masks[:-1], strict=True)]
     new = summarize(upserts, space)
-    boxes.append(np.array([new.bounds]))
+    boxes = [*(read_extent(path, mask, space) for path, mask in zip(paths, masks[:-1], strict=True)), new.bounds]
     types = tuple(sorted({*base.geometry_types, *new.geometry_types}))
-    return Summary(sum(int(mask.sum()) for mask in masks), around(np.concatenate(boxes), space), types)
+    return Summary(sum(int(mask.sum()) for mask in masks), around(np.array(boxes), space), types)
 
 
 @contextlib.contextmanager

@@ -22,37 +22,20 @@ from streaming.udf import Judged, evaluate_element
 from streaming.udf.base import COLUMNS, shapes_of
 
 
-class Features:
-    """An immutable table of features.
+class IndexedBoxes:
+    """Immutable boxes with an index over them.
 
     Parameters
     ----------
-    table : pyarrow.Table, M rows
-        With `layers.features.feature_schema`: key, key_hash, bounds, geometry, properties.
-    space : Space
-
-    Attributes
-    ----------
-    key_hash : ndarray of int64, shape (M,)
-        Ascending; the positions that methods take and return refer to this order.
     bounds : ndarray of float64, shape (M, 2n)
+    space : Space
     """
 
-    def __init__(self, table: pa.Table, space: Space) -> None:
-        self.table, self.space = ordered(table), space
-        self.key_hash = self.table["key_hash"].to_numpy()
-        self.bounds = bounds_of(self.table["bounds"])
-        self._shapes = np.full(len(self), None, dtype=object)
-        self._spans = np.empty((len(self), 2))
-        self._judged: dict[tuple[str, tuple[Filter, ...]], Judged] = {}
-
-    @classmethod
-    def none(cls, space: Space) -> "Features":
-        """Return a table without features."""
-        return cls(element_schema(space).empty_table().select(["key_hash", *COLUMNS]), space)
+    def __init__(self, bounds: np.ndarray, space: Space) -> None:
+        self.bounds, self.space = bounds, space
 
     def __len__(self) -> int:
-        return len(self.key_hash)
+        return len(self.bounds)
 
     @functools.cached_property
     def extent(self) -> np.ndarray:
@@ -71,6 +54,36 @@ class Features:
     def _plane(self):
         """Return the boxes in the first two dimensions, float64 of shape (M, 4)."""
         return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
+
+
+class Features(IndexedBoxes):
+    """An immutable table of features.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, M rows
+        With `layers.features.feature_schema`: key, key_hash, bounds, geometry, properties.
+    space : Space
+
+    Attributes
+    ----------
+    key_hash : ndarray of int64, shape (M,)
+        Ascending; the positions that methods take and return refer to this order.
+    bounds : ndarray of float64, shape (M, 2n)
+    """
+
+    def __init__(self, table: pa.Table, space: Space) -> None:
+        self.table = ordered(table)
+        super().__init__(bounds_of(self.table["bounds"]), space)
+        self.key_hash = self.table["key_hash"].to_numpy()
+        self._shapes = np.full(len(self), None, dtype=object)
+        self._spans = np.empty((len(self), 2))
+        self._judged: dict[tuple[str, tuple[Filter, ...]], Judged] = {}
+
+    @classmethod
+    def none(cls, space: Space) -> "Features":
+        """Return a table without features."""
+        return cls(element_schema(space).empty_table().select(["key_hash", *COLUMNS]), space)
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return the features at rows (K,), which may repeat, for user-defined filters; stores each geometry once."""

@@ -10,47 +10,24 @@ import copy
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
-import shapely
 
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Filter, UserFilter
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import in_plane, intersects, transformed, turns
+from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.features import Features
-from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
+from streaming.operators.layer import Layer
 from streaming.operators.numbered import Numbered
-from streaming.operators.query_index import FAR
 from streaming.operators.runs import expand, find, last_of_runs
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
-from streaming.udf.base import box_shapes, shapes_of
 
-FeaturesOf = Callable[[str], Features]
-
-# The prepared geometry of the feature must be the first argument, so each predicate maps to its converse.
-CONVERSE = {
-    "intersects": shapely.intersects,
-    "within": shapely.contains,
-    "contains": shapely.within,
-    "covers": shapely.covered_by,
-    "covered_by": shapely.covers,
-    "touches": shapely.touches,
-    "crosses": shapely.crosses,
-    "overlaps": shapely.overlaps,
-    "equals": shapely.equals,
-}
-# The predicates that shapely evaluates for points from their coordinates alone.
-OF_POINTS = {
-    "intersects": shapely.intersects_xy,
-    "covered_by": shapely.intersects_xy,
-    "within": shapely.contains_xy,
-}
+FeaturesOf = Callable[[str], Layer]
 
 
 @dataclass(frozen=True)
@@ -225,9 +202,9 @@ class SpatialJoins:
         return [(way, self._plan_of[self._way.values[way]], conditions) for way, conditions in groups.items()]
 
     def _comparisons(self, features_of):
-        """Yield each way to compare: its number, the comparison, and the conditions of the joins."""
+        """Yield each way to compare: its number, a plan that does so, the layer, and the conditions of the joins."""
         for way, plan, conditions in self._groups:
-            yield way, Comparison(plan, self.space, features_of(plan.partners.layer)), conditions
+            yield way, plan, features_of(plan.partners.layer), conditions
 
     def of(self, number: int) -> np.ndarray:
         """Return the positions of the joins of a range, given its number; int64."""
@@ -245,7 +222,7 @@ class SpatialJoins:
         row, number : ndarray of int64, shape (P,)
             The positions of elements, and the numbers of the ranges that they satisfy; ordered by row.
         features_of : callable
-            Returns the `Features` of a layer by its name.
+            Returns a `Layer` by its name.
         failures : Failures
             Receives the errors of user-defined filters, and what joins cost, by their positions.
 
@@ -257,12 +234,12 @@ class SpatialJoins:
         found = [Pairs.none()]
         if not len(row):
             return found[0]
-        for _, comparison, conditions in self._comparisons(features_of):
+        for _, plan, layer, conditions in self._comparisons(features_of):
             asked = [condition.asks(number, self._kept) for condition in conditions]
             mine = np.flatnonzero(np.any(asked, axis=0))
             if len(mine):
                 began = perf_counter()
-                found += self._of_group(comparison, conditions, elements, row[mine], number[mine], failures)
+                found += self._of_group((plan, layer, conditions), elements, row[mine], number[mine], failures)
                 ranges, count = np.unique(number[mine], return_counts=True)
                 self._share(failures, conditions, ranges, count, perf_counter() - began)
         return Pairs.together(found)
@@ -281,27 +258,38 @@ class SpatialJoins:
         """Tell which pairs satisfy the predicate of their join, area and filters aside: bool of shape (P,)."""
         lies = np.zeros(len(pairs.row), dtype=bool)
         way_of = self._way.number[pairs.query]
-        for way, comparison, _ in self._comparisons(features_of):
+        for way, plan, layer, _ in self._comparisons(features_of):
             mine = np.flatnonzero(way_of == way)
-            feature, there = comparison.features.find(pairs.partner[mine])
-            mine, feature = mine[there], feature[there]
-            rows, place = np.unique(pairs.row[mine], return_inverse=True)
-            if len(rows):
-                at, partner, _ = comparison.measured(elements, rows)
-                size = len(comparison.features)
-                lies[mine] = find(np.sort(at * size + partner), place * size + feature)[1]
+            for position, features, feature in layer.located(pairs.partner[mine]):
+                rows, place = np.unique(pairs.row[mine[position]], return_inverse=True)
+                at, partner, _ = Comparison(plan, self.space, features).measured(elements, rows)
+                size = len(features)
+                lies[mine[position]] = find(np.sort(at * size + partner), place * size + feature)[1]
         return lies
 
     def reached(self, bounds: np.ndarray, features_of: FeaturesOf) -> np.ndarray:
         """Tell which elements, given their boxes (N, 2n), may have a partner in one of the joins: bool of (N,)."""
         reached = np.zeros(len(bounds), dtype=bool)
-        for _, comparison, _ in self._comparisons(features_of):
+        for _, plan, layer, _ in self._comparisons(features_of):
             left = np.flatnonzero(~reached)
-            reached[left[comparison.reached(bounds[left])]] = True
+            for comparison, rows in layer.comparisons(plan, bounds[left]):
+                reached[left[rows[comparison.reached(bounds[left[rows]])]]] = True
         return reached
 
-    def _of_group(self, comparison, conditions, elements, row, number, failures):
-        """Yield the pairs of joins that compare in the same way, one `Pairs` for each condition and its joins."""
+    def _of_group(self, group, elements, row, number, failures):
+        """Yield the pairs of joins that compare in the same way, one `Pairs` for each condition and page."""
+        plan, layer, conditions = group
+        rows = row[last_of_runs(row)]
+        for comparison, some in layer.comparisons(plan, elements.bounds[rows]):
+            if len(some) == len(rows):
+                yield from self._of_page(comparison, conditions, elements, (row, number), failures)
+            else:
+                near = find(rows[some], row)[1]
+                yield from self._of_page(comparison, conditions, elements, (row[near], number[near]), failures)
+
+    def _of_page(self, comparison, conditions, elements, satisfied, failures):
+        """Yield the pairs with one page of features, given the elements and the ranges that they satisfy."""
+        row, number = satisfied
         rows = row[last_of_runs(row)]
         at, feature, distance = comparison.measured(elements, rows)
         order = np.lexsort((feature, at))
@@ -345,158 +333,3 @@ def _conditions(partners):
 def _way(plan):
     partners = plan.partners
     return partners.source, partners.name, partners.predicate, partners.distance, plan.transform
-
-
-class Comparison:
-    """One way of comparing elements with the features of a layer.
-
-    Parameters
-    ----------
-    plan : JoinPlan
-        Only its transformations, predicate and distance are used.
-    space : Space
-    features : Features
-        The partners.
-    """
-
-    def __init__(self, plan: JoinPlan, space: Space, features: Features) -> None:
-        self.plan, self.space, self.features = plan, space, features
-        self.predicate, self.limit = plan.partners.predicate, plan.partners.distance
-
-    def pairs(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the pairs (position in `rows`, feature) for which the predicate holds, int64 each; each pair once."""
-        at, feature, _ = self.measured(elements, rows)
-        return at, feature
-
-    def reached(self, bounds: np.ndarray) -> np.ndarray:
-        """Return the positions of those boxes of elements (K, 2n) that may have a partner, int64; some may repeat."""
-        if self.predicate == "disjoint" or not len(self.features):
-            return np.arange(len(bounds) if len(self.features) else 0)
-        return self._near(transformed(bounds, self.plan.transform, self.space))[0]
-
-    def measured(self, elements: Elements, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs as `pairs` does, and their distances, which are NaN unless the predicate is ``dwithin``.
-
-        Distances are in metres in a geographic space, elsewhere in the unit of the first dimension.
-        """
-        if not len(self.features):
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
-        if self.predicate == "dwithin":
-            return self._close(elements, rows)
-        at, feature = self._disjoint(elements, rows) if self.predicate == "disjoint" else self._meeting(elements, rows)
-        return at, feature, np.full(len(at), np.nan)
-
-    def _disjoint(self, elements, rows):
-        meeting = Comparison(_with_predicate(self.plan, "intersects"), self.space, self.features)
-        at, feature = meeting.pairs(elements, rows)
-        together = np.zeros((len(rows), len(self.features)), dtype=bool)
-        together[at, feature] = True
-        at, feature = np.nonzero(~together)
-        return at, feature
-
-    def _shapes(self, elements, rows, boxes):
-        """Return the geometries to compare: transformed boxes, or the elements' own if the plan transforms nothing."""
-        if not self.plan.transform:
-            return shapes_of(elements.batch(rows)) if elements.has_geometries else box_shapes(elements.bounds[rows])
-        bounds = boxes.copy()
-        for axis, dimension in enumerate(self.space.dimensions):
-            bounds[:, axis] = np.where(np.isfinite(boxes[:, axis]), boxes[:, axis], dimension.lo)
-            high = self.space.n + axis
-            bounds[:, high] = np.where(np.isfinite(boxes[:, high]), boxes[:, high], dimension.hi)
-        return box_shapes(bounds)
-
-    def _near(self, boxes):
-        """Return the pairs (box, feature) that may be partners, given the transformed boxes."""
-        near = self._reach(boxes)
-        at, feature = self._candidates(np.clip(in_plane(near, self.space), -FAR, FAR))
-        keep = intersects(near, at, self.features.bounds, feature, self.space)
-        return at[keep], feature[keep]
-
-    def _close(self, elements, rows):
-        """Return the pairs within the distance, and their distances."""
-        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        at, feature = self._near(boxes)
-        shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
-        if self.space.geographic:  # both functions handle the antimeridian themselves
-            near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
-            distance = distance_m(shapes[near], partners[near], self.limit)
-            holds = distance <= self.limit
-        else:
-            moved = [turned(shapes, turn) for turn in turns(self.space)]
-            near = np.flatnonzero(np.any([shapely.dwithin(partners, shape, self.limit) for shape in moved], axis=0))
-            distance = np.min([shapely.distance(shape[near], partners[near]) for shape in moved], axis=0)
-            holds = slice(None)
-        return at[near][holds], feature[near][holds], distance[holds]
-
-    def _meeting(self, elements, rows):
-        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        at, feature = self._near(boxes)
-        if len(at) and self.predicate != "boxes":
-            holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)
-            at, feature = at[holds], feature[holds]
-        return at, feature
-
-    def _reach(self, boxes):
-        """Return the boxes that a partner's box must meet: for ``dwithin``, the given ones enlarged by the distance."""
-        return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
-
-    def _candidates(self, plane):
-        """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, perhaps after a turn."""
-        low, high = self.features.extent[:2], self.features.extent[2:]
-        found = [np.empty((2, 0), dtype=np.int64)]
-        for turn in turns(self.space):
-            moved = plane + np.tile(turn, 2)
-            close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
-            moved = moved[close]
-            points = (moved[:, :2] == moved[:, 2:]).all()
-            at, feature = self.features.tree.query(shapely.points(moved[:, :2]) if points else shapely.box(*moved.T))
-            found.append(np.stack([close[at], feature]))
-        if sum(part.shape[1] > 0 for part in found) < 2:
-            return max(found, key=np.size)
-        return np.unique(np.hstack(found), axis=1)
-
-    def _holds(self, shapes, at, feature):
-        """Evaluate the predicate on the real geometries of candidate pairs."""
-        partners = self.features.shapes(feature)
-        points = shapes.points(at) if self.predicate in OF_POINTS else None
-        spans = self.features.spans(feature)
-        holds = np.zeros(len(at), dtype=bool)
-        for turn in turns(self.space):
-            low, high = shapes.plane[at, 0] + turn[0], shapes.plane[at, 2] + turn[0]
-            wanted = np.flatnonzero((low <= spans[:, 1]) & (spans[:, 0] <= high))
-            if not len(wanted):
-                continue
-            if points is not None:
-                x, y = (points[wanted] + turn).T
-                holds[wanted] |= OF_POINTS[self.predicate](partners[wanted], x, y)
-            else:
-                shape = turned(shapes.of(at[wanted]), turn)
-                holds[wanted] |= CONVERSE[self.predicate](partners[wanted], shape)
-        return holds
-
-
-class _Shapes:
-    """The shapes of elements, each made on first use."""
-
-    def __init__(self, comparison, elements, rows, boxes):
-        self._make = lambda at: comparison._shapes(elements, rows[at], boxes[at])
-        self._made = np.full(len(rows), None, dtype=object)
-        self.plane = in_plane(boxes, comparison.space)
-        self._pointed = not comparison.plan.transform and not elements.has_geometries
-
-    def of(self, at):
-        """Return the shapes at positions."""
-        wanted = at[shapely.is_missing(self._made[at])]
-        if len(wanted):
-            wanted = np.unique(wanted)
-            self._made[wanted] = self._make(wanted)
-        return self._made[at]
-
-    def points(self, at):
-        """Return the coordinates (K, 2) of the elements at positions if all of them are points, otherwise None."""
-        boxes = self.plane[at]
-        return boxes[:, :2] if self._pointed and (boxes[:, :2] == boxes[:, 2:]).all() else None
-
-
-def _with_predicate(plan, predicate):
-    return replace(plan, partners=replace(plan.partners, predicate=predicate, distance=0.0))

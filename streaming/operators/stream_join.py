@@ -18,6 +18,7 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Enlargement
 from streaming.kinds.range.plan import RangePlan
 from streaming.operators.boxes import in_plane, transformed, turns
+from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.metres import within_reach
@@ -26,7 +27,6 @@ from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
-from streaming.operators.spatial_join import Comparison
 from streaming.spaces import Space
 from streaming.udf import evaluate_pair
 from streaming.udf.base import shapes_of

@@ -13,7 +13,8 @@ import shapely
 
 from streaming.elements import partition_of, point_elements, to_ipc
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
-from streaming.engine.store import MissingVersion, Store
+from streaming.engine.local_layers import MissingVersion
+from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.layers.features import feature_table
 from streaming.spaces import EARTH
@@ -447,19 +448,19 @@ def test_a_version_shares_with_one_in_memory_the_parts_whose_files_are_the_same(
 
 
 def test_a_version_of_a_layer_that_is_not_there_yet_is_an_error_and_one_that_was_removed_is_not(engine, monkeypatch):
-    monkeypatch.setattr("streaming.engine.store.LAYER_WAIT_S", 0.0)
+    monkeypatch.setattr("streaming.engine.local_layers.LAYER_WAIT_S", 0.0)
     store = engine.layout.store
     with pytest.raises(MissingVersion, match="version 1 of layer zones is not there"):
-        store.features("zones", 1)
+        store.layers.layer("zones", 1)
     for _ in range(2):
         engine.layers.write("zones", feature_table("zones", ["a"], [shapely.box(0, 0, 1, 1)], [{}]))
-    assert len(store.features("zones", 2)) == 1
+    assert store.layers.layer("zones", 2)
     engine.layers.drop("zones")
     engine.restart()
-    assert len(engine.layout.store.features("zones", 2)) == 1, "its copy is still there"
-    assert len(engine.layout.store.features("zones", 1)) == 0
+    assert engine.layout.store.layers.layer("zones", 2), "its copy is still there"
+    assert not engine.layout.store.layers.layer("zones", 1)
     with pytest.raises(MissingVersion):
-        engine.layout.store.features("zones", 3)
+        engine.layout.store.layers.layer("zones", 3)
 
 
 @pytest.mark.parametrize("kind", ["local", "remote"])

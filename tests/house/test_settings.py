@@ -30,6 +30,8 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_REGIONS": "5",
         "LOOKOUT_PARTITIONER": "quadtree",
         "LOOKOUT_SCALING": "false",
+        "LOOKOUT_PADDING": "static",
+        "LOOKOUT_PADDING_SIZE": "2.5e3",
         "LOOKOUT_STATE_DIR": str(tmp_path / "state"),
         "LOOKOUT_STATE_URI": "s3://bucket/lookout",
         "LOOKOUT_LAYERS_DIR": str(tmp_path / "layers"),
@@ -67,6 +69,12 @@ def test_folders_and_hosts_of_feeds_are_listed(tmp_path):
 def test_a_count_that_is_no_positive_whole_number_is_refused_with_its_name(value):
     with pytest.raises(LookoutError, match="LOOKOUT_PARTITIONS must be a positive whole number"):
         EngineSettings.from_environ({"LOOKOUT_PARTITIONS": value})
+
+
+@pytest.mark.parametrize("value", ["-1", "far", "nan", "inf"])
+def test_a_size_that_is_no_number_from_0_up_is_refused_with_its_name(value):
+    with pytest.raises(LookoutError, match="LOOKOUT_PADDING_SIZE must be a number from 0 up; got"):
+        EngineSettings.from_environ({"LOOKOUT_PADDING_SIZE": value})
 
 
 def test_a_space_is_earth_or_described_and_names_its_state_folder():

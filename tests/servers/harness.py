@@ -39,9 +39,18 @@ class Engine:
     """Runs batches as the tasks of an interval would, in one process."""
 
     def __init__(
-        self, root, partitions=2, regions=4, space=EARTH, layers=None, saved_every=SAVED_EVERY, rescaled=RESCALED
+        self,
+        root,
+        partitions=2,
+        regions=4,
+        space=EARTH,
+        layers=None,
+        saved_every=SAVED_EVERY,
+        rescaled=RESCALED,
+        padding=None,
     ):
         self.root, self.space, self.saved_every, self._regions = root, space, saved_every, regions
+        self._padding = padding
         self.layers = LayerStore(layers or root / "layers")
         self.layout = Layout(self._store(), partitions, HistoryWriter(root / "history", space))
         self.upkeep = Upkeep(self.layout.store.files)
@@ -59,7 +68,7 @@ class Engine:
         self.layout = Layout(self._store(), kept.partitions, kept.history)
 
     def _store(self):
-        return Store(self.root, self.space, self.layers.root, regions=self._regions)
+        return Store(self.root, self.space, self.layers.root, regions=self._regions, padding=self._padding)
 
     def save(self):
         """Save the states after the newest batch, as at the end of an interval."""

@@ -9,7 +9,7 @@ from streaming.elements import box_elements
 from streaming.engine import batch
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
-from streaming.operators.spatial_join import Comparison
+from streaming.operators.comparison import Comparison
 from streaming.results import events_of
 from streaming.spaces import EARTH
 from streaming.state.codec import HEAD

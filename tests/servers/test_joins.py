@@ -18,10 +18,11 @@ from shapely import affinity
 
 from streaming.elements import box_elements, wrapped
 from streaming.kinds.join.plan import PREDICATES
+from streaming.layers import store
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
+from streaming.operators.comparison import Comparison
 from streaming.operators.features import Features, differing
-from streaming.operators.spatial_join import Comparison
 from streaming.plans import parse_plan, plan_document
 from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERED, STAYED, VIEW_NUMBERS, events_of
 from streaming.results.netting import net
@@ -137,8 +138,9 @@ def joined(plan, key, box, text, feature_key, feature):
 class World:
     """The oracle, and the engine beside it."""
 
-    def __init__(self, root, rng):
-        self.engine = Engine(Path(root), *rng.choice([(1, 1), (2, 4), (3, 6)]))
+    def __init__(self, root, rng, padding=None, random_plan=random_plan):
+        self.engine = Engine(Path(root), *rng.choice([(1, 1), (2, 4), (3, 6)]), padding=padding)
+        self.random_plan = random_plan
         self.client, self.rng = Client(), rng
         self.newest, self.plans, self.features, self.versions = {}, {}, {layer: {} for layer in LAYERS}, {}
         self.elements, self.control, self.revision = [], [], 0
@@ -153,7 +155,7 @@ class World:
 
     def register(self):
         """Register or edit a query, every other time with the plan of another one."""
-        query, plan = self.rng.randint(1, 5), random_plan(self.rng)
+        query, plan = self.rng.randint(1, 5), self.random_plan(self.rng)
         if self.plans and self.rng.random() < 0.5:
             plan = self.rng.choice(list(self.plans.values()))
         self.revision += 1
@@ -198,11 +200,11 @@ class World:
         assert not any(held for query, held in self.client.answers.items() if query not in self.plans)
 
 
-def play_seed(seed, edited=False):
+def play_seed(seed, edited=False, **world):
     """Play a random history, with an edit in every batch if so wished; return what was told."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as root:
-        world = World(root, rng)
+        world = World(root, rng, **world)
         for _ in range(6):
             if rng.random() < 0.3:
                 world.engine.restart()
@@ -413,20 +415,22 @@ def test_an_edit_of_a_version_that_is_not_kept_any_more_evaluates_everything(eng
     assert not any(len(engine.layout.store.region(number, engine.batch).pairs.table) for number in range(4))
 
 
-def test_processes_map_the_features_of_a_version_from_one_file_and_old_files_go(engine):
-    version = None
+def test_processes_map_the_parts_of_a_version_from_the_same_files_and_old_files_go(engine, monkeypatch):
+    monkeypatch.setattr(store, "MAX_PARTS", 2)
+    version, folder = None, engine.root / "features" / "zones"
     for number in range(4):
         changed = feature_table("zones", [str(number)], [shapely.box(0, 0, 2, 2)], [{}])
         version = engine.layers.edit("zones", version, changed) if version else engine.layers.write("zones", changed)
-        features = engine.layout.store.features("zones", version)
-        assert (features.key_hash[1:] > features.key_hash[:-1]).all() and len(features) == number + 1
-    files = sorted(path.name for path in (engine.root / "features" / "zones").iterdir())
-    assert files == [f"{version - 1}.arrow", f"{version}.arrow"]
+        layer = engine.layout.store.layers.layer("zones", version)
+        assert sum(map(len, layer.pages())) == number + 1
+    used = {Path(part).stem for kept in (version - 1, version) for part in engine.layers.manifest("zones", kept).parts}
+    assert {path.stem for path in folder.glob("*.pages")} == used and len(used) == 2
+    assert sorted(path.name for path in folder.glob("*.json")) == [f"{version - 1}.json", f"{version}.json"]
     engine.layers.drop("zones")
     engine.restart()
     before = pa.total_allocated_bytes()
-    mapped = engine.layout.store.features("zones", version)
-    assert mapped.table.equals(features.table) and pa.total_allocated_bytes() == before
+    mapped = engine.layout.store.layers.layer("zones", version)
+    assert sum(map(len, mapped.pages())) == 4 and pa.total_allocated_bytes() == before
 
 
 def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):

@@ -18,6 +18,7 @@ from streaming.operators.continuous_queries import ContinuousQueries
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
 from streaming.operators.features import Features, ordered
+from streaming.operators.layer import Layer
 from streaming.plans import together
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.recipients import Recipients
@@ -29,11 +30,15 @@ from streaming.spaces import EARTH
 from tests.oracle import satisfies
 
 ZONES = {
-    version: Features(
-        ordered(
-            feature_table("zones", list("xyz"), [shapely.box(x, x, x + 2, x + 2) for x in (0, version, 5)], [{}] * 3)
-        ),
-        EARTH,
+    version: Layer.of(
+        Features(
+            ordered(
+                feature_table(
+                    "zones", list("xyz"), [shapely.box(x, x, x + 2, x + 2) for x in (0, version, 5)], [{}] * 3
+                )
+            ),
+            EARTH,
+        )
     )
     for version in (1, 2, 3)
 }

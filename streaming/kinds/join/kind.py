@@ -1,5 +1,6 @@
 """Spatial joins with layers, streams and stored elements: how a plan is read, written, described and evaluated."""
 
+import math
 from typing import Any
 
 from streaming.errors import InvalidPlan
@@ -8,6 +9,7 @@ from streaming.kinds.fields import area_of, compared, emitted, opening, parse_ar
 from streaming.kinds.join.plan import JOIN_KEYS, PARTNERS_KEYS, PREDICATES, SOURCES, JoinPlan, Partners
 from streaming.kinds.join.schema import definition, definitions
 from streaming.kinds.parts import (
+    Enlargement,
     UserFilter,
     check_keys,
     filters_document,
@@ -62,6 +64,10 @@ class JoinKind(Kind[JoinPlan]):
 
     def layer(self, plan: JoinPlan) -> str | None:
         return None if plan.partners.source == "stream" else plan.partners.layer
+
+    def layer_reach(self, plan: JoinPlan) -> tuple[tuple[Enlargement, ...], float]:
+        far = math.inf if plan.partners.predicate == "disjoint" else plan.partners.distance
+        return plan.transform, far
 
     def user_filters(self, plan: JoinPlan) -> tuple[tuple[UserFilter, bool], ...]:
         return udfs(plan.filters + plan.partners.filters) + udfs(plan.partners.pair_filters, pairs=True)

@@ -103,16 +103,18 @@ class TupleWriter:
         rows = len(answers.key)
         left = np.flatnonzero(answers.partner != 0)
         found, taken = [np.empty(0, np.int64)], {"partner": [], "partner_properties": []}
-        for features in (registry.features(layer) for registry, layer in self._layers()):
+        for layer in (registry.features(name) for registry, name in self._layers()):
             if not len(left):
                 break
-            place, present = features.find(answers.partner[left])
-            found.append(left[present])
-            # Never take whole features: one may be a continent, and occur in thousands of rows.
-            wanted = features.table.select(["key", "properties"]).take(pa.array(place[present]))
-            taken["partner"].append(wanted["key"])
-            taken["partner_properties"].append(wanted["properties"])
-            left = left[~present]
+            still = np.ones(len(left), dtype=bool)
+            for position, features, row in layer.located(answers.partner[left]):
+                found.append(left[position])
+                still[position] = False
+                # Never take whole features: one may be a continent, and occur in thousands of rows.
+                wanted = features.table.select(["key", "properties"]).take(pa.array(row))
+                taken["partner"].append(wanted["key"])
+                taken["partner_properties"].append(wanted["properties"])
+            left = left[still]
         if not taken["partner"]:
             return {name: pa.nulls(rows, pa.string()) for name in taken}
         index = np.full(rows, -1)

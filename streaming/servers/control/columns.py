@@ -10,6 +10,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
+from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
@@ -62,7 +63,7 @@ class Columns:
     ordered_answer, ordered_query : ndarray of int64, shape (Q,)
         The same pairs, by answer, ascending. The queries that share an answer are in any order.
     streams_in_full, layers : mapping
-        How many queries want every element of a stream, by its number, and are joined with a layer, by its name.
+        How many queries want every element of a stream, by its number, and are joined with a layer, by their reach.
     """
 
     query: np.ndarray = field(default_factory=_none)
@@ -71,7 +72,7 @@ class Columns:
     ordered_answer: np.ndarray = field(default_factory=_none)
     ordered_query: np.ndarray = field(default_factory=_none)
     streams_in_full: Mapping[int, int] = field(default_factory=Counter)
-    layers: Mapping[str, int] = field(default_factory=Counter)
+    layers: Mapping[LayerReach, int] = field(default_factory=Counter)
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "Columns":
         """Return the columns after some queries have ended, and others have begun; an edited query is in both."""
@@ -144,12 +145,15 @@ def distinct_of(rows: Sequence[Row]) -> np.ndarray:
 
 
 def _counted(rows):
-    """Return how many of some queries want each stream in full, and are joined with each layer."""
-    layers = (layer_of(row.plan) for row in rows if row.bits & LAYER_JOIN)
+    """Return how many of some queries want each stream in full, and are joined with a layer in each way."""
     return (
         Counter(stream_number(row.plan.stream) for row in rows if row.bits & EVERY_ELEMENT),
-        Counter(layer for layer in layers if layer is not None),
+        Counter(_reach(row.plan) for row in rows if row.bits & LAYER_JOIN),
     )
+
+
+def _reach(plan):
+    return LayerReach(layer_of(plan) or "", *kind_of(plan).layer_reach(plan))
 
 
 def _fewer(counts, less):

@@ -22,7 +22,8 @@ from streaming.elements import stream_number
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
-from streaming.operators.features import Features
+from streaming.operators.layer import Layer
+from streaming.operators.padding import LayerReach
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.operators.runs import find
@@ -45,7 +46,7 @@ MICROSECONDS = 1_000_000
 NARROWER_KEPT = 16
 FOREVER_US = np.iinfo(np.int64).max // 2
 
-Catalogue = Callable[[str, int], Features]
+Catalogue = Callable[[str, int], Layer]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Registry:
     stored : mapping of int to str
         The names of the streams whose elements are stored, by stream number.
     catalogue : callable
-        Given a layer and a version, returns its `Features`.
+        Given a layer and a version, returns its `Layer`.
     running, evaluated : RunningQueries
         The queries that run, and those of them that are not left out; see `without`.
     ended : ndarray of int64
@@ -215,7 +216,12 @@ class Registry:
     @property
     def layers_joined(self) -> frozenset[str]:
         """Names of the layers that queries are joined with."""
-        return frozenset(self.columns.layers)
+        return frozenset(reach.layer for reach in self.columns.layers)
+
+    @property
+    def layer_reaches(self) -> Collection[LayerReach]:
+        """How far the joins with layers reach, each way once."""
+        return self.columns.layers.keys()
 
     def keep(self, answers: np.ndarray) -> np.ndarray:
         """Tell which answers (K,) are kept, instead of being reported as elements arrive: bool of shape (K,)."""
@@ -239,7 +245,7 @@ class Registry:
     def joins_with(self, layers: Container[str]) -> np.ndarray:
         """Return the numbers of the answers of joins with some layers, int64, ascending."""
         columns = self.columns
-        if not any(layer in layers for layer in columns.layers):
+        if not any(reach.layer in layers for reach in columns.layers):
             return np.empty(0, dtype=np.int64)
         rows = self._rows(columns.query[columns.having(LAYER_JOIN)].tolist())
         return np.unique(np.array([row.answer for row in rows if layer_of(row.plan) in layers], dtype=np.int64))
@@ -318,10 +324,10 @@ class Registry:
             raise KeyError(query)
         return plan
 
-    def features(self, layer: str) -> Features:
+    def features(self, layer: str) -> Layer:
         """Return the features of a layer as they are now; no features if the layer is not known (yet)."""
         if self.catalogue is None or layer not in self.layers:
-            return Features.none(self.space)
+            return Layer.none(self.space)
         return self.catalogue(layer, self.layers[layer])
 
     def apply(self, entries: Sequence[Entry] | ControlEntries) -> tuple["Registry", Applied]:

@@ -18,7 +18,7 @@ from streaming.elements import stream_number
 from streaming.kinds.registry import moved
 from streaming.operators.boxes import box_array, differences, in_plane
 from streaming.operators.failures import Failures
-from streaming.operators.features import differing
+from streaming.operators.layer import Layer
 from streaming.operators.runs import distinct, find
 from streaming.operators.spatial_join import Pairs
 from streaming.operators.stream_boxes import StreamBoxes
@@ -186,13 +186,13 @@ class Reevaluation:
 
     @functools.cached_property
     def _differing(self):
-        """The features that differ, old and new ones, by edited layer; None if one version has no features.
+        """The features that differ, old and new ones, by edited layer; None if there are too many, or one has none.
 
-        A version without features may be one that is no longer stored, so all pairs with the layer are evaluated again.
+        Then all pairs with the layer are evaluated again: see `Layer.differing`.
         """
         edited = self.applied.edited & self.after.layers_joined
         versions = ((layer, self.before.features(layer), self.after.features(layer)) for layer in edited)
-        return {layer: differing(old, new) if len(old) and len(new) else None for layer, old, new in versions}
+        return {layer: old.differing(new) for layer, old, new in versions}
 
     @functools.cached_property
     def _fresh(self):
@@ -213,7 +213,7 @@ class Reevaluation:
 
     @functools.cached_property
     def _renewed(self):
-        """Answers of joins with an edited layer of which the old or the new version has no features."""
+        """Answers of joins with an edited layer whose features are not compared one by one."""
         return self.after.joins_with([layer for layer, differing in self._differing.items() if differing is None])
 
     @functools.cached_property
@@ -237,7 +237,10 @@ class Reevaluation:
         """The `key_hash` of the objects near features that differ, or where boxes differ that have moved; ascending."""
         found = [np.empty(0, dtype=np.int64)]
         if len(self._edited):
-            queries, features_of = self.after.queries.only(self._edited), self._differing.__getitem__
+            differing = {
+                layer: Layer.of(features) for layer, features in self._differing.items() if features is not None
+            }
+            queries, features_of = self.after.queries.only(self._edited), differing.__getitem__
             found.append(self._selected(lambda run: queries.reached(run.columns["bounds"], features_of)))
         if len(self._moved):
             strips = self._strips

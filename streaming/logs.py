@@ -50,7 +50,7 @@ import redis
 
 from streaming.elements import from_ipc, partition_of, to_ipc
 from streaming.errors import InvalidSpace
-from streaming.eventlog import FIRST, Bound, BoundedEntry, PatientRedisEventLog, RedisEventLog, Stamp
+from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
 from streaming.redis_memory import Fullness, Pressure
 from streaming.results import Fragment, events_of, result_schema
 from streaming.spaces import EARTH, Space, parse_space
@@ -312,11 +312,13 @@ class Log:
         Number of partitions of the ingest log.
     patient : bool, optional
         Whether appends wait while Redis is full. By default, they raise an error.
+    url : str, optional
+        Where Kafka is, if the logs are there (see `eventlog.open_log`); all other keys are in Redis.
     """
 
-    def __init__(self, client: redis.Redis, space: str, partitions: int, patient: bool = False) -> None:
+    def __init__(self, client: redis.Redis, space: str, partitions: int, patient: bool = False, url: str = "") -> None:
         self.client, self.names, self.partitions = client, LogNames(space), partitions
-        self.event_log = PatientRedisEventLog(client) if patient else RedisEventLog(client)
+        self.event_log = open_log(client, url, patient)
         self.fullness = Fullness(client)
 
     def send(self, op: str, **entry: Any) -> str:

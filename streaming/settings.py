@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.errors import InvalidSpace, LookoutError
+from streaming.eventlog.opening import check_url
 from streaming.spaces import EARTH, Space, parse_space
 
 # The keys of `operators.partitioners.PARTITIONERS`, which the web application does not import.
@@ -30,6 +31,8 @@ class EngineSettings:
     redis_url : str
         Where the logs are (``LOOKOUT_REDIS_URL``, else ``REDIS_URL``, else what ``manage.py live`` last started in
         `home`, else port 6379 of this machine).
+    log_url : str
+        Where Kafka is, if the logs are there (``LOOKOUT_LOG_URL``, ``kafka://host:port``; none: the logs are in Redis).
     space : Space
         The space that the engine evaluates (``LOOKOUT_SPACE``: its JSON document, see docs/spaces.md, or ``earth``).
     partitions : int
@@ -80,6 +83,7 @@ class EngineSettings:
 
     home: Path = Path("var")
     redis_url: str = DEFAULT_REDIS_URL
+    log_url: str = ""
     space: Space = EARTH
     partitions: int = 2
     regions: int = 2
@@ -112,8 +116,8 @@ class EngineSettings:
         Raises
         ------
         LookoutError
-            If a number is not a positive whole number, a size is not a number from 0 up, or the space or a network of
-            ``LOOKOUT_FEED_HOSTS`` is not valid.
+            If a number is not a positive whole number, a size is not a number from 0 up, or the space, a network of
+            ``LOOKOUT_FEED_HOSTS`` or ``LOOKOUT_LOG_URL`` is not valid.
 
         Examples
         --------
@@ -126,6 +130,7 @@ class EngineSettings:
         return cls(
             home=home,
             redis_url=redis_url(given, home),
+            log_url=log_url(given),
             space=space,
             partitions=_count(given, "LOOKOUT_PARTITIONS", cls.partitions),
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
@@ -202,6 +207,17 @@ def redis_url(environ: Mapping[str, str], home: Path) -> str:
     embedded = embedded_redis_file(home)
     kept = embedded.read_text().strip() if embedded.is_file() else DEFAULT_REDIS_URL
     return declared_redis_url(environ) or kept
+
+
+def log_url(environ: Mapping[str, str]) -> str:
+    """Return the URL of the Kafka that has the logs; empty if an environment names none.
+
+    Raises
+    ------
+    LookoutError
+        If it is not one.
+    """
+    return check_url(environ.get("LOOKOUT_LOG_URL") or "")
 
 
 def declared_redis_url(environ: Mapping[str, str] | None = None) -> str:

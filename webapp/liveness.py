@@ -4,10 +4,10 @@ import uuid
 
 import redis
 
-from streaming.eventlog import RedisEventLog
 from streaming.logs import WEBS_KEY, LogNames, alive_key, control_entry, views_key
 from streaming.spaces import EARTH
 from webapp.models.queries import clock_revision
+from webapp.redis import event_log
 
 
 def web_id(space: str) -> str:
@@ -27,7 +27,7 @@ def retire_views(client: redis.Redis) -> int:
     for web in dead:
         views, control = client.smembers(views_key(web)), LogNames(space_of(web)).control
         ends = (control_entry("cancel", query=int(view), revision=clock_revision()) for view in views)
-        RedisEventLog(client).append_all((control, end) for end in ends)
+        event_log(client).append_all((control, end) for end in ends)
         with client.pipeline() as pipeline:
             pipeline.delete(views_key(web)).srem(WEBS_KEY, web)
             pipeline.execute()

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import redis
 from django.db import transaction
 
-from streaming.eventlog import RedisEventLog
 from streaming.isolation import faulty
 from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
@@ -20,6 +19,7 @@ from streaming.spaces import Space
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 from webapp.query_warnings import ANY_REVISION, refuse, warn
+from webapp.redis import event_log
 from webapp.strain import Strain, pause_dear
 
 logger = logging.getLogger(__name__)
@@ -94,14 +94,14 @@ def record_events(client: redis.Redis, space: Space) -> int:
     The cursor moves in the transaction that stores the events, so each event is stored once. Then the log is trimmed up
     to the cursor.
     """
-    event_log, log, told, ends = RedisEventLog(client), LogNames(space.name).events, 0, False
+    logs, log, told, ends = event_log(client), LogNames(space.name).events, 0, False
     while not ends:
         cursor, _ = EventCursor.objects.get_or_create(space=space.name)
-        step = _collect(event_log, log, cursor, space)
+        step = _collect(logs, log, cursor, space)
         events = [event for batch in step.told for event in _events(step, batch, space)]
         if not _store(step, events, cursor):
             break  # another worker has recorded these
-        event_log.trim({log: cursor.last_id})
+        logs.trim({log: cursor.last_id})
         pause_dear(client, space, step.strain)
         if step.left_out:
             logger.warning("events: the newest %d are stored; %d were left out", len(events), step.left_out)

@@ -7,6 +7,7 @@ import redis.asyncio
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
+from streaming.eventlog import EventLog, open_log
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 
@@ -51,4 +52,9 @@ def async_client() -> redis.asyncio.Redis:
 
 def log(space: str) -> Log:
     """Return the logs of a space."""
-    return Log(client(), space, settings.PARTITIONS)
+    return Log(client(), space, settings.PARTITIONS, url=settings.LOG_URL)
+
+
+def event_log(client: redis.Redis) -> EventLog:
+    """Return the logs: in Redis, over a client, or in Kafka."""
+    return open_log(client, settings.LOG_URL)

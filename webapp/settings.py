@@ -5,6 +5,7 @@ variable                  default                         what
 ========================  ==============================  ===========================================================
 ``LOOKOUT_HOME``          ``./var``                       state folder: database, secret key
 ``LOOKOUT_REDIS_URL``     what ``manage.py live`` runs    logs, Celery broker, channel layer (alias ``REDIS_URL``)
+``LOOKOUT_LOG_URL``       none                            Kafka, if the logs are there: ``kafka://host:port``
 ``LOOKOUT_PARTITIONS``    ``2``                           partitions of the ingest log
 ``LOOKOUT_REGIONS``       ``2``                           regions that a space is cut into at first
 ``LOOKOUT_HOST``          ``127.0.0.1``                   host name under which browsers reach the site
@@ -33,7 +34,7 @@ from pathlib import Path
 import environ
 
 from streaming.gateway.access import FeedAccess
-from streaming.settings import history_dir, layers_dir, redis_url
+from streaming.settings import history_dir, layers_dir, log_url, redis_url
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -50,6 +51,7 @@ TRUSTED_PROXIES = tuple(env.list("LOOKOUT_TRUSTED_PROXIES", default=[]))
 REDIS_BYTES = env.int("LOOKOUT_REDIS_BYTES", 2 << 30)
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
+LOG_URL = log_url(env.ENVIRON)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 MAPS_DIR = HOME / "maps"

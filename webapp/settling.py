@@ -19,14 +19,14 @@ from django.db import close_old_connections, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from streaming.eventlog import FIRST, Entry, RedisEventLog
+from streaming.eventlog import FIRST, Entry
 from streaming.logs import LogNames
 from streaming.results import VIEW_NUMBERS
 from webapp.control import Acknowledgement, acknowledgements
 from webapp.models import DeletedQuery, Query
 from webapp.models.spaces import spaces_by_name
 from webapp.notify import announce
-from webapp.redis import NOT_NOW, waiting_client
+from webapp.redis import NOT_NOW, event_log, waiting_client
 
 logger = logging.getLogger(__name__)
 
@@ -91,17 +91,17 @@ def settle_acknowledged(client: redis.Redis, spaces: Iterable[str], wait_s: floa
     int
         How many queries changed in the database.
     """
-    event_log = RedisEventLog(client)
+    event_logs = event_log(client)
     logs = dict.fromkeys((LogNames(space).acks for space in spaces), FIRST)
     changed = 0
-    for log, entries in event_log.poll(logs, ENTRIES_PER_READ, wait_s).items():
+    for log, entries in event_logs.poll(logs, ENTRIES_PER_READ, wait_s).items():
         newest = _newest(entries)
         queries = list(newest)
         for start in range(0, len(queries), CHUNK):
             answers = {query: newest[query] for query in queries[start : start + CHUNK]}
             changed += settle(answers)
             _forget_deleted(answers)
-        event_log.trim({log: entries[-1].position})
+        event_logs.trim({log: entries[-1].position})
     return changed
 
 

@@ -10,14 +10,13 @@ from itertools import islice
 from celery import shared_task
 from django.conf import settings
 
-from streaming.eventlog import RedisEventLog
 from streaming.logs import LogNames
 from webapp import history, layers, liveness, recording
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
 from webapp.models import DeletedQuery, Query, Space
 from webapp.models.spaces import spaces_by_name
-from webapp.redis import waiting_client
+from webapp.redis import event_log, waiting_client
 from webapp.waiting import follow_layers
 
 logger = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ def reconcile() -> int:
 def _reconcile(space):
     """Send the unsettled queries of a space, and the ends of deleted ones, unless its engine has much to read."""
     client, names = waiting_client(), LogNames(space)
-    if RedisEventLog(client).length(names.control) > CONTROL_ENTRIES_WAITING:
+    if event_log(client).length(names.control) > CONTROL_ENTRIES_WAITING:
         logger.warning("the engine of %s does not read its control log; its queries are sent later", space)
         return 0
     sent = _send(client, space, DeletedQuery.objects.filter(space=space))

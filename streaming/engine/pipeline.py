@@ -38,6 +38,7 @@ def start_query(
     files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
     options = {
         "redis_url": settings.redis_url,
+        "log_url": settings.log_url,
         "state_dir": str(settings.state_dir),
         "state_uri": settings.state_uri,
         "layers_dir": str(settings.layers_dir),

@@ -27,14 +27,15 @@ def rehearse(spark: SparkSession, settings: EngineSettings, client: Redis) -> No
     ----------
     spark : SparkSession
     settings : EngineSettings
-        The engine's; the rehearsal uses them with another space and state folder.
+        The engine's; the rehearsal uses them with another space and state folder, and with logs in Redis: they leave
+        nothing behind.
     client : redis.Redis
         The Redis with the logs.
     """
     space = replace(settings.space, name=f"rehearsal-{secrets.token_hex(8)}")
     log = Log(client, space.name, settings.partitions, patient=True)
     with TemporaryDirectory(prefix="lookout-") as folder:
-        other = replace(settings, space=space, state_dir=Path(folder), state_uri="")
+        other = replace(settings, space=space, state_dir=Path(folder), state_uri="", log_url="")
         query, epoch = start_query(spark, other, interval_s=0.0), Store(Path(folder), space).epoch()
         try:
             for batch in range(INTERVALS):

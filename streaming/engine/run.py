@@ -49,7 +49,8 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     int
         0 after a signal or the end of the query, 1 if Java is gone or the state cannot be used.
     """
-    log = Log(_redis(settings.redis_url), settings.space.name, settings.partitions)
+    client = _redis(settings.redis_url)
+    log = Log(client, settings.space.name, settings.partitions, url=settings.log_url)
     # py4j logs every connection that ends, with a traceback.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     java = spark.sparkContext._gateway.proc
@@ -68,7 +69,7 @@ def _stand_by(settings, java, lease):
     """Wait for the lease; raise `Py4JNetworkError` if Java ends meanwhile."""
     # A report must not wait for Redis, since the lease may become free at any time.
     client = redis.Redis.from_url(settings.redis_url, socket_timeout=REPORT_EVERY_S, retry=Retry(NoBackoff(), 0))
-    log = Log(client, settings.space.name, settings.partitions)
+    log = Log(client, settings.space.name, settings.partitions, url=settings.log_url)
     logger.info("standing by")
     while not lease.take(REPORT_EVERY_S):
         if java.poll() is not None:

@@ -99,7 +99,7 @@ class IntervalReader(DataSourceStreamReader):
     """Plans intervals, and runs their tasks. An offset is the number of intervals since the engine's start."""
 
     def __init__(self, options: dict) -> None:
-        self.url = options["redis_url"]
+        self.url, self.log_url = options["redis_url"], options["log_url"]
         self.folders = tuple(options[name] for name in ("state_dir", "state_uri", "layers_dir", "history_dir"))
         self.space = options["space"]
         self.partitions_count, self.regions = int(options["partitions"]), int(options["regions"])
@@ -111,7 +111,8 @@ class IntervalReader(DataSourceStreamReader):
         self._housekeeping: Housekeeping | None = None
 
     def _log(self):
-        return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count, patient=True)
+        name = parse_space(self.space).name
+        return Log(client_of(self.url), name, self.partitions_count, patient=True, url=self.log_url)
 
     def _keys(self, log):
         keys = [log.names.control, *log.names.all_ingest(self.partitions_count)]

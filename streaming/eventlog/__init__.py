@@ -1,7 +1,8 @@
 """Logs of entries between programs: append, read from a position, wait, and trim behind a position."""
 
+from streaming.eventlog.opening import open_async_log, open_log
 from streaming.eventlog.protocol import FIRST, Bound, BoundedEntry, Entry, EventLog, Fields, Stamp, next_ends
-from streaming.eventlog.redis_streams import AsyncRedisEventLog, PatientRedisEventLog, RedisEventLog, queue_append
+from streaming.eventlog.redis_streams import AsyncRedisEventLog, PatientRedisEventLog, RedisEventLog
 
 __all__ = [
     "FIRST",
@@ -15,5 +16,6 @@ __all__ = [
     "RedisEventLog",
     "Stamp",
     "next_ends",
-    "queue_append",
+    "open_async_log",
+    "open_log",
 ]

@@ -263,11 +263,6 @@ class AsyncRedisEventLog(_RedisStreams):
         return result(await ask(self.client))
 
 
-def queue_append(pipeline: Any, log: str, fields: Fields) -> None:
-    """Queue the append of an entry in a pipeline of Redis, between its other commands."""
-    pipeline.xadd(log, dict(fields))
-
-
 def _once(stamp, entries):
     """Return the script, the number of keys, the keys and the arguments of an append."""
     arguments: list[Any] = [*stamp]

@@ -22,7 +22,8 @@ async def run(settings: EngineSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     samples = asyncio.create_task(asyncio.to_thread(_prepare_samples))
     access = FeedAccess(settings.home, settings.feed_dirs, settings.feed_hosts)
-    await Gateway(settings.redis_url, GatewayConfig(partitions=settings.partitions, access=access)).run(stop)
+    config = GatewayConfig(partitions=settings.partitions, log_url=settings.log_url, access=access)
+    await Gateway(settings.redis_url, config).run(stop)
     await samples
 
 

@@ -34,6 +34,8 @@ class GatewayConfig:
         Time that a stopping gateway has to write the queued elements, in seconds.
     unfinished_bytes : int
         Most bytes that all clients of a listening stream together may send without completing a line or a document.
+    log_url : str
+        Where Kafka is, if the logs are there; empty if they are in Redis.
     access : FeedAccess or None
         What feeds may reach; None to read it from the environment.
     """
@@ -52,6 +54,7 @@ class GatewayConfig:
     longest_backoff_s: float = 30.0
     stop_s: float = 0.8
     unfinished_bytes: int = 128 << 20
+    log_url: str = ""
     access: FeedAccess | None = None
 
     def takes(self, pressure: Pressure, live: bool) -> bool:

@@ -35,7 +35,7 @@ class Intake:
 
     def __init__(self, space: Space, client: redis.Redis, config: GatewayConfig) -> None:
         self.space = space
-        self.log = Log(client, space.name, config.partitions)
+        self.log = Log(client, space.name, config.partitions, url=config.log_url)
         self.writer = BlockWriter(self.log, config)
         self._writing: asyncio.Task | None = None
 

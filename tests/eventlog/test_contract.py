@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+import uuid
 
 import pytest
 import redis.asyncio
@@ -20,6 +21,7 @@ from streaming.eventlog import (
     Stamp,
     next_ends,
 )
+from streaming.eventlog.kafka import AsyncKafkaEventLog, KafkaEventLog
 
 ALWAYS = Bound(most_bytes=10**9, most_ms=10**9)
 LOGS = "one", "other"
@@ -39,12 +41,39 @@ class Waiting:
         return lambda *arguments, **options: asyncio.run(call(arguments, options))
 
 
-IMPLEMENTATIONS = {"redis": lambda url, client: RedisEventLog(client), "asyncio": lambda url, _: Waiting(url)}
+class InThreads:
+    """Calls the methods of an event log on Kafka for asyncio, and waits for them."""
+
+    def __init__(self, event_log):
+        self._event_log = event_log
+
+    def __getattr__(self, name):
+        async def call(arguments, options):
+            return await getattr(AsyncKafkaEventLog(self._event_log), name)(*arguments, **options)
+
+        return lambda *arguments, **options: asyncio.run(call(arguments, options))
+
+    def polling(self):
+        return self._event_log.polling()
+
+
+def on_kafka(request):
+    """Return an event log on Kafka whose topics no other test has used."""
+    return KafkaEventLog(request.getfixturevalue("kafka_servers"), uuid.uuid4().hex)
+
+
+IMPLEMENTATIONS = {
+    "redis": lambda request: RedisEventLog(request.getfixturevalue("redis_client")),
+    "asyncio": lambda request: Waiting(request.getfixturevalue("redis_server")),
+    "kafka": on_kafka,
+    "kafka asyncio": lambda request: InThreads(on_kafka(request)),
+}
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
-def log(request, redis_server, redis_client) -> EventLog:
-    return IMPLEMENTATIONS[request.param](redis_server, redis_client)
+def log(request, redis_client) -> EventLog:
+    """Return an event log that has no entries."""
+    return IMPLEMENTATIONS[request.param](request)
 
 
 def numbers(entries):
@@ -126,31 +155,41 @@ def test_new_entries_of_several_logs_are_polled_together(log):
     assert log.poll({"one": at[4]}, 2, 0.001) == {}
 
 
-def until_blocked(client):
-    """Wait until somebody waits for an entry."""
+def until(condition):
+    """Wait until a condition holds."""
     deadline_s = time.monotonic() + PATIENCE_S
-    while not client.info("clients")["blocked_clients"]:
+    while not condition():
         assert time.monotonic() < deadline_s
 
 
-def test_an_entry_is_waited_for_where_there_is_none(log, redis_client):
+def waits(log):
+    """Return whether somebody waits for an entry."""
+    if isinstance(log, Waiting):
+        with redis.Redis.from_url(log.url) as client:
+            return waits(RedisEventLog(client))
+    if isinstance(log, RedisEventLog):
+        return log.client.info("clients")["blocked_clients"]
+    return log.polling()
+
+
+def test_an_entry_is_waited_for_where_there_is_none(log):
     found = []
     waiting = threading.Thread(target=lambda: found.append(log.poll({"one": FIRST, "other": FIRST}, 3, PATIENCE_S)))
     waiting.start()
-    until_blocked(redis_client)
-    at = RedisEventLog(redis_client).append("other", {"n": 7})
+    until(lambda: waits(log))
+    at = log.append("other", {"n": 7})
     waiting.join(PATIENCE_S)
     ((name, (entry,)),) = found[0].items()
     assert (name, entry.position, entry.fields) == ("other", at, {b"n": b"7"})
 
 
-def test_whoever_asks_how_far_logs_can_be_read_waits_for_an_entry(redis_client):
-    log, found = RedisEventLog(redis_client), []
+def test_whoever_asks_how_far_logs_can_be_read_waits_for_an_entry(log):
+    found = []
     after = {"one": FIRST, "other": FIRST}
     arguments = log, after, dict.fromkeys(after, 3), PATIENCE_S
     waiting = threading.Thread(target=lambda: found.append(next_ends(*arguments)))
     waiting.start()
-    until_blocked(redis_client)
+    until(lambda: waits(log))
     at = log.append("other", {"n": 1})
     waiting.join(PATIENCE_S)
     assert found == [{"one": FIRST, "other": at}]

@@ -2,17 +2,27 @@
 
 import asyncio
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from redis.asyncio.client import Pipeline
 
-from streaming.eventlog import AsyncRedisEventLog, queue_append
+from streaming.eventlog import Fields, open_async_log
 from streaming.logs import LogNames, control_entry
 from streaming.spaces import Space
 from webapp.liveness import web_id
 from webapp.redis import async_client
 
-Command = Callable[[Pipeline], Any]
+
+@dataclass(frozen=True)
+class ControlEntry:
+    """A command that appends an entry to the control log."""
+
+    fields: Fields
+
+
+Command = Callable[[Pipeline], Any] | ControlEntry
 
 
 class EngineLink:
@@ -32,8 +42,8 @@ class EngineLink:
         Keys of the space's logs.
     redis : redis.asyncio.Redis
         The connection, while the link is open.
-    event_log : AsyncRedisEventLog
-        The logs, over the same connection.
+    event_log : AsyncRedisEventLog or AsyncKafkaEventLog
+        The logs; those in Redis over the same connection.
     """
 
     def __init__(self, space: Space) -> None:
@@ -45,7 +55,7 @@ class EngineLink:
         """Connect to Redis in the running event loop, under a new id: the views of the former id are retired."""
         self.id = web_id(self.space.name)
         self.redis = async_client()
-        self.event_log = AsyncRedisEventLog(self.redis)
+        self.event_log = open_async_log(self.redis, settings.LOG_URL)
         self._waiting: dict[Hashable, tuple[Command, ...]] = {}
         self._filled = asyncio.Event()
 
@@ -63,8 +73,8 @@ class EngineLink:
         ----------
         about : hashable
             What the commands are about, such as ``("snapshot", query)``.
-        *commands : function of a Pipeline
-            Each adds one command to the pipeline.
+        *commands : ControlEntry or function of a Pipeline
+            Each function adds one command to the pipeline. Those that precede a control entry take effect before it.
         """
         self._waiting.pop(about, None)
         self._waiting[about] = commands
@@ -72,7 +82,7 @@ class EngineLink:
 
     def entry(self, op: str, **entry: Any) -> Command:
         """Return the command that appends an entry to the control log (see `control_entry`)."""
-        return lambda pipeline: queue_append(pipeline, self.names.control, control_entry(op, **entry))
+        return ControlEntry(control_entry(op, **entry))
 
     def ask_snapshot(self, query: int) -> None:
         """Ask the engine for the whole answer of a query."""
@@ -81,14 +91,21 @@ class EngineLink:
     async def flush(self) -> None:
         """Send the waiting commands to Redis; those that it does not confirm keep waiting."""
         words = dict(self._waiting)
-        if words:
-            async with self.redis.pipeline(transaction=False) as pipeline:
-                for command in (command for commands in words.values() for command in commands):
-                    command(pipeline)
-                await pipeline.execute()
+        before, entries, behind = _in_order(words.values())
+        await self._run(before)
+        if entries:
+            await self.event_log.append_all([(self.names.control, entry.fields) for entry in entries])
+        await self._run(behind)
         for about, commands in words.items():
             if self._waiting.get(about) is commands:
                 del self._waiting[about]
+
+    async def _run(self, commands):
+        if commands:
+            async with self.redis.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    command(pipeline)
+                await pipeline.execute()
 
     async def flush_next(self) -> None:
         """Wait until there are commands to send, then send them."""
@@ -96,3 +113,14 @@ class EngineLink:
         await self.flush()
         if not self._waiting:
             self._filled.clear()
+
+
+def _in_order(words):
+    """Return the commands for Redis that precede a control entry, all control entries, and the other commands."""
+    before, entries, behind = [], [], []
+    for commands in words:
+        own = [place for place, command in enumerate(commands) if isinstance(command, ControlEntry)]
+        before += commands[: own[0]] if own else ()
+        entries += [commands[place] for place in own]
+        behind += commands[own[-1] + 1 :] if own else commands
+    return before, entries, behind

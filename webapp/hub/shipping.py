@@ -7,8 +7,9 @@ lost, and their order is not changed.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from streaming.eventlog import FIRST, AsyncRedisEventLog
+from streaming.eventlog import FIRST
 from streaming.logs import read_fragment
 from streaming.results import Fragment
 from streaming.spaces import Space
@@ -34,7 +35,7 @@ class ResumePoint:
 
 
 async def fragments_back_to(
-    event_log: AsyncRedisEventLog, log: str, space: Space, held: ResumePoint | None
+    event_log: Any, log: str, space: Space, held: ResumePoint | None
 ) -> tuple[str, list[Fragment]]:
     """Return the position of a result log's newest entry, and the fragments after batch `held`, the oldest first.
 
@@ -53,9 +54,7 @@ async def fragments_back_to(
     return newest, fragments[::-1]
 
 
-async def assembly_of(
-    event_log: AsyncRedisEventLog, log: str, space: Space
-) -> tuple[Assembly, str, ResumePoint | None]:
+async def assembly_of(event_log: Any, log: str, space: Space) -> tuple[Assembly, str, ResumePoint | None]:
     """Return an assembly that has read a result log, the position of its newest entry, and its last whole batch."""
     newest, fragments = await fragments_back_to(event_log, log, space, None)
     assembly, whole = Assembly(), None

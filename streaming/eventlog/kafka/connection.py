@@ -1,0 +1,245 @@
+"""What one process keeps open to Kafka: a producer, consumers that are used again, and the topics that it knows."""
+
+import os
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import redis
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from streaming.eventlog.kafka.records import TopicNames
+
+# A block or a fragment may be megabytes. Brokers refuse requests of more than 100 MB.
+_MOST_BYTES = 90_000_000
+# A broker keeps a request for entries that do not exist yet for as long; until then no other log can be asked for.
+READ_WAIT_MS = 5
+POLL_WAIT_MS = 100
+# A transaction is committed before its records can be read: the broker marks each topic a moment later.
+_VISIBLE_S = 0.001
+_QUIET = {"log_level": 2}
+# Topics are trimmed by whoever uses the log, never by age.
+LOG_CONFIG = {
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "segment.bytes": str(2 * _MOST_BYTES),
+    "max.message.bytes": str(_MOST_BYTES),
+    "message.timestamp.type": "LogAppendTime",
+}
+STAMPS_CONFIG = LOG_CONFIG | {"cleanup.policy": "compact,delete", "segment.bytes": str(1 << 20)}
+_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+Headers = Sequence[tuple[str, bytes]]
+
+
+class KafkaUnavailable(redis.ConnectionError):
+    """Kafka does not answer, or refuses something.
+
+    It is an error of Redis for those that need both: whoever waits for a Redis that is away also waits for Kafka.
+    """
+
+
+def asking(method: Callable) -> Callable:
+    """Let a method raise `KafkaUnavailable` where the client library raises its own error."""
+
+    @wraps(method)
+    def asked(*arguments, **options):
+        try:
+            return method(*arguments, **options)
+        except KafkaException as error:
+            raise KafkaUnavailable(f"Kafka does not answer: {error.args[0]}") from error
+
+    return asked
+
+
+class Connection:
+    """A process's connection to Kafka. Threads may share it, but not processes.
+
+    Parameters
+    ----------
+    servers : str
+        Addresses of brokers, with commas between.
+    prefix : str
+        How the names of all topics begin.
+    patience_s : float
+        How long to wait for a broker that does not answer, in seconds.
+    """
+
+    def __init__(self, servers: str, prefix: str, patience_s: float) -> None:
+        self.topics, self.patience_s = TopicNames(prefix), patience_s
+        self.polling = 0
+        # The last offset of this process in each topic that it has appended to in transactions.
+        self.committed: dict[str, int] = {}
+        self._base = {"bootstrap.servers": servers, "reconnect.backoff.max.ms": 500, **_QUIET}
+        self._admin = AdminClient(self._base)
+        self._topics: set[str] = set()
+        self._free: dict[Any, list[Any]] = defaultdict(list)
+        self._lock = threading.Lock()
+        self._producer = self.producer()
+        threading.Thread(target=self._deliver, name="kafka deliveries", daemon=True).start()
+
+    def producer(self, transactional_id: str | None = None) -> Producer:
+        """Return a new producer: one for transactions if it is given an id."""
+        config = self._base | {
+            "enable.idempotence": True,
+            "acks": "all",
+            "linger.ms": 0,
+            "message.max.bytes": _MOST_BYTES,
+        }
+        if transactional_id is None:
+            return Producer(config | {"message.timeout.ms": int(1000 * self.patience_s)})
+        # If a process is stopped amid a transaction, readers wait for its end.
+        return Producer(config | {"transactional.id": transactional_id, "transaction.timeout.ms": 10_000})
+
+    def consumer(self, wait_ms: int) -> Consumer:
+        """Return a new consumer that reads what is committed, and that a broker lets wait for so long."""
+        return Consumer(
+            self._base
+            | {
+                "group.id": "lookout",
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": wait_ms == READ_WAIT_MS,
+                "fetch.wait.max.ms": wait_ms,
+                "fetch.message.max.bytes": 8 << 20,
+                "fetch.queue.backoff.ms": 1,
+                "topic.metadata.refresh.fast.interval.ms": 50,
+            }
+        )
+
+    @contextmanager
+    def lent(self, key: Any, make: Callable[[], Any]) -> Iterator[Any]:
+        """Lend something that is kept under a key, or make it. It is kept again unless an error is raised."""
+        with self._lock:
+            thing = self._free[key].pop() if self._free[key] else None
+        thing = make() if thing is None else thing
+        yield thing
+        with self._lock:
+            self._free[key].append(thing)
+
+    def _deliver(self):
+        while True:
+            self._producer.poll(1.0)
+
+    def produce(self, records: Iterable[tuple[str, Headers]]) -> list[int]:
+        """Append records to topics; return their offsets once all are stored.
+
+        Raises
+        ------
+        KafkaException
+            If one is not stored in time; others may be.
+        """
+        awaited = []
+        for topic, headers in records:
+            future: Future[int] = Future()
+            self._producer.produce(topic, partition=0, headers=list(headers), on_delivery=_settling(future))
+            awaited.append(future)
+        return [future.result() for future in awaited]
+
+    def ensure(self, topic: str, config: Mapping[str, str] = LOG_CONFIG) -> None:
+        """Create a topic unless it exists."""
+        if topic in self._topics:
+            return
+        new = NewTopic(topic, num_partitions=1, replication_factor=-1, config=dict(config))
+        try:
+            self._admin.create_topics([new], request_timeout=self.patience_s)[topic].result()
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+        self._topics.add(topic)
+
+    def exists(self, topic: str) -> bool:
+        """Return whether a topic exists. Topics are never deleted."""
+        if topic not in self._topics:
+            self._topics |= set(self._admin.list_topics(timeout=self.patience_s).topics)
+        return topic in self._topics
+
+    def ends(self, topic: str) -> tuple[int, int]:
+        """Return the first offset of a topic, and the offset behind the last committed record."""
+        if not self.exists(topic):
+            return 0, 0
+        partition, deadline_s = TopicPartition(topic, 0), time.monotonic() + self.patience_s
+        with self.lent(READ_WAIT_MS, lambda: self.consumer(READ_WAIT_MS)) as consumer:
+            while True:
+                first, end = consumer.get_watermark_offsets(partition, timeout=self.patience_s, cached=False)
+                if end > self.committed.get(topic, -1) or time.monotonic() > deadline_s:
+                    return first, end
+                time.sleep(_VISIBLE_S)
+
+    def await_committed(self, topic: str) -> None:
+        """Let the next reader of a topic wait until what has been appended by now is committed or dropped."""
+        newest = {TopicPartition(topic, 0): OffsetSpec.latest()}
+        (future,) = self._admin.list_offsets(newest, request_timeout=self.patience_s).values()
+        self.committed[topic] = max(future.result().offset - 1, self.committed.get(topic, -1))
+
+    def read(self, topic: str, start: int, stop: int | None = None, limit: int | None = None) -> list[Any]:
+        """Return the committed records from an offset on, up to another one or to the present end, the oldest first."""
+        first, end = self.ends(topic)
+        start, stop = max(start, first), end if stop is None else min(stop, end)
+        limit = stop - start if limit is None else min(limit, stop - start)
+        if limit <= 0:
+            return []
+        with self.lent(READ_WAIT_MS, lambda: self.consumer(READ_WAIT_MS)) as consumer:
+            consumer.assign([TopicPartition(topic, 0, start)])
+            found = self._until(consumer, start, stop, limit)
+            consumer.unassign()
+        return found
+
+    def _until(self, consumer, start, stop, limit):
+        """Return what a consumer reads until it has read enough, or the end."""
+        found: list[Any] = []
+        deadline_s = time.monotonic() + self.patience_s
+        while True:
+            first = consumer.poll(0.1)
+            some = [] if first is None else [first, *consumer.consume(max(1, min(limit, 500)), 0)]
+            for message in some:
+                if (error := message.error()) is None:
+                    if message.offset() >= stop:
+                        return found
+                    if message.offset() >= start:
+                        found.append(message)
+                    if len(found) == limit or message.offset() == stop - 1:
+                        return found
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return found
+                elif error.code() not in _UNKNOWN and not error.retriable():
+                    raise KafkaException(error)
+            if time.monotonic() > deadline_s:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    def trim(self, ends: Mapping[str, int | None]) -> None:
+        """Remove the records of topics before an offset, or all records."""
+        before = [TopicPartition(topic, 0, OFFSET_END if end is None else end) for topic, end in ends.items()]
+        if before:
+            asked = self._admin.delete_records(before, request_timeout=self.patience_s)
+            for future in asked.values():
+                future.result()
+
+
+_connections: dict[tuple[str, str, float, int], Connection] = {}
+_connecting = threading.Lock()
+
+
+def connection_of(servers: str, prefix: str, patience_s: float) -> Connection:
+    """Return the connection of this process: one that was made before a fork does not work after it."""
+    key = servers, prefix, patience_s, os.getpid()
+    with _connecting:
+        if key not in _connections:
+            _connections[key] = Connection(*key[:3])
+        return _connections[key]
+
+
+def _settling(future):
+    def settle(error, message):
+        if error is None:
+            future.set_result(message.offset())
+        else:
+            future.set_exception(KafkaException(error))
+
+    return settle

@@ -1,0 +1,219 @@
+"""Appends that take effect once: a transaction of Kafka for each, which also appends the producer's stamp.
+
+Each producer of a log has a transactional id. Whoever begins to use the id ends what others have begun under it, and
+can then read the producer's newest stamp: nobody can append another one before the reader does (KIP-98, KIP-360).
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from streaming.eventlog.kafka.connection import STAMPS_CONFIG, Connection
+from streaming.eventlog.kafka.records import headers_of, size_of
+from streaming.eventlog.protocol import BoundedEntry, Stamp
+
+_PAUSE_S = 0.05
+Append = tuple[Stamp, Sequence[BoundedEntry]]
+
+
+class StampedProducer:
+    """A producer of a log, under its transactional id. Whoever uses it holds its lock.
+
+    Parameters
+    ----------
+    connection : Connection
+    log : str
+        The log that keeps the producer's stamps.
+    name : str
+    """
+
+    def __init__(self, connection: Connection, log: str, name: str) -> None:
+        self._connection, self._log, self._name = connection, log, name
+        self._producer: Producer | None = None
+        self._open = False
+        self._appended: dict[str, int] = {}
+        self._newest: tuple[str, int] | None = None
+        self.lock = threading.RLock()
+
+    def append(self, stamp: Stamp, entries: Sequence[BoundedEntry]) -> bool:
+        """Append entries in a transaction that `commit` ends, unless the stamp is known; return whether they were."""
+        topics = self._connection.topics
+        if self._newest and self._newest[0] == stamp.epoch and self._newest[1] >= stamp.number:
+            return False
+        if not self._open:
+            self._producer.begin_transaction()
+            self._open = True
+        for entry in entries:
+            if not self._connection.exists(topics.marks(entry.log)):
+                self._mark_old(entry.log)
+        contents = [(topics.of(entry.log), headers_of(entry.fields)) for entry in entries]
+        offsets: dict[int, int] = {}
+        for number, (topic, headers) in enumerate(contents):
+            self._connection.ensure(topic)
+            self._produce(topic, headers, note=lambda offset, number=number: offsets.__setitem__(number, offset))
+        self._flush(offsets, len(entries))
+        for number, entry in enumerate(entries):
+            self._mark(entry.log, offsets[number], contents[number][1])
+        told = [("epoch", stamp.epoch.encode()), ("number", str(stamp.number).encode())]
+        self._produce(topics.stamps(self._log), told, key=self._name.encode())
+        self._newest = stamp.epoch, stamp.number
+        return True
+
+    def commit(self) -> None:
+        """Commit what was appended, whole."""
+        if not self._open:
+            return
+        deadline_s = time.monotonic() + self._connection.patience_s
+        while self._open:
+            try:
+                self._producer.commit_transaction(self._connection.patience_s)
+                self._open = False
+                self._note()
+            except KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > deadline_s:
+                    raise
+
+    def _note(self):
+        committed = self._connection.committed
+        for topic, offset in self._appended.items():
+            committed[topic] = max(offset, committed.get(topic, -1))
+
+    def forget(self) -> None:
+        """Close the producer: what is not committed is dropped, and the next append reads the newest stamp."""
+        self._producer, self._open, self._newest = None, False, None
+        self._appended.clear()
+
+    def begin(self) -> None:
+        """Take the transactional id, and read the newest stamp, unless this was done.
+
+        A stamp can be read once the transactions that began before it have ended. So whoever uses several producers
+        begins all of them before it appends anything.
+        """
+        if self._producer is not None:
+            return
+        topics, connection = self._connection.topics, self._connection
+        stamps = topics.stamps(self._log)
+        connection.ensure(stamps, STAMPS_CONFIG)
+        producer = connection.producer(f"{topics.of(self._log)}/{self._name}")
+        producer.init_transactions(connection.patience_s)
+        connection.await_committed(stamps)
+        for message in connection.read(stamps, 0):
+            if message.key() == self._name.encode():
+                told = dict(message.headers())
+                self._newest = (told["epoch"] or b"").decode(), int(told["number"])
+        self._producer = producer
+
+    def _mark_old(self, log):
+        """Mark the entries that a log got before it was bounded."""
+        old = self._connection.read(self._connection.topics.of(log), 0)
+        self._connection.ensure(self._connection.topics.marks(log))
+        for message in old:
+            self._mark(log, message.offset(), message.headers())
+
+    def _mark(self, log, offset, headers):
+        told = [("at", str(offset).encode()), ("bytes", str(size_of(headers)).encode())]
+        self._produce(self._connection.topics.marks(log), told)
+
+    def _produce(self, topic, headers, key=None, note=None):
+        def delivered(error, message):
+            if error is None:
+                self._appended[topic] = message.offset()
+                if note is not None:
+                    note(message.offset())
+
+        self._producer.produce(topic, partition=0, key=key, headers=headers, on_delivery=delivered)
+
+    def _flush(self, offsets, expected):
+        """Wait until as many records are stored."""
+        deadline_s = time.monotonic() + self._connection.patience_s
+        while self._producer.flush(1.0) and time.monotonic() < deadline_s:
+            pass
+        if len(offsets) < expected:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+class Transactions:
+    """The stamped producers of a process.
+
+    Parameters
+    ----------
+    connection : Connection
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._producers: dict[tuple[str, str], StampedProducer] = {}
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(8, "kafka commits")
+
+    def append(self, appends: Sequence[Append]) -> list[bool]:
+        """Do several appends in their order, and return for each whether its entries were appended.
+
+        Each producer has one transaction for all of its appends. A producer whose transaction fails because another
+        process uses its id begins anew.
+        """
+        done: dict[int, bool] = {}
+        deadline_s = time.monotonic() + self._connection.patience_s
+        while left := [number for number in range(len(appends)) if number not in done]:
+            error = self._attempt(appends, left, done)
+            if error is not None:
+                if time.monotonic() > deadline_s:
+                    raise error
+                time.sleep(_PAUSE_S)
+        return [done[number] for number in range(len(appends))]
+
+    def forget(self, log: str) -> None:
+        """Forget the stamps of a log, which has been deleted."""
+        with self._lock:
+            mine = [producer for (name, _), producer in self._producers.items() if name == log]
+        for producer in mine:
+            with producer.lock:
+                producer.forget()
+
+    def _of(self, stamp, entries):
+        key = entries[0].log, stamp.producer
+        with self._lock:
+            return key, self._producers.setdefault(key, StampedProducer(self._connection, *key))
+
+    def _attempt(self, appends, numbers, done):
+        """Try the appends with some numbers; note the results of those that are committed; return an error if any."""
+        used, results, failed = {}, {}, {}
+        with ExitStack() as locks:
+            for key, producer in sorted((self._of(*appends[number]) for number in numbers), key=lambda some: some[0]):
+                if key not in used:
+                    used[key] = producer
+                    locks.enter_context(producer.lock)
+            failed |= {key: error for key, some in used.items() if (error := _error_of(some.begin))}
+            for number in numbers:
+                key, producer = self._of(*appends[number])
+                if key not in failed:
+                    try:
+                        results.setdefault(key, {})[number] = producer.append(*appends[number])
+                    except KafkaException as error:
+                        failed[key] = error
+            failed |= self._commit({key: producer for key, producer in used.items() if key not in failed})
+            for key in failed:
+                used[key].forget()
+        for key, told in results.items():
+            if key not in failed:
+                done.update(told)
+        return next(iter(failed.values()), None)
+
+    def _commit(self, producers):
+        """Commit the transactions of producers, all at the same time; return the errors by key."""
+        if len(producers) == 1:
+            return {key: error for key, producer in producers.items() if (error := _error_of(producer.commit))}
+        errors = {key: self._pool.submit(_error_of, producer.commit) for key, producer in producers.items()}
+        return {key: error for key, future in errors.items() if (error := future.result())}
+
+
+def _error_of(commit):
+    try:
+        commit()
+    except KafkaException as error:
+        return error
+    return None

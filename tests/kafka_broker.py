@@ -1,0 +1,98 @@
+"""A broker of Kafka in KRaft mode, on loopback, from the jars of Maven Central."""
+
+import os
+import subprocess
+import urllib.request
+import uuid
+from pathlib import Path
+
+import pyspark
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from bench.ports import free_port
+from streaming.engine.java import java_home
+
+VERSION = "4.1.1"
+POM = f"https://repo1.maven.org/maven2/org/apache/kafka/kafka_2.13/{VERSION}/kafka_2.13-{VERSION}.pom"
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lookout" / f"kafka-{VERSION}"
+IVY = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
+PROPERTIES = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={folder}/data
+auto.create.topics.enable=false
+default.replication.factor=1
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=4
+group.initial.rebalance.delay.ms=0
+"""
+
+
+def jars(java: Path) -> Path:
+    """Return the folder of the broker's jars; fetch them once, and skip the test where Maven Central is not reached."""
+    if not (CACHE / "whole").exists():
+        try:
+            urllib.request.urlopen(POM, timeout=10).close()
+        except OSError as error:
+            pytest.skip(f"the jars of Kafka {VERSION} are not in {CACHE}, and {POM} is not reached: {error}")
+        wanted = ["-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-confs", "default"]
+        target = ["-cache", str(CACHE / "ivy"), "-retrieve", f"{CACHE}/jars/[artifact]-[revision].[ext]"]
+        subprocess.run([java, "-jar", IVY, *wanted, *target], check=True, capture_output=True, timeout=300)
+        (CACHE / "whole").touch()
+    return CACHE / "jars"
+
+
+class Broker:
+    """A broker that can be killed and started again.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.servers = f"127.0.0.1:{self.port}"
+        self._java = java_home(os.environ.get("JAVA_HOME", ""), folder) / "bin" / "java"
+        self._classes = f"{jars(self._java)}/*"
+        self._file = folder / "server.properties"
+        self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
+        self._run("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._file).wait(60)
+
+    def _run(self, program, *arguments):
+        options = ["-Xmx256m", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+        with (self.folder / "broker.log").open("ab") as log:
+            command = [self._java, *options, "-cp", self._classes, program, *map(str, arguments)]
+            return subprocess.Popen(command, stdout=log, stderr=log)
+
+    def start(self) -> None:
+        """Start the broker, and wait until it answers."""
+        self._process = self._run("kafka.Kafka", self._file)
+        AdminClient({"bootstrap.servers": self.servers, "log_level": 0}).list_topics(timeout=60)
+
+    def kill(self) -> None:
+        """Kill the broker with SIGKILL."""
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory):
+    """Yield a broker that runs."""
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="session")
+def kafka_servers(kafka_broker) -> str:
+    """Return the address of a broker."""
+    return kafka_broker.servers

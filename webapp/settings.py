@@ -150,6 +150,7 @@ CELERY_BEAT_SCHEDULE = {
     "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
+    "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 

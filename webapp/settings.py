@@ -21,19 +21,22 @@ variable                  default                         what
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
+``LOOKOUT_LOG_FORMAT``    ``text``                        how logs are written: ``text`` or ``json``
 ``LOOKOUT_DEMO``          ``true``                        whether a start creates missing streams of the demonstration
 ``LOOKOUT_STANDBY``       ``true``                        whether each space has a second engine on standby
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import environ
 
 from streaming.gateway.access import FeedAccess
-from streaming.settings import history_dir, layers_dir, redis_url
+from streaming.settings import history_dir, layers_dir, log_format, redis_url
+from webapp.logs import logging_of, program_of
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -218,13 +221,8 @@ LEAFLET_CONFIG = {
     "NO_GLOBALS": False,
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
-}
+LOG_FORMAT = log_format(env.ENVIRON)
+LOGGING = logging_of(LOG_FORMAT, program_of(sys.argv))
 
 # Limits of one websocket connection, and of the saved queries of one user.
 MAX_MESSAGE_BYTES = 64 * 1024

@@ -21,6 +21,7 @@ from streaming.engine.interval import STOPPING, Interval, Pace
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
+from streaming.log_format import set_up
 from streaming.logs import Log
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
@@ -100,10 +101,13 @@ class IntervalReader(DataSourceStreamReader):
         self.tasks = int(options["tasks"])
         self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
+        self.log_format = options.get("log_format", "text")
         self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping: Housekeeping | None = None
 
     def _log(self):
+        if self.log_format == "json":  # this process is one of Spark's, which begin without any set-up of logs
+            set_up(self.log_format, "engine", parse_space(self.space).name)
         return Log(client_of(self.url), parse_space(self.space).name, self.partitions_count, patient=True)
 
     def _keys(self, log):

@@ -17,7 +17,8 @@ key                                    kind      what
                                                  answers of saved queries; removed once they are recorded
 ``lookout:{space}:acks``               bounded   acknowledgements of control entries, with the epoch of the state
                                                  that has them; removed once they are settled
-``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat
+``lookout:{space}:engine``             hash      the engine's report on itself: epoch, batch, heartbeat, and of each
+                                                 task and region what it has done
 ``lookout:{space}:gateway``            hash      the gateway's report on itself: heartbeat, how full Redis is
 ``lookout:{space}:stale``              hash      count of stale elements since the gateway's start, by stream number
 ``lookout:{space}:counted``            hash      the newest batch of each region whose stale elements are counted
@@ -26,12 +27,15 @@ key                                    kind      what
 ``lookout:{space}:region-changes``     list      the newest changes of the region map, JSON (`streaming.region_reports`)
 ``lookout:partitioners``               hash      what cuts the regions of a space, by the name of the space; a space
                                                  that is not there uses the engine's setting
+``lookout:{space}:sent``               hash      how many frames and bytes all hubs of the space have sent
 ``lookout:spaces``                     hash      definition of every space, JSON by name
 ``lookout:streams``                    hash      definition of every stream, JSON by name
 ``lookout:health``                     hash      health counters of every stream, JSON by name
 ``lookout:webs``                       set       hubs of web processes; dead ones until they are retired
 ``lookout:web:{id}``                   text      exists while the hub lives
 ``lookout:web:{id}:views``             set       numbers of the hub's views
+``lookout:web:{id}:figures``           text      connections of the hub and what waits for them, JSON
+``lookout:figures``                    list      the figures of the last hour, an entry every five seconds
 ``lookout:streams:changed``            channel   names of streams and spaces whose definition changed
 ``lookout:groups``                     channel   messages to groups of connections, JSON
 =====================================  ========  ====================================================================
@@ -61,6 +65,8 @@ SPACES_KEY = "lookout:spaces"
 STREAMS_KEY = "lookout:streams"
 HEALTH_KEY = "lookout:health"
 PARTITIONERS_KEY = "lookout:partitioners"
+# The figures of the last hour, for the page about operations.
+FIGURES_KEY = "lookout:figures"
 # A message on this channel tells the gateway that a definition under STREAMS_KEY or SPACES_KEY changed.
 STREAMS_CHANNEL = "lookout:streams:changed"
 
@@ -182,6 +188,11 @@ class LogNames:
         """The newest changes of the region map."""
         return f"lookout:{self.space}:region-changes"
 
+    @property
+    def sent(self) -> str:
+        """How many frames and bytes all hubs have sent."""
+        return f"lookout:{self.space}:sent"
+
 
 def alive_key(web: str) -> str:
     """Return the key that exists while a hub lives."""
@@ -191,6 +202,11 @@ def alive_key(web: str) -> str:
 def views_key(web: str) -> str:
     """Return the key of the set of a hub's views."""
     return f"lookout:web:{web}:views"
+
+
+def figures_key(web: str) -> str:
+    """Return the key of the figures of a hub."""
+    return f"lookout:web:{web}:figures"
 
 
 def published_spaces(client: redis.Redis) -> dict[str, Space]:
@@ -394,9 +410,28 @@ class Log:
         """Return what the engine has reported of its regions; see `regions_of`."""
         return regions_of(self.client.hgetall(self.names.engine))
 
+    def task_report(self, task: int) -> dict[str, Any]:
+        """Return what a task has told last through `report_regions`; empty if it has told nothing."""
+        told = self.client.hget(self.names.engine, f"task:{task}")
+        return orjson.loads(told) if told else {}
+
     def report_removed(self, blocks: Mapping[int, int]) -> None:
         """Say how many of these blocks are removed from the ingest log, by partition."""
         self._report("removed", blocks)
+
+    def report_state_bytes(self, size: int) -> None:
+        """Say how large the newest durable state is, in bytes."""
+        self._report("state", {"bytes": size})
+
+    def oldest_waiting_us(self) -> int | None:
+        """Return when the oldest block that no task has read reached the gateway; None if none waits.
+
+        The time is in microseconds since 1970 UTC. One entry of each partition is read.
+        """
+        ahead = self.progress()[1]
+        logs = self.names.all_ingest(self.partitions)
+        found = [self.event_log.read(log, ahead.get(log, FIRST), limit=1, only=("heard_us",)) for log in logs]
+        return min((int(entries[0].fields[b"heard_us"]) for entries in found if entries), default=None)
 
     def _report(self, what, blocks, *more):
         """Report counts. Without logs, report nothing: a late report must leave nothing of a space that was removed."""
@@ -444,7 +479,7 @@ class Log:
         inboxes = map(names.exchange, range(self.partitions))
         logs = [*ingest, names.control, names.results, names.events, names.acks, names.cuts, *inboxes]
         self.event_log.delete(logs)
-        self.client.delete(names.counted, names.engine, names.region_changes)
+        self.client.delete(names.counted, names.engine, names.region_changes, names.sent)
 
     def publish(self, fragments: Iterable[Fragment]) -> None:
         """Append fragments to the result log, and their events and acknowledgements to the logs of those.

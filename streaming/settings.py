@@ -9,6 +9,7 @@ from pathlib import Path
 
 from streaming.errors import InvalidSpace, LookoutError
 from streaming.eventlog.opening import check_url
+from streaming.log_format import LOG_FORMATS
 from streaming.spaces import EARTH, Space, parse_space
 
 # The keys of `operators.partitioners.PARTITIONERS`, which the web application does not import.
@@ -79,6 +80,8 @@ class EngineSettings:
         networks, with commas between; none).
     java_home : str
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
+    log_format : str
+        How logs are written (``LOOKOUT_LOG_FORMAT``): ``text`` or ``json``, one object a line.
     """
 
     home: Path = Path("var")
@@ -103,6 +106,7 @@ class EngineSettings:
     feed_dirs: tuple[Path, ...] = (Path("var/feeds"),)
     feed_hosts: tuple[str, ...] = ()
     java_home: str = ""
+    log_format: str = "text"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "EngineSettings":
@@ -150,7 +154,21 @@ class EngineSettings:
             feed_dirs=feed_dirs(given, home),
             feed_hosts=feed_hosts(given),
             java_home=given.get("JAVA_HOME", cls.java_home),
+            log_format=log_format(given),
         )
+
+
+def log_format(environ: Mapping[str, str] | None = None) -> str:
+    """Return the format of logs that an environment, by default that of the process, names.
+
+    Raises
+    ------
+    LookoutError
+        If it is none of `LOG_FORMATS`.
+    """
+    given = os.environ if environ is None else environ
+    chosen = {"LOOKOUT_LOG_FORMAT": given.get("LOOKOUT_LOG_FORMAT") or LOG_FORMATS[0]}
+    return _choice(chosen, "LOOKOUT_LOG_FORMAT", LOG_FORMATS, LOG_FORMATS[0])
 
 
 def home_of(environ: Mapping[str, str] | None = None) -> Path:

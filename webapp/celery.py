@@ -1,15 +1,29 @@
 """The Celery application, which runs the tasks of `webapp.tasks` and `webapp.layers` and their schedule."""
 
 import os
+import sys
 
 from celery import Celery
-from celery.signals import worker_ready, worker_shutdown
+from celery.signals import after_setup_logger, after_setup_task_logger, worker_ready, worker_shutdown
+from django.conf import settings
+
+from streaming.log_format import JsonFormatter
+from webapp.logs import program_of
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 app = Celery("lookout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["webapp"])
+
+
+@after_setup_logger.connect
+@after_setup_task_logger.connect
+def write_json(logger, **_):
+    """Give Celery's handlers, which it sets up by itself, the format of all other logs, if that is JSON."""
+    if settings.LOG_FORMAT == "json":
+        for handler in logger.handlers:
+            handler.setFormatter(JsonFormatter(program_of(sys.argv)))
 
 
 @worker_ready.connect

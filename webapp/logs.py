@@ -1,8 +1,12 @@
-"""Remove secrets from log lines: tokens in URLs, log-in links, passwords of servers."""
+"""How the web programs write logs, without secrets: tokens in URLs, log-in links, passwords of servers."""
 
 import logging
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from streaming.log_format import JsonFormatter
 
 HIDDEN = "…"
 # Patterns and their replacements. The query string of a URL is hidden whole: a token in it can be encoded in many ways.
@@ -12,6 +16,43 @@ SECRETS = (
     (re.compile(r"(?i)\b(token )[\w-]{20,}"), rf"\1{HIDDEN}"),
     (re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+(?=@)"), rf"\1{HIDDEN}"),
 )
+
+
+def program_of(arguments: Sequence[str]) -> str:
+    """Return which program a command line runs, as the supervisor names it.
+
+    Examples
+    --------
+    >>> program_of(["/bin/uvicorn/__main__.py", "webapp.asgi:application"]), program_of(["celery", "-A", "x", "beat"])
+    ('web', 'beat')
+    >>> program_of(["manage.py", "live"]), program_of([])
+    ('live', 'python')
+    """
+    for name in ("worker", "beat"):
+        if name in arguments:
+            return name
+    if any("webapp.asgi" in argument for argument in arguments):
+        return "web"
+    return arguments[1] if len(arguments) > 1 and Path(arguments[0]).name == "manage.py" else "python"
+
+
+def logging_of(log_format: str, program: str) -> dict[str, Any]:
+    """Return the configuration of the logs of a web program, for `logging.config`."""
+    formatter: dict[str, Any] = {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    configuration = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": formatter},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
+    }
+    if log_format == "json":
+        # Also what the libraries write, which have formats of their own.
+        plain = {"handlers": [], "level": "INFO", "propagate": True}
+        configuration["formatters"] = {"line": {"()": JsonFormatter, "program": program}}
+        configuration["root"] = {"handlers": ["console"], "level": "INFO"}
+        configuration["loggers"] = dict.fromkeys(("webapp", "uvicorn", "uvicorn.error", "django"), plain)
+    return configuration
 
 
 def without_secrets(text: str) -> str:

@@ -22,19 +22,22 @@ variable                  default                         what
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
+``LOOKOUT_LOG_FORMAT``    ``text``                        how logs are written: ``text`` or ``json``
 ``LOOKOUT_DEMO``          ``true``                        whether a start creates missing streams of the demonstration
 ``LOOKOUT_STANDBY``       ``true``                        whether each space has a second engine on standby
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
 ========================  ==============================  ===========================================================
 """
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 
 import environ
 
 from streaming.gateway.access import FeedAccess
-from streaming.settings import history_dir, layers_dir, log_url, redis_url
+from streaming.settings import history_dir, layers_dir, log_format, log_url, redis_url
+from webapp.logs import logging_of, program_of
 from webapp.secret import kept_secret
 
 env = environ.Env()
@@ -152,6 +155,7 @@ CELERY_BEAT_SCHEDULE = {
     "retire-imports": {"task": "webapp.tasks.retire_imports", "schedule": 30.0, "options": {"expires": 30}},
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
+    "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 
@@ -219,13 +223,8 @@ LEAFLET_CONFIG = {
     "NO_GLOBALS": False,
 }
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "loggers": {"webapp": {"handlers": ["console"], "level": "INFO"}},
-}
+LOG_FORMAT = log_format(env.ENVIRON)
+LOGGING = logging_of(LOG_FORMAT, program_of(sys.argv))
 
 # Limits of one websocket connection, and of the saved queries of one user.
 MAX_MESSAGE_BYTES = 64 * 1024

@@ -16,6 +16,8 @@ from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
 from webapp.models import DeletedQuery, Query, Space
 from webapp.models.spaces import spaces_by_name
+from webapp.operations import past
+from webapp.operations.figures import collected
 from webapp.redis import event_log, waiting_client
 from webapp.waiting import follow_layers
 
@@ -64,6 +66,12 @@ def _send(client, space, queries):
 def record_events() -> int:
     """Store entries to and exits from the answers of saved queries as events; return their number."""
     return sum(recording.record_events(waiting_client(), space) for space in spaces_by_name().values())
+
+
+@shared_task
+def note_figures() -> None:
+    """Add the present figures of all programs to those of the last hour; see `webapp.operations.past`."""
+    past.note(waiting_client(), collected())
 
 
 @shared_task

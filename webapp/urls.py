@@ -6,6 +6,7 @@ from django.urls import path
 
 from webapp import maps, views
 from webapp.layers import views as layers
+from webapp.operations import views as operations
 
 urlpatterns = [
     path("", views.map_page, name="map"),
@@ -21,5 +22,8 @@ urlpatterns = [
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
+    path("metrics", operations.metrics, name="metrics"),
+    path("operations/", operations.page, name="operations"),
+    path("operations/figures", operations.figures, name="operations-figures"),
     path("admin/", admin.site.urls),
 ]

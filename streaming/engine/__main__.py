@@ -12,6 +12,7 @@ from streaming.engine.forkserver import ForkServer
 from streaming.engine.java import java_home
 from streaming.engine.lease import Lease
 from streaming.engine.session import start_session
+from streaming.log_format import set_up
 from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
@@ -25,8 +26,8 @@ def main() -> int:
 
     While another engine evaluates the space, this one stands by with Spark running.
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     settings = EngineSettings.from_environ()
+    set_up(settings.log_format, "engine", settings.space.name)
     root = settings.home / "spark" / settings.space.name
     with contextlib.ExitStack() as held:
         lease = held.enter_context(Lease(root / "lease"))

@@ -98,12 +98,20 @@ class Known:
         Some of the elements that its home servers read lately.
     rescaling : tuple or None
         The newest batch with another region map, and what the map changes.
+    seconds : dict of int to float
+        What queries cost in the batch that runs, as far as it was measured for each of them.
     """
 
     tracks: tuple[int, ControlStep, Tracks] | None = None
     indices: dict[int, ObjectIndex] = field(default_factory=dict)
     sample: Sample | None = None
     rescaling: tuple[int, Rescaling] | None = None
+    seconds: dict[int, float] = field(default_factory=dict)
+
+    def count(self, seconds: Mapping[int, float]) -> None:
+        """Add what queries cost, in seconds."""
+        for query, cost_s in seconds.items():
+            self.seconds[query] = self.seconds.get(query, 0.0) + cost_s
 
     def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
         """Return the index over the objects of a region, which shares with the one before what is the same."""
@@ -325,6 +333,7 @@ def region_task(
     for sent in inputs:
         stale.update(dict(sent.head.get("stale", ())))
     counters["stale"] = stale.total()
+    layout.known.count(results.seconds)
     fragment = Fragment(
         turn.epoch,
         batch,
@@ -428,6 +437,7 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
     if len(control.after.distributed_ids):
         attempt.save("assembly", replace(state, left_out=border.left_out))
+    layout.known.count(results.seconds)
     seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
     return Fragment(
         store.epoch(),

@@ -71,6 +71,7 @@ class Housekeeping:
             return
         upkeep.clean()
         newest, oldest = upkeep.newest, upkeep.oldest
+        self._log.report_state_bytes(sum(file.size for file in newest.files()))
         removed = oldest.blocks if oldest else self._removed_before(newest)
         # First what will be true, so that never more entries are said to be kept than there are.
         self._log.report_removed(dict(enumerate(removed)))

@@ -19,6 +19,7 @@ from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
+from streaming.engine.figures import TaskFigures
 from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import next_ends
 from streaming.logs import Log
@@ -129,6 +130,8 @@ class Interval:
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
         self._loads, self._told_s, self._told_map = RegionLoads(), 0.0, -1
+        self._figures = TaskFigures(log.task_report(place.task))
+        self._written_before = layout.store.written_bytes
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
         self._most_control = MOST_ENTRIES
 
@@ -158,28 +161,44 @@ class Interval:
     def _run_batch(self, cut):
         place, layout, batch = self._place, self._layout, cut.batch
         control = self._control(cut)
+        figures = self._figures
         if cut.saved:
-            self._await_saved()
+            with figures.stage("save"):
+                self._await_saved()
         saving = self._saving(cut.positions) if cut.saved else None
         for partition in place.homes:
             blocks = self._blocks(partition, cut)
-            inputs = home_task(layout, partition, batch, blocks, control, saving)
-            self._exchange.send(batch, partition, inputs, self._region_map(batch))
+            with figures.stage("home"):
+                inputs = home_task(layout, partition, batch, blocks, control, saving)
+            figures.read(inputs, min((block.heard_us for block in blocks), default=0))
+            with figures.stage("exchange"):
+                self._exchange.send(batch, partition, inputs, self._region_map(batch))
             self._read[partition] += len(blocks)
             self._unsaved[partition] += len(blocks)
-        fragments = []
-        for region, inputs in self._exchange.receive(batch, self._region_map(batch)).items():
-            began_s = time.thread_time()
-            made = region_task(layout, region, batch, inputs, control, saving)
-            self._loads.add(region, inputs, time.thread_time() - began_s, made[0].counters["objects"])
-            fragments += made
-        # All at once: nobody can use the fragment of one region before those of the others.
-        self._log.publish(fragments)
-        self._log.report_read(self._read, batch)
+        with figures.stage("exchange"):
+            received = self._exchange.receive(batch, self._region_map(batch))
+        with figures.stage("region"):
+            fragments = [
+                part for region, inputs in received.items() for part in self._step(cut, region, inputs, saving)
+            ]
+        with figures.stage("publish"):
+            # All at once: nobody can use the fragment of one region before those of the others.
+            self._log.publish(fragments)
+            self._log.report_read(self._read, batch)
+        figures.end_batch()
+        figures.queries.add(fragments, layout.known.seconds)
+        layout.known.seconds = {}
         self._report_regions(self._region_map(batch))
         self._batch, self._positions = batch, cut.positions
         if cut.saved:
             self._end_saved()
+
+    def _step(self, cut, region, inputs, saving):
+        """Run the server of a region, and count what it took; return its fragments."""
+        began_s = time.thread_time()
+        made = region_task(self._layout, region, cut.batch, inputs, self._control(cut), saving)
+        self._loads.add(region, inputs, time.thread_time() - began_s, made[0].counters["objects"])
+        return made
 
     def _region_map(self, batch):
         """Return the region map that is in force in a batch, whose home servers have run."""
@@ -192,7 +211,9 @@ class Interval:
         elif time.monotonic() < self._told_s + TELL_LOADS_S:
             return
         self._told_s = time.monotonic()
-        more = {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
+        written_bytes = self._layout.store.written_bytes - self._written_before
+        more = {f"task:{self._place.task}": self._figures.told(written_bytes)}
+        more |= {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
         if self._coordinates:
             sample = self._layout.known.sample or Sample.none(region_map.space)
             places = sample.thinned(TOLD_PLACES).bounds[:, : region_map.space.n]

@@ -51,6 +51,7 @@ def start_query(
         "padding_size": str(settings.padding_size),
         "tasks": str(task_count(spark, settings)),
         "batch_ms": str(settings.batch_ms),
+        "log_format": settings.log_format,
         "max_blocks": str(settings.max_blocks),
         "interval_s": str(interval_s),
         "point": orjson.dumps([point.batch, point.positions]).decode(),

@@ -21,6 +21,7 @@ from streaming.engine.interval import STOPPING, Interval, Pace
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter
+from streaming.log_format import set_up
 from streaming.logs import Log
 from streaming.operators.padding import Padding
 from streaming.redis_client import patient_client
@@ -107,11 +108,14 @@ class IntervalReader(DataSourceStreamReader):
         self.tasks = int(options["tasks"])
         self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
+        self.log_format = options.get("log_format", "text")
         self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping: Housekeeping | None = None
 
     def _log(self):
         name = parse_space(self.space).name
+        if self.log_format == "json":  # this process is one of Spark's, which begin without any set-up of logs
+            set_up(self.log_format, "engine", name)
         return Log(client_of(self.url), name, self.partitions_count, patient=True, url=self.log_url)
 
     def _keys(self, log):

@@ -100,6 +100,11 @@ class Store:
             self._epoch = self.files.get(EPOCH).to_pybytes().decode()
         return self._epoch
 
+    @property
+    def written_bytes(self) -> int:
+        """How much state this process has written, in bytes."""
+        return self._versions.written_bytes
+
     def attempt(self, batch: int, task: str, since: int | None = None) -> Attempt:
         """Return an attempt to save what a task leaves after a batch; see `Attempt`."""
         return Attempt(self._versions, batch, task, since)

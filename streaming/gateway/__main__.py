@@ -10,6 +10,7 @@ from streaming.gateway.access import FeedAccess
 from streaming.gateway.config import GatewayConfig
 from streaming.gateway.gateway import Gateway
 from streaming.gateway.samples import FLIGHTS, prepare_flights
+from streaming.log_format import set_up
 from streaming.settings import EngineSettings
 
 logger = logging.getLogger("streaming.gateway")
@@ -35,8 +36,8 @@ def _prepare_samples():
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s gateway %(levelname)s %(message)s")
     chosen = EngineSettings.from_environ()
+    set_up(chosen.log_format, "gateway", text="%(asctime)s gateway %(levelname)s %(message)s")
     # Feeds give the paths of files and pipes relative to the state folder.
     (chosen.home / "feeds").mkdir(parents=True, exist_ok=True)
     os.chdir(chosen.home)

@@ -41,6 +41,11 @@ class Versions:
         Returns the `Codec` of a state, given its name.
     transient : callable
         Tells whether a state is needed within its batch only, given its name. The manifest does not name it.
+
+    Attributes
+    ----------
+    written_bytes : int
+        How much state this process has written.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class Versions:
         self._newest: dict[str, _Known] = {}
         self._manifests: dict[int, Manifest] = {}
         self._packer = Packer()
+        self.written_bytes = 0
         self._ended: tuple[int, Mapping[str, Files]] = (-1, {})
 
     def before(self, name: str, batch: int, keep: bool = True) -> Any:
@@ -151,6 +157,7 @@ class Versions:
         written, parts = self._packer.packed(list(new.values()))
         # Each attempt gets places of its own, so that none changes what another one has written or reads.
         place = self.store.add(PARTS, batch, written)
+        self.written_bytes += written.size
         for part, (offset, size) in zip(new, parts, strict=True):
             files[part] = File.of(place, offset, written.slice(offset, size), batch)
         self._newest[name] = _Known(batch, state, files)

@@ -75,6 +75,9 @@ class Screen:
     def broadcast(self, slot, text):
         pass
 
+    def waiting(self):
+        return 0, 0.0
+
 
 def distribute(batch, subscriptions):
     """Hand a batch to subscriptions as the hub does."""
@@ -82,7 +85,7 @@ def distribute(batch, subscriptions):
     due = all_due(subscriptions, batch.number, snapshots).alone
     encoded = encode(batch, {frame for frames in due.values() for frame in frames}, 0, EARTH)
     for subscription, frames in due.items():
-        Hub._deliver(None, subscription, encoded, frames)
+        Hub(EARTH)._deliver(subscription, encoded, frames)
 
 
 def test_subscribers_of_a_shared_answer_have_it_under_the_numbers_of_their_queries():

@@ -97,6 +97,9 @@ class Listener:
     def __init__(self):
         self.slots = {}
 
+    def waiting(self):
+        return 0, 0.0
+
     def broadcast(self, slot, text):
         self.slots[slot] = text
 

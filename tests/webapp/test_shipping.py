@@ -44,6 +44,9 @@ class Client:
             self.held[query] = max(told, self.held[query], key=lambda held: held.batch)
         self.heard.set()
 
+    def waiting(self):
+        return 0, 0.0
+
     def broadcast(self, slot, text):
         pass
 

@@ -120,6 +120,10 @@ class Monitor(AsyncWebsocketConsumer):
         """Queue a text that says up to which batch the client has all changes."""
         self.outbox.mark(space, text)
 
+    def waiting(self) -> tuple[int, float]:
+        """Return how many bytes of answers wait, and for how many seconds the oldest frame does."""
+        return self.outbox.waiting_bytes, self.outbox.waits_s()
+
     # Called by the channel layer.
 
     async def query_status(self, event: dict[str, Any]) -> None:

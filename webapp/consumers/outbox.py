@@ -1,9 +1,10 @@
 """A bounded queue of frames for one client: for a slow client frames are merged or dropped, and nobody waits for it."""
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from webapp.hub.encoding import left_out
@@ -25,12 +26,13 @@ class Unread(Exception):
 class Item:
     """A waiting frame. Answers belong to subscriptions; a mark is about the answers queued before it.
 
-    A frame with several subscriptions is a joined one.
+    A frame with several subscriptions is a joined one. `since_s` is when it was queued, in monotonic seconds.
     """
 
     frame: str | bytes
     subscriptions: Sequence[Subscription] = ()
     mark: bool = False
+    since_s: float = field(default_factory=time.monotonic)
 
 
 class Outbox:
@@ -68,6 +70,18 @@ class Outbox:
         self._at_once = 1
         self._bytes = self._replies = self._statuses = 0
         self._filled = asyncio.Event()
+        self._sends_since_s: float | None = None
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How many bytes of answers wait."""
+        return self._bytes
+
+    def waits_s(self) -> float:
+        """Return for how many seconds the oldest frame waits that the client has not taken; 0 if none waits."""
+        oldest = next(iter(self._items.values()), None)
+        since_s = self._sends_since_s if self._sends_since_s is not None else oldest and oldest.since_s
+        return 0.0 if since_s is None else time.monotonic() - since_s
 
     def reply(self, frame: str) -> None:
         """Queue a reply, which is never dropped.
@@ -148,6 +162,11 @@ class Outbox:
 
     async def _send_next(self):
         name, item = self._items.popitem(last=False)
+        self._sends_since_s = item.since_s
+        await self._send_item(name, item)
+        self._sends_since_s = None
+
+    async def _send_item(self, name, item):
         if name == STATUS:
             await self._send_due()
         elif not item.subscriptions:

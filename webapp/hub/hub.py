@@ -18,6 +18,7 @@ from webapp.hub.complaints import Complaints
 from webapp.hub.directory import Directory
 from webapp.hub.encoding import Encoded, encode, left_out
 from webapp.hub.engine_link import EngineLink
+from webapp.hub.figures import HubFigures
 from webapp.hub.recent import RecentBatches
 from webapp.hub.regions import RegionFollowers
 from webapp.hub.reports import Reports
@@ -67,6 +68,7 @@ class Hub:
         self.regions = RegionFollowers(self.link)
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
+        self.figures = HubFigures(self.link, self.subscribers)
         self._tasks: list[asyncio.Task] = []
         self._changing = asyncio.Lock()  # held while the hub starts or stops
         # Held while a batch is distributed: a client that catches up finishes between two batches.
@@ -169,6 +171,7 @@ class Hub:
             (0.0, self.link.flush_next),
             (HOUSEKEEPING_S, self._remind),
             (STATUS_S, self.reports.publish),
+            (STATUS_S, self.figures.publish),
             (HELD_S, self.mark),
             (1.0, self.roles.publish),
             (1.0, self.regions.publish),
@@ -275,6 +278,7 @@ class Hub:
             if wanted.kind == SNAPSHOT:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
+            self.figures.count(encoded.frames[wanted])
 
     def _deliver_joined(self, group, encoded: Encoded, name):
         """Deliver the changes of several answers of a connection in one frame."""
@@ -286,6 +290,7 @@ class Hub:
             frame, group = left_out(frame, gone), [s for s in group if s.query not in gone]
         if frame is not None:
             group[0].subscriber.deliver_joined(group, frame)
+            self.figures.count(frame)
 
     def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""

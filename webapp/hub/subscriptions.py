@@ -31,6 +31,9 @@ class Subscriber(Protocol):
     def mark(self, space: str, text: str) -> None:
         """Take a text that says up to which batch the client has all changes. It must not wait or fail."""
 
+    def waiting(self) -> tuple[int, float]:
+        """Return how many bytes of answers wait for the client, and for how many seconds the oldest frame does."""
+
 
 @dataclass(eq=False)
 class Subscription:

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import logging
 import os
 import time
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from streaming.log_format import JsonFormatter
 from streaming.settings import declared_redis_url
 from webapp.live.home import CannotStart, check_address, embedded_redis_url, only_one
 from webapp.live.programs import Installation
@@ -51,8 +53,15 @@ class Command(BaseCommand):
 
     def _say(self, text):
         with contextlib.suppress(BrokenPipeError):
-            self.stdout.write(f"{time.strftime('%H:%M:%S')}  {text}")
+            self.stdout.write(_line(text))
             self.stdout.flush()
+
+
+def _line(text):
+    """Return what the supervisor says as a line of its log."""
+    if settings.LOG_FORMAT == "json":
+        return JsonFormatter("supervisor").format(logging.LogRecord("live", logging.INFO, "", 0, text, None, None))
+    return f"{time.strftime('%H:%M:%S')}  {text}"
 
 
 def _environment(place):

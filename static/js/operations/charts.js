@@ -1,0 +1,118 @@
+// Which charts the page has, and how uPlot draws them.
+
+import { h, setText } from "../dom.js";
+import { colour } from "../theme.js";
+import { figure, rates, ratios, times, values, withGaps } from "./series.js";
+
+const HEIGHT = 170;
+const STAGES = ["home", "exchange", "region", "publish", "save"];
+
+const sumOf = (space, place) => (entry) => {
+  const told = Object.values(entry.streams).filter(([of]) => of === space);
+  return told.length ? told.reduce((sum, counts) => sum + (counts[place] ?? 0), 0) : null;
+};
+
+/** Return the charts of a space: a title, words, a unit, and series `[label, values of the past]`. */
+export function chartsOf(space) {
+  const of = (read) => (entry) => (entry.spaces[space] ? read(entry.spaces[space]) : null);
+  const stage = (name) => (past) =>
+    ratios(
+      past,
+      of((told) => told.seconds[name]),
+      of((told) => told.batches * told.tasks),
+    );
+  return [
+    {
+      title: "Elements",
+      words: "read by the engine, per second",
+      unit: "/s",
+      series: [["elements", (past) => rates(past, of((told) => told.elements))]],
+    },
+    {
+      title: "Lag",
+      words: "longest time from arrival to result, and age of the oldest block that nobody has read",
+      unit: "s",
+      series: [
+        ["to result", (past) => values(past, of((told) => told.lag_s))],
+        ["waiting", (past) => values(past, of((told) => told.oldest_waiting_s))],
+      ],
+    },
+    { title: "Blocks waiting", words: "in the longest partition", unit: "", series: [["blocks", (past) => values(past, of((told) => told.waiting_blocks))]] },
+    { title: "Batch, by stage", words: "mean time of a task", unit: "s", series: STAGES.map((name) => [name, stage(name)]) },
+    { title: "Longest batch", words: "of the last 15 to 30 seconds", unit: "s", series: [["longest", (past) => values(past, of((told) => told.longest_s))]] },
+    { title: "State", words: "size of the newest durable state", unit: "B", series: [["state", (past) => values(past, of((told) => told.state_bytes))]] },
+    { title: "State written", words: "per second", unit: "B/s", series: [["written", (past) => rates(past, of((told) => told.written_bytes))]] },
+    {
+      title: "Left out",
+      words: "elements per second, of all streams of the space; each stream is in the table below",
+      unit: "/s",
+      series: [
+        ["merged", (past) => rates(past, sumOf(space, 2))],
+        ["stale", (past) => rates(past, sumOf(space, 3))],
+        ["lost", (past) => rates(past, sumOf(space, 4))],
+        ["malformed", (past) => rates(past, sumOf(space, 5))],
+      ],
+    },
+    {
+      title: "Clients",
+      words: "connections, and the age of the oldest frame that one has not taken",
+      unit: "",
+      series: [
+        ["connections", (past) => values(past, of((told) => told.clients.clients))],
+        ["lag, s", (past) => values(past, of((told) => told.clients.lag_s))],
+      ],
+    },
+    { title: "Frames", words: "with answers, per second", unit: "/s", series: [["frames", (past) => rates(past, of((told) => told.clients.frames))]] },
+    { title: "Redis", words: "share of its memory; feeds wait above 60 %", unit: "%", series: [["used", (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]] },
+    { title: "Disk", words: "free space of the fullest disk", unit: "B", series: [["free", (past) => values(past, (entry) => entry.disk)]] },
+  ];
+}
+
+/** Draw charts into an element; return how to show the past, and how to remove them. */
+export function createCharts(place, charts) {
+  const drawn = charts.map((chart) => createChart(chart));
+  place.replaceChildren(...drawn.map(({ element }) => element));
+  return {
+    show: (past) => drawn.forEach(({ show }) => show(past)),
+    remove: () => drawn.forEach(({ remove }) => remove()),
+  };
+}
+
+function createChart({ title, words, unit, series }) {
+  const now = h("output", { "aria-label": `${title} now` });
+  const canvas = h("div", { role: "img", "aria-label": `${title}: ${words}, over the last hour` });
+  const element = h("figure", { class: "chart ops-card" }, h("figcaption", {}, h("span", {}, title), now), h("p", { class: "hint" }, words), canvas);
+  const [text, line] = [colour("text-2"), colour("line")];
+  const axis = { stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "11px system-ui, sans-serif" };
+  const options = {
+    width: 300,
+    height: HEIGHT,
+    cursor: { drag: { x: false, y: false }, points: { size: 5 } },
+    legend: { show: series.length > 1 },
+    scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
+    axes: [
+      { ...axis, space: 60 },
+      { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => figure(value, unit)) },
+    ],
+    series: [{ value: "{HH}:{mm}:{ss}" }, ...series.map(([label], i) => ({ label, stroke: colour(`s${i}`), width: 1.6, value: (_, value) => figure(value, unit), points: { show: false } }))],
+  };
+  let plot = null;
+  const fit = () => plot?.setSize({ width: Math.max(200, canvas.clientWidth), height: HEIGHT });
+  const watch = new ResizeObserver(fit);
+  const show = (past) => {
+    const made = series.map(([, read]) => read(past));
+    const found = withGaps(times(past), made);
+    if (plot) plot.setData(found);
+    else {
+      plot = new globalThis.uPlot({ ...options, width: Math.max(200, canvas.clientWidth) }, found, canvas);
+      watch.observe(canvas);
+    }
+    const newest = series.map(([label], i) => [label, made[i].at(-1)]);
+    setText(now, newest.map(([label, value]) => (newest.length > 1 ? `${label} ` : "") + figure(value, unit) + (unit === "/s" && value != null ? "/s" : "")).slice(0, 2).join(" · "));
+  };
+  const remove = () => {
+    watch.disconnect();
+    plot?.destroy();
+  };
+  return { element, show, remove };
+}

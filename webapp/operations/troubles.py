@@ -1,0 +1,32 @@
+"""What an operator should look at now, each with its place and its words."""
+
+from typing import Any
+
+from django.db.models import Q
+
+from webapp.models import Query
+
+MOST_QUERIES = 20
+
+
+def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
+    """Return what is wrong: parts that are down, problems of states, streams with errors, queries with warnings.
+
+    Of the queries, the newest are told, at most `MOST_QUERIES`.
+    """
+    found = [_trouble("bad", part, words) for part, words in figures["reasons"].items()]
+    for name, space in figures["spaces"].items():
+        if space["problem"]:
+            found.append(_trouble("bad", f"state of {name}", space["problem"]))
+    for name, stream in figures["streams"].items():
+        if stream["error"] or stream["hint"]:
+            level = "bad" if stream["state"] == "failed" else "warn"
+            found.append(_trouble(level, f"stream {name}", stream["error"] or stream["hint"]))
+    told = Query.objects.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
+    for number, name, error, warning in told.values_list("pk", "name", "error", "warning"):
+        found.append(_trouble("bad" if error else "warn", f"query {number}, {name}", error or warning))
+    return found
+
+
+def _trouble(level, where, words):
+    return {"level": level, "where": where, "words": words}

@@ -1,0 +1,58 @@
+"""The views of the metrics, of the page for operators, and of the figures that the page fetches."""
+
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client.exposition import choose_encoder
+
+from webapp.models import Query
+from webapp.operations.access import for_staff
+from webapp.operations.figures import collected
+from webapp.operations.metrics import registry_of
+from webapp.operations.past import past
+from webapp.operations.troubles import troubles
+from webapp.redis import NOT_NOW, client
+from webapp.static import modules
+
+MODULE = "js/operations/main.js"
+
+
+@never_cache
+@require_safe
+@for_staff
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Respond with all metrics, in the format that Prometheus asks for."""
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(registry_of(collected())), content_type=content_type)
+
+
+@never_cache
+@require_safe
+@staff_member_required(login_url="login")
+def page(request: HttpRequest) -> HttpResponse:
+    """Show the page for operators."""
+    return render(request, "operations.html", {"module": MODULE, "scripts": modules(MODULE)})
+
+
+@never_cache
+@require_safe
+@for_staff
+def figures(request: HttpRequest) -> JsonResponse:
+    """Respond with the present figures, what is wrong, and the past since the time `since_us`."""
+    since = request.GET.get("since_us", "0")
+    if not since.isdigit():
+        return JsonResponse({"error": f"since_us must be microseconds since 1970; got {since!r:.80}"}, status=400)
+    found = collected()
+    try:
+        entries = past(client(), int(since))
+    except NOT_NOW:
+        entries = []
+    return JsonResponse({"now": found, "names": _names(found), "troubles": troubles(found), "past": entries})
+
+
+def _names(found):
+    """Return the names of the queries among the figures, by number."""
+    numbers = {told["query"] for space in found["spaces"].values() for told in space["queries"]}
+    return dict(Query.objects.filter(pk__in=numbers).values_list("pk", "name"))

@@ -56,6 +56,8 @@ def main() -> None:
     say(f"seed {options['seed']}, logs in {folder}")
     outcome = survive(folder, Options(**options))
     print(outcome.report())
+    if outcome.exact:
+        shutil.rmtree(folder)
     sys.exit(not outcome.exact)
 
 

@@ -40,6 +40,8 @@ class Editor:
     ----------
     plans : dict of int to dict
         The plan of each query.
+    kept : set of int
+        The queries that are never edited nor deleted.
     rings : dict
         The layer.
     counts : dict of str to int
@@ -61,10 +63,16 @@ class Editor:
         self.rings: dict[str, list] = {}
         self.counts = {"created": 0, "edited": 0, "deleted": 0, "layer": 0, "regions": 0}
         self.wrong: list[str] = []
+        self.kept: set[int] = set()
         self._unsure: set[int] = set()
         self._random, self._path = np.random.default_rng(5), folder / "zones.geojson"
         self._one = threading.Lock()
         self._layer_unsure = False
+
+    async def keep(self, plan: dict[str, Any]) -> int:
+        """Create a query that is never edited nor deleted."""
+        self.kept.add(query := await self.create(plan))
+        return query
 
     async def create(self, plan: dict[str, Any]) -> int | None:
         """Create a query, which all watchers follow; None if its reply was lost."""
@@ -80,7 +88,7 @@ class Editor:
 
     async def edit(self) -> None:
         """Give a random query another plan of its kind."""
-        query = int(self._random.choice(list(self.plans)))
+        query = int(self._random.choice(list(self.plans.keys() - self.kept)))
         plan = self._alike(self.plans[query])
         try:
             await self.client.request("query.edit", query=query, plan=plan)
@@ -93,7 +101,7 @@ class Editor:
 
     async def delete(self) -> None:
         """Delete a random query."""
-        query = int(self._random.choice(list(self.plans)))
+        query = int(self._random.choice(list(self.plans.keys() - self.kept)))
         try:
             await self.client.request("query.cancel", query=query)
         except ConnectionError:
@@ -173,6 +181,11 @@ class Editor:
         with self._one:
             found = self.live.queries()
         return {query: told for query, told in found.items() if told["status"] != "cancelled"}
+
+    def events(self, query: int) -> list[tuple[str, str]]:
+        """Return the recorded events of a query as (sign, key), the oldest first."""
+        with self._one:
+            return [(sign, key) for sign, key, _ in self.live.run("events", query)]
 
     def statuses(self) -> dict[int, str]:
         """Return how each saved query stands that is not cancelled."""

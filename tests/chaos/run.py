@@ -26,6 +26,8 @@ AFTER_US = 500_000
 # Above all recoveries that are right: a program that died again and again starts after pauses of up to 30 s.
 RECOVERY_S, SETTLED_S = 150.0, 120.0
 LOOK_S = 0.25
+# As many events of a query are stored.
+EVENTS_KEPT = 1_000
 PROBE = {"stream": FLEET, "compare": {"lo": [-0.05, -0.05], "hi": [0.05, 0.05]}}
 
 
@@ -76,6 +78,7 @@ class Outcome:
     elements: int = 0
     compared: int = 0
     resumed: int = 0
+    events: int = 0
     edits: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -92,6 +95,7 @@ class Outcome:
             f"edits acknowledged: {', '.join(f'{count} {name}' for name, count in self.edits.items())}",
             f"answers compared with the oracle: {self.compared:,}",
             f"answers resumed after a connection ended: {self.resumed:,}",
+            f"events compared: {self.events:,}",
             f"longest gap in answers: {self.longest_gap_s:.1f} s",
             f"lost: {len(self.lost)}",
             f"doubled: {len(self.doubled)}",
@@ -139,6 +143,7 @@ class Chaos:
                 for number, names in enumerate(self._parts(), 1):
                     await self._part(names)
                     await self._quiet(number)
+                await self._compare_events()
         self._conclude()
         return self.outcome
 
@@ -165,8 +170,9 @@ class Chaos:
     async def _prepare(self):
         await self._editor.layer()
         # These stay, so that answers of both streams always come.
-        await self._editor.create({"stream": WIRE, "compare": {"lo": [-2, -2], "hi": [2, 2]}})
-        for _ in range(self.options.queries - 1):
+        await self._editor.keep({"stream": WIRE, "compare": {"lo": [-2, -2], "hi": [2, 2]}})
+        self._recorded = await self._editor.keep({"stream": FLEET, "compare": {"lo": [-0.1, -0.1], "hi": [0.1, 0.1]}})
+        for _ in range(self.options.queries - 2):
             await self._editor.create_one()
         await self._all_running()
         await asyncio.to_thread(wait_for, self.live.standing_by, "an engine that stands by")
@@ -271,6 +277,23 @@ class Chaos:
             if (words := truth.differences(client, query, plan))
         ]
 
+    async def _compare_events(self):
+        """Check that the recorded events of a query lead to its answer, and that no object enters or leaves twice."""
+        query, held = self._recorded, set(self._clients[0].answers[self._recorded])
+        wrong = [""]
+        deadline_s = time.monotonic() + SETTLED_S
+        while wrong and time.monotonic() < deadline_s:
+            await asyncio.sleep(LOOK_S)
+            events = await asyncio.to_thread(self._editor.events, query)
+            wrong = event_faults(events, held)
+        self.outcome.events = len(events)
+        left_out = "were left out" in self.live.text_of("worker")
+        self.say(
+            f"{len(events)} events recorded of query {query}{' (some were left out)' if left_out else ''}: {wrong}"
+        )
+        if not left_out:  # of more than 2,000 events within some seconds, only the newest are stored
+            self.outcome.doubled += wrong
+
     def _conclude(self):
         outcome = self.outcome
         outcome.lost += self._editor.wrong
@@ -280,3 +303,25 @@ class Chaos:
         outcome.resumed = sum(client.resumed for client in self._clients)
         outcome.elements = self._feed.sent + self._swarm.sent
         outcome.edits = self._editor.counts
+
+
+def event_faults(events: Sequence[tuple[str, str]], held: set[str]) -> list[str]:
+    """Return what is wrong with the events of a query, the oldest first, given the keys of its answer.
+
+    Examples
+    --------
+    >>> event_faults([("+", "a"), ("-", "a"), ("+", "b")], {"b"})
+    []
+    >>> event_faults([("+", "a"), ("+", "a")], {"b"})
+    ['events: + of a twice running', 'events do not lead to the answer: a, b']
+    """
+    inside: dict[str, str] = {}
+    wrong = []
+    for sign, key in events:
+        if inside.get(key) == sign:
+            wrong.append(f"events: {sign} of {key} twice running")
+        inside[key] = sign
+    differing = {key for key, sign in inside.items() if (sign == "+") != (key in held)}
+    if len(events) < EVENTS_KEPT:  # of more, the oldest are gone
+        differing |= held - inside.keys()
+    return wrong + ([f"events do not lead to the answer: {', '.join(sorted(differing))}"] if differing else [])

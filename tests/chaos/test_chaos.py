@@ -9,7 +9,7 @@ from tests.chaos.run import Chaos, Options, Outcome
 SHORT = Options(
     faults=5,
     rate=1_000,
-    queries=36,
+    queries=24,
     objects=500,
     quiet=2,
     only=("kill-engine", "kill-redis", "kill-python-worker", "stop-web", "cut-connections"),

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +51,8 @@ def main() -> None:
     for name in ("seed", "faults", "rate", "queries", "quiet"):
         parser.add_argument(f"--{name}", type=int, default=getattr(default, name))
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=list(FAULTS))
+    # After SIGTERM, too, end everything that was started, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = vars(parser.parse_args())
     options["only"] = tuple(options["only"])
     folder = Path(tempfile.mkdtemp(prefix="lookout-chaos-"))

@@ -8,6 +8,7 @@ import orjson
 import redis
 
 from bench.live import Live
+from bench.load import CONFIG
 from streaming.elements import point_elements
 from streaming.logs import Log
 from streaming.redis_client import patient_client
@@ -22,7 +23,7 @@ class AcknowledgedFeed:
 
     Each step reports other objects, so the last report of an object is seldom one of the last step: an element that is
     lost stays lost, and the oracle sees it. A block that is not acknowledged is written again until it is; a repeated
-    element changes nothing.
+    element changes nothing. While the engine does not keep up, the feed waits, as the gateway does with a recording.
 
     Parameters
     ----------
@@ -90,12 +91,22 @@ class AcknowledgedFeed:
                 self._moving.wait()
                 due_s = time.monotonic()
                 continue
+            if not self._takes():
+                time.sleep(RETRY_S)
+                continue
             for part in np.array_split(np.arange(rows), -(-rows // self.count)):
                 self._report(self._random.choice(self.count, len(part), replace=False))
             # Make up for a stall of up to a second.
             due_s = max(due_s + STEP_S, time.monotonic() - 1)
             time.sleep(max(0.0, due_s - time.monotonic()))
         self._still.set()
+
+    def _takes(self):
+        """Tell whether the engine keeps up, so that the gateway would write, too."""
+        try:
+            return CONFIG.takes(self._log.pressure(), live=False)
+        except redis.RedisError:
+            return False
 
     def _report(self, numbers):
         """Move some objects, and write their elements until that is acknowledged."""

@@ -23,8 +23,8 @@ from tests.live.swarm import DECODER, Swarm
 
 # An element that was sent so long after a fault was not on its way yet when the fault happened.
 AFTER_US = 500_000
-# Above all recoveries that are right: a program that died again and again starts after pauses of up to 30 s.
-RECOVERY_S, SETTLED_S = 150.0, 120.0
+# Far above what is right, since a machine may be slow: a program that died often starts after pauses of up to 30 s.
+RECOVERY_S, SETTLED_S = 300.0, 120.0
 LOOK_S = 0.25
 # As many events of a query are stored.
 EVENTS_KEPT = 1_000

@@ -71,7 +71,9 @@ class Editor:
 
     async def keep(self, plan: dict[str, Any]) -> int:
         """Create a query that is never edited nor deleted."""
-        self.kept.add(query := await self.create(plan))
+        while (query := await self.create(plan)) is None:
+            pass
+        self.kept.add(query)
         return query
 
     async def create(self, plan: dict[str, Any]) -> int | None:

@@ -28,6 +28,8 @@ RECOVERY_S, SETTLED_S = 300.0, 120.0
 LOOK_S = 0.25
 # As many events of a query are stored.
 EVENTS_KEPT = 1_000
+# Of what a client notices, this tells that it missed something.
+MISSED = ("is not what changes led to", "resumed at")
 PROBE = {"stream": FLEET, "compare": {"lo": [-0.05, -0.05], "hi": [0.05, 0.05]}}
 
 
@@ -66,8 +68,8 @@ class Outcome:
     recoveries : dict of str to list of float
         By fault, the seconds until each client had fresh answers of both streams and a new query ran.
     lost, doubled, differences : list of str
-        Acknowledged edits that are gone; tuples that came twice or in a wrong order; what a client holds that is not
-        what the oracle finds.
+        Acknowledged edits that are gone and changes that a client missed; tuples that came twice or in a wrong order;
+        what a client holds that is not what the oracle finds.
     """
 
     recoveries: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -169,10 +171,13 @@ class Chaos:
 
     async def _prepare(self):
         await self._editor.layer()
-        # These stay, so that answers of both streams always come.
+        # These stay. The first makes sure that answers of the second feed always come, the second shows each element
+        # that is lost, and the events of the third are compared.
         await self._editor.keep({"stream": WIRE, "compare": {"lo": [-2, -2], "hi": [2, 2]}})
+        everything = {"stream": FLEET, "compare": {"lo": [-2, -2], "hi": [2, 2]}}
+        await self._editor.keep({**everything, "aggregate": {"function": "sum", "property": "speed_mps"}})
         self._recorded = await self._editor.keep({"stream": FLEET, "compare": {"lo": [-0.1, -0.1], "hi": [0.1, 0.1]}})
-        for _ in range(self.options.queries - 2):
+        for _ in range(self.options.queries - 3):
             await self._editor.create_one()
         await self._all_running()
         await asyncio.to_thread(wait_for, self.live.standing_by, "an engine that stands by")
@@ -298,7 +303,9 @@ class Chaos:
         outcome = self.outcome
         outcome.lost += self._editor.wrong
         for number, client in enumerate(self._clients):
-            outcome.doubled += [f"client {number}: {fault}" for fault in [*client.faults, *map(str, client.errors)]]
+            for fault in [*client.faults, *map(str, client.errors)]:
+                missed = any(words in fault for words in MISSED)
+                (outcome.lost if missed else outcome.doubled).append(f"client {number}: {fault}")
         outcome.longest_gap_s = max(client.longest_gap_s for client in self._clients)
         outcome.resumed = sum(client.resumed for client in self._clients)
         outcome.elements = self._feed.sent + self._swarm.sent

@@ -111,6 +111,11 @@ def stop(program: str) -> Fault:
     return fault
 
 
+async def kill_engines(place: Place) -> None:
+    """Kill the engine that evaluates and the one that stands by, at once."""
+    await asyncio.to_thread(place.live.kill_engines)
+
+
 async def cut_connections(place: Place) -> None:
     """Cut the websocket connections of all clients."""
     for client in place.clients:
@@ -187,6 +192,7 @@ PROGRAMS = ("engine", "java", "standby", "redis", "worker", "beat", "web", "gate
 FAULTS: dict[str, Fault] = {
     **{f"kill-{program}": kill(program) for program in (*PROGRAMS, *SPARK_PYTHON)},
     **{f"stop-{program}": stop(program) for program in (*PROGRAMS, "python-worker")},
+    "kill-both-engines": kill_engines,
     "cut-connections": cut_connections,
     "cut-state": damage(cut_part),
     "damage-manifest": damage(damage_manifest),

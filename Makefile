@@ -9,7 +9,7 @@ NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwri
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
 
-.PHONY: live test check bench bench-place fuzz bundle install lock clean
+.PHONY: live test check bench bench-place chaos soak fuzz bundle install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
@@ -34,6 +34,14 @@ bench: $(INSTALLED)
 # The workload of PLACE*, for instance `make bench-place OPTIONS="--part growth"`.
 bench-place: $(INSTALLED)
 	$(BIN)/python -m bench.place $(OPTIONS)
+
+# Faults on purpose under load, for instance `make chaos OPTIONS="--seed 7 --faults 10 --only kill-engine"`.
+chaos: $(INSTALLED)
+	$(BIN)/python -m tests.chaos $(OPTIONS)
+
+# Memory and the age of answers in a long run, for instance `make soak OPTIONS="--minutes 10 --rate 20000"`.
+soak: $(INSTALLED)
+	$(BIN)/python -m bench.soak $(OPTIONS)
 
 # Mutated input for every decoder, for instance `make fuzz OPTIONS="--count 10000 --feed csv"`.
 fuzz: $(INSTALLED)

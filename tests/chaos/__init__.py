@@ -1,0 +1,1 @@
+"""Faults on purpose, while a whole Lookout answers queries: ``python -m tests.chaos``, and ``make chaos``."""

@@ -34,6 +34,14 @@ AREAS = {
 }
 
 
+def take_operations(page: Page, base: str) -> None:
+    """Take the picture of the operations page, once its charts have some minutes to show."""
+    page.goto(f"{base.rstrip('/')}/operations/")
+    expect(page.locator("#fresh")).to_have_attribute("data-state", "good", timeout=PATIENCE_MS)
+    expect(page.locator(".uplot").first).to_be_visible()
+    shoot(page, "operations")
+
+
 def take(browser: Browser, link: str) -> None:
     """Take every picture."""
     context = browser.new_context(viewport=LAPTOP, color_scheme="light")
@@ -109,6 +117,7 @@ def take(browser: Browser, link: str) -> None:
     look(page, base + GULF)
     follow(page)
     shoot(page, "around")
+    take_operations(page, base)
 
 
 def follow(page: Page) -> None:

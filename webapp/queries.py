@@ -195,7 +195,7 @@ def visible_among(user, numbers: list[int]) -> list[Query]:
 
 
 def _editable(user, number):
-    query = Query.objects.select_for_update().select_related("owner").filter(pk=number).first()
+    query = Query.objects.select_for_update(of=("self",)).select_related("owner").filter(pk=number).first()
     if query is None or not query.visible_to(user):
         raise Refused("query", f"query must be the number of a query of yours or a shared one; got {number}")
     if not query.editable_by(user):

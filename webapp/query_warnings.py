@@ -22,7 +22,12 @@ def warn(failures: Mapping[tuple[int, int], str]) -> None:
     """
     numbers = {query for query, _ in failures}
     with transaction.atomic():
-        silent = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers, warning="")
+        silent = (
+            Query.objects.select_for_update(of=("self",))
+            .select_related("owner")
+            .filter(pk__in=numbers, warning="")
+            .order_by("pk")
+        )
         warned = [query for query in silent if _of(query, failures)]
         for query in warned:
             query.warning = _of(query, failures)
@@ -41,7 +46,9 @@ def refuse(failures: Mapping[tuple[int, int], str]) -> None:
     """
     numbers = {query for query, _ in failures}
     with transaction.atomic():
-        held = Query.objects.select_for_update().select_related("owner").filter(pk__in=numbers)
+        held = (
+            Query.objects.select_for_update(of=("self",)).select_related("owner").filter(pk__in=numbers).order_by("pk")
+        )
         running = [query for query in held.exclude(status=Query.FAILED) if query.should_run]
         ended = [query for query in running if (query.pk, query.revision) in failures]
         for query in ended:

@@ -129,7 +129,9 @@ def settle(answers: Mapping[int, Acknowledgement]) -> int:
         How many queries changed in the database.
     """
     with transaction.atomic():
-        held = Query.objects.select_for_update().select_related("owner").filter(pk__in=answers)
+        held = (
+            Query.objects.select_for_update(of=("self",)).select_related("owner").order_by("pk").filter(pk__in=answers)
+        )
         queries = [query for query in held if query.revision == answers[query.pk].revision]
         shown, noted = list(map(SHOWN, queries)), list(map(NOTED, queries))
         for query in queries:
@@ -156,7 +158,7 @@ def _save(queries):
 
 def _forget_deleted(answers):
     """Forget the deleted queries whose end is acknowledged."""
-    deleted = DeletedQuery.objects.filter(pk__in=answers)
+    deleted = DeletedQuery.objects.order_by("pk").filter(pk__in=answers)
     ended = [query.pk for query in deleted if answers[query.pk].revision >= query.revision]
     if ended:
         DeletedQuery.objects.filter(pk__in=ended).delete()
@@ -172,7 +174,7 @@ def fail_overdue() -> int:
     if not overdue.exists():
         return 0
     with transaction.atomic():
-        queries = list(overdue.select_for_update().select_related("owner").order_by("pk")[:CHUNK])
+        queries = list(overdue.select_for_update(of=("self",)).select_related("owner").order_by("pk")[:CHUNK])
         for query in queries:
             query.status, query.error = Query.FAILED, NO_ANSWER.format(settings.ACK_TIMEOUT_S)
         failed = Query.objects.filter(pk__in=[query.pk for query in queries])

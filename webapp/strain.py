@@ -76,7 +76,12 @@ def pause_dear(client: redis.Redis, space: Space, strain: Strain) -> None:
 def _pause(number, revision, cost_ms, whole_ms):
     """Pause a query, unless its revision has changed or it is not a saved query."""
     with transaction.atomic():
-        query = Query.objects.select_for_update().select_related("owner").filter(pk=number, revision=revision).first()
+        query = (
+            Query.objects.select_for_update(of=("self",))
+            .select_related("owner")
+            .filter(pk=number, revision=revision)
+            .first()
+        )
         if query is None or not query.should_run:
             return
         query.paused, query.status, query.revision = True, Query.PAUSED, revision + 1

@@ -43,7 +43,7 @@ def follow_layers(name: str = "") -> list[Query]:
         joins = Query.objects.alive().filter(paused=False, plan__join__layer__isnull=False)
         if name:
             joins = joins.filter(plan__join__layer=name)
-        joins = list(joins.select_for_update().select_related("owner"))
+        joins = list(joins.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
         present = there(joins)
         changed = [query for query in joins if (query.pk in present) == (query.status == Query.WAITING)]
         for query in changed:

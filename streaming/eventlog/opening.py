@@ -7,8 +7,9 @@ from streaming.eventlog.protocol import EventLog
 from streaming.eventlog.redis_streams import AsyncRedisEventLog, PatientRedisEventLog, RedisEventLog
 
 _SCHEME = "kafka://"
-# How long a call waits for Kafka, in seconds: one that must not wait for long, and a patient one, as with Redis.
-_IMPATIENT_S, _PATIENT_S = 5.0, 30.0
+# How long a call waits for Kafka, in seconds: one that must not wait for long, and a patient one: a broker that starts
+# takes longer than Redis does.
+_IMPATIENT_S, _PATIENT_S = 5.0, 60.0
 
 
 def open_log(client: Any, url: str = "", patient: bool = False) -> EventLog:

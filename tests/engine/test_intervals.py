@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -85,17 +86,19 @@ class Crashes:
 class Machine:
     """Runs intervals as Spark does: all tasks at the same time, and one that fails again."""
 
-    def __init__(self, root, url, seed, partitions=PARTITIONS):
-        self.root, self.url, self.rng, self.partitions = root, url, random.Random(seed), partitions
+    def __init__(self, root, url, seed, partitions=PARTITIONS, log_url=""):
+        self.root, self.url, self.log_url, self.rng = root, url, log_url, random.Random(seed)
+        self.partitions = partitions
         self.settings = EngineSettings(
             home=root,
             redis_url=url,
+            log_url=log_url,
             state_dir=root,
             history_dir=root / "history",
             regions=REGIONS,
             partitions=partitions,
         )
-        self.log = Log(redis.Redis.from_url(url), "earth", partitions)
+        self.log = Log(redis.Redis.from_url(url), "earth", partitions, url=log_url)
         self.crashes = self.restarts = self.batches = 0
         self.resume()
 
@@ -133,7 +136,7 @@ class Machine:
         rng = random.Random(self.rng.random())
         for attempt in range(4):
             crash = Crashes(rng, 25 if trouble and attempt < 3 and rng.random() < 0.4 else 0)
-            log = Log(redis.Redis.from_url(self.url), "earth", self.partitions, patient=True)
+            log = Log(redis.Redis.from_url(self.url), "earth", self.partitions, patient=True, url=self.log_url)
             log.event_log = Connection(log.event_log, crash, stopped)
             place = TaskPlace(task, self.partitions, self.partitions)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
@@ -192,12 +195,12 @@ def entries_of(event_log, after, upto, name, key):
     return [entry.fields for entry in event_log.read(key, after[name], upto[name])]
 
 
-def one_by_one(root, url, epoch):
+def one_by_one(root, url, epoch, log_url=""):
     """Run the batches of a history again, each saved, in one process; return the answers after each of them.
 
     The regions stay as they are in this process, so that answers must not depend on them.
     """
-    log = Log(redis.Redis.from_url(url), "earth", PARTITIONS)
+    log = Log(redis.Redis.from_url(url), "earth", PARTITIONS, url=log_url)
     layout = Layout(Store(root, EARTH, regions=REGIONS), PARTITIONS, HistoryWriter(root / "history", EARTH))
     reader, positions = Reader(), beginning(PARTITIONS).positions
     for cut in CutLog(log.event_log, log.names.cuts, epoch).after("0-0"):
@@ -246,6 +249,20 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     told = answers(machine.log)
     epoch = machine.layout(0).store.epoch()
     assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
+    assert len(told) == machine.point.batch + 1 > 40 and any(told)
+    assert machine.crashes > 3 and machine.restarts > 0
+
+
+def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs_in_kafka(
+    tmp_path, redis_client, redis_server, kafka_servers, monkeypatch
+):
+    often(monkeypatch)
+    url = f"kafka://{kafka_servers}/{uuid.uuid4().hex}"
+    machine = Machine(tmp_path / "engine", redis_server, 1, url)
+    feed(machine.log, np.random.default_rng(1))
+    run_all(machine, trouble=True)
+    told = answers(machine.log)
+    assert told == one_by_one(tmp_path / "truth", redis_server, machine.layout(0).store.epoch(), url)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
 

@@ -26,6 +26,7 @@ def test_an_environment_changes_every_setting(tmp_path):
     given = {
         "LOOKOUT_HOME": str(tmp_path),
         "LOOKOUT_REDIS_URL": "redis://elsewhere:1/2",
+        "LOOKOUT_LOG_URL": "kafka://elsewhere:9092",
         "LOOKOUT_PARTITIONS": "3",
         "LOOKOUT_REGIONS": "5",
         "LOOKOUT_PARTITIONER": "quadtree",

@@ -1,0 +1,122 @@
+"""What is special about the logs on Kafka: other processes, brokers that are killed, names, and the setting."""
+
+import threading
+import uuid
+
+import pytest
+import redis
+
+from bench.ports import free_port
+from streaming.errors import LookoutError
+from streaming.eventlog import Bound, BoundedEntry, Stamp, open_log
+from streaming.eventlog.kafka import KafkaEventLog
+from streaming.eventlog.kafka.connection import Connection
+from streaming.eventlog.kafka.records import TopicNames
+from streaming.eventlog.kafka.transactions import Transactions
+from streaming.settings import EngineSettings
+
+KEPT = Bound(10**9, 10**9)
+
+
+def once(name, number):
+    return Stamp("p", "e", number), [BoundedEntry(name, {"n": number}, KEPT)]
+
+
+def numbers(log, name):
+    return [int(entry.fields[b"n"]) for entry in log.read(name)]
+
+
+def test_of_two_processes_that_append_the_same_each_entry_is_appended_once(kafka_servers):
+    prefix = uuid.uuid4().hex
+    told = []
+
+    def append(patience_s):  # each patience has a connection of its own, as each process has
+        log = KafkaEventLog(kafka_servers, prefix, patience_s)
+        for number in range(12):
+            told.append(log.append_once(*once("one", number)))
+
+    both = [threading.Thread(target=append, args=[patience_s]) for patience_s in (30.0, 31.0)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert numbers(KafkaEventLog(kafka_servers, prefix), "one") == list(range(12))
+    assert sorted(told) == [False] * 12 + [True] * 12
+
+
+def test_what_a_process_has_not_committed_is_never_read_and_its_successor_appends_it(kafka_servers):
+    prefix = uuid.uuid4().hex
+    log = KafkaEventLog(kafka_servers, prefix)
+    log.append_once(*once("one", 1))
+    dying = Transactions(Connection(kafka_servers, prefix, 32.0))
+    _, producer = dying._of(*once("one", 2))
+    producer.begin()
+    assert producer.append(*once("one", 2))  # and it dies before the commit
+    assert numbers(log, "one") == [1]
+    assert log.append_once(*once("one", 2))
+    assert not log.append_once(*once("one", 2))
+    assert numbers(log, "one") == [1, 2]
+    with pytest.raises(Exception, match=r"(?i)fenced|epoch|fatal"):
+        producer.commit()
+    assert (numbers(log, "one"), log.length("one")) == ([1, 2], 2)
+
+
+def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_appended(kafka_broker):
+    log, name = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=120.0), "one"
+    appended, errors = threading.Semaphore(0), []
+
+    def append():
+        try:
+            for number in range(60):
+                log.append("plain", {"n": number})
+                log.append_once(*once(name, number))
+                appended.release()
+        except Exception as error:
+            errors.append(error)
+
+    appending = threading.Thread(target=append)
+    appending.start()
+    for _ in range(10):
+        assert appended.acquire(timeout=60)
+    kafka_broker.kill()
+    kafka_broker.start()
+    appending.join(120)
+    assert not errors and not appending.is_alive()
+    assert (numbers(log, "plain"), numbers(log, name)) == (list(range(60)), list(range(60)))
+
+
+def test_a_kafka_that_does_not_answer_is_reported_as_a_redis_that_does_not():
+    log = KafkaEventLog(f"127.0.0.1:{free_port()}", patience_s=0.3)
+    for call in (
+        lambda: log.append("one", {"n": 1}),
+        lambda: log.length("one"),
+        lambda: log.append_once(*once("one", 1)),
+    ):
+        with pytest.raises(redis.ConnectionError, match="Kafka does not answer"):
+            call()
+
+
+def test_logs_have_topics_of_different_names():
+    logs = (
+        "lookout:a:ingest:0",
+        "lookout:a_b:control",
+        "lookout:a-b:control",
+        "lookout:a.b:control",
+        "lookout:ä:control",
+    )
+    topics = [TopicNames("mine").of(log) for log in logs]
+    assert len({topic.replace(".", "_") for topic in topics}) == len(logs)
+    assert topics[0] == "mine.lookout.a.ingest.0"
+
+
+@pytest.mark.parametrize("url", ["redis://one:1", "kafka://", "kafka://one", "kafka://one:x", "one:9092"])
+def test_a_url_that_is_none_of_kafka_is_refused_with_the_rule_and_the_value(url):
+    with pytest.raises(LookoutError, match=f"LOOKOUT_LOG_URL must be kafka://host:port.*got '{url}'"):
+        EngineSettings.from_environ({"LOOKOUT_LOG_URL": url})
+
+
+def test_the_setting_says_where_the_logs_are(kafka_servers, redis_client):
+    url = EngineSettings.from_environ({"LOOKOUT_LOG_URL": f"kafka://{kafka_servers}/{uuid.uuid4().hex}"}).log_url
+    log = open_log(redis_client, url)
+    log.append("one", {"n": 7})
+    assert (numbers(log, "one"), redis_client.keys()) == ([7], [])

@@ -63,13 +63,14 @@ class LocalLayers:
             if self._removed(name, version):
                 logger.error("version %d of layer %s is removed: joins with it have no answers", version, name)
                 return Layer.none(self.space)
-            versions[version] = self._made(name, version, versions.get(max(versions, default=0)))
+            earlier = max((known for known in versions if known < version), default=0)
+            versions[version] = self._made(name, version, versions.get(earlier))
             for old in sorted(versions)[:-VERSIONS_KEPT]:
                 del versions[old]
         return versions[version]
 
     def _made(self, name, version, before):
-        """Return a version, which uses what another one, or None, has in memory."""
+        """Return a version, which uses what an earlier one, or None, has in memory."""
         copy, (_, stream) = self.folder / name / f"{version}.json", self._stored(name)
         if copy.exists():
             manifest = Manifest.from_json(copy.read_bytes())

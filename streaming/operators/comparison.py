@@ -11,11 +11,11 @@ import numpy as np
 import shapely
 
 from streaming.kinds.join.plan import JoinPlan
-from streaming.operators.boxes import in_plane, intersects, transformed, turns
+from streaming.operators.boxes import in_plane, transformed, turns
 from streaming.operators.elements import Elements
-from streaming.operators.features import Features, IndexedBoxes
+from streaming.operators.features import IndexedBoxes
+from streaming.operators.gathered import Gathered
 from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
-from streaming.operators.query_index import FAR
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
 
@@ -47,11 +47,11 @@ class Comparison:
     plan : JoinPlan
         Only its transformations, predicate and distance are used.
     space : Space
-    features : Features or IndexedBoxes
-        The partners; for `near`, boxes are enough.
+    features : Features or Gathered
+        The partners; for `near`, `IndexedBoxes` are enough.
     """
 
-    def __init__(self, plan: JoinPlan, space: Space, features: Features | IndexedBoxes) -> None:
+    def __init__(self, plan: JoinPlan, space: Space, features: IndexedBoxes | Gathered) -> None:
         self.plan, self.space, self.features = plan, space, features
         self.predicate, self.limit = plan.partners.predicate, plan.partners.distance
 
@@ -106,10 +106,7 @@ class Comparison:
 
     def _near(self, boxes):
         """Return the pairs (box, feature) that may be partners, given the transformed boxes."""
-        near = self._reach(boxes)
-        at, feature = self._candidates(np.clip(in_plane(near, self.space), -FAR, FAR))
-        keep = intersects(near, at, self.features.bounds, feature, self.space)
-        return at[keep], feature[keep]
+        return self.features.meeting(self._reach(boxes))
 
     def _close(self, elements, rows):
         """Return the pairs within the distance, and their distances."""
@@ -138,21 +135,6 @@ class Comparison:
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for ``dwithin``, the given ones enlarged by the distance."""
         return within_reach(boxes, self.limit, self.space) if self.predicate == "dwithin" else boxes
-
-    def _candidates(self, plane):
-        """Return the pairs of boxes of the plane (K, 4) and features whose boxes meet, perhaps after a turn."""
-        low, high = self.features.extent[:2], self.features.extent[2:]
-        found = [np.empty((2, 0), dtype=np.int64)]
-        for turn in turns(self.space):
-            moved = plane + np.tile(turn, 2)
-            close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
-            moved = moved[close]
-            points = (moved[:, :2] == moved[:, 2:]).all()
-            at, feature = self.features.tree.query(shapely.points(moved[:, :2]) if points else shapely.box(*moved.T))
-            found.append(np.stack([close[at], feature]))
-        if sum(part.shape[1] > 0 for part in found) < 2:
-            return max(found, key=np.size)
-        return np.unique(np.hstack(found), axis=1)
 
     def _holds(self, shapes, at, feature):
         """Evaluate the predicate on the real geometries of candidate pairs."""

@@ -13,7 +13,7 @@ import shapely
 from streaming.elements import bounds_of, element_schema
 from streaming.filters import parse_filter, passes
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
-from streaming.operators.boxes import in_plane, intersects
+from streaming.operators.boxes import in_plane, intersects, turns
 from streaming.operators.elements import repeated
 from streaming.operators.query_index import FAR
 from streaming.operators.runs import find
@@ -51,6 +51,27 @@ class IndexedBoxes:
         """
         return shapely.STRtree(shapely.linestrings(self._plane().reshape(-1, 2, 2)))
 
+    def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of some other boxes (K, 2n) and these that meet, perhaps after a turn, int64 each."""
+        at, other = self._candidates(np.clip(in_plane(boxes, self.space), -FAR, FAR))
+        keep = intersects(boxes, at, self.bounds, other, self.space)
+        return at[keep], other[keep]
+
+    def _candidates(self, plane):
+        """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""
+        low, high = self.extent[:2], self.extent[2:]
+        found = [np.empty((2, 0), dtype=np.int64)]
+        for turn in turns(self.space):
+            moved = plane + np.tile(turn, 2)
+            close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
+            moved = moved[close]
+            points = (moved[:, :2] == moved[:, 2:]).all()
+            at, other = self.tree.query(shapely.points(moved[:, :2]) if points else shapely.box(*moved.T))
+            found.append(np.stack([close[at], other]))
+        if sum(part.shape[1] > 0 for part in found) < 2:
+            return max(found, key=np.size)
+        return np.unique(np.hstack(found), axis=1)
+
     def _plane(self):
         """Return the boxes in the first two dimensions, float64 of shape (M, 4)."""
         return np.clip(in_plane(self.bounds, self.space), -FAR, FAR)
@@ -84,6 +105,10 @@ class Features(IndexedBoxes):
     def none(cls, space: Space) -> "Features":
         """Return a table without features."""
         return cls(element_schema(space).empty_table().select(["key_hash", *COLUMNS]), space)
+
+    def hashes(self, rows: np.ndarray) -> np.ndarray:
+        """Return the `key_hash` of the features at rows (K,)."""
+        return self.key_hash[rows]
 
     def batch(self, rows: np.ndarray) -> pa.RecordBatch:
         """Return the features at rows (K,), which may repeat, for user-defined filters; stores each geometry once."""

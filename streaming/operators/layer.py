@@ -13,10 +13,11 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.layers.pages import Pages
 from streaming.operators.comparison import Comparison
 from streaming.operators.features import Features, IndexedBoxes, differing
+from streaming.operators.gathered import Gathered
 from streaming.operators.runs import distinct, find
 from streaming.spaces import Space
 
-# So many pages stay in memory that no region keeps, those that were needed last.
+# So many pages are looked at together. As many stay in memory that no region keeps: those that were needed last.
 FETCHED = 16
 # Versions without a common part are compared by ranges of hashes; each range has about so many features.
 COMPARED_AT_ONCE = 1 << 18
@@ -37,7 +38,8 @@ class Layer:
         The `key_hash` of the features that were removed, ascending.
     space : Space
     before : Layer, optional
-        Another version of the layer. The pages that it has in memory are used again where they are the same.
+        An earlier version of the layer. The pages that it has in memory are used again: of a part that both versions
+        have, no feature is in force now that was not in force then.
 
     Attributes
     ----------
@@ -112,7 +114,7 @@ class Layer:
         return len(self._pages)
 
     def comparisons(self, plan: JoinPlan, bounds: np.ndarray) -> Iterator[tuple[Comparison, np.ndarray]]:
-        """Yield, for each page with which elements must be compared, the comparison and which elements these are.
+        """Yield comparisons with pages, some at a time, and the elements that come near them.
 
         Parameters
         ----------
@@ -132,10 +134,10 @@ class Layer:
             yield from ((Comparison(plan, self.space, features), rows) for features in self.pages() if len(features))
             return
         row, page = Comparison(plan, self.space, self.boxes).near(bounds)
-        row, page = (column[np.lexsort((row, page))] for column in (row, page))
-        numbers, start, count = np.unique(page, return_index=True, return_counts=True)
-        for number, first, end in zip(numbers.tolist(), start, start + count, strict=True):
-            yield Comparison(plan, self.space, self.page(number)), row[first:end]
+        numbers = np.unique(page)
+        for some in np.split(numbers, range(FETCHED, len(numbers), FETCHED)) if len(numbers) else ():
+            pages = Gathered(self.boxes.bounds[some], [self.page(number) for number in some.tolist()], self.space)
+            yield Comparison(plan, self.space, pages), distinct(row[find(some, page)[1]])
 
     def located(self, key_hash: np.ndarray) -> Iterator[tuple[np.ndarray, Features, np.ndarray]]:
         """Find features; yield for each page that has some of them which they are, the page, and their rows in it.

@@ -311,7 +311,7 @@ class SpatialJoins:
                 chosen = chosen[judged.passes]
             member, join = asked.members(number[chosen], kept)
             of = position[chosen[member]]
-            yield Pairs(at[of], join, features.key_hash[feature[of]], distance[of])
+            yield Pairs(at[of], join, features.hashes(feature[of]), distance[of])
 
     def _share(self, failures, conditions, ranges, count, seconds):
         """Share a cost among joins in proportion to how many elements were compared for each: `count` by range."""

@@ -21,9 +21,9 @@ from streaming.operators.boxes import in_plane, transformed, turns
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.features import IndexedBoxes
 from streaming.operators.metres import within_reach
 from streaming.operators.neighbours import may_meet
-from streaming.operators.query_index import FAR
 from streaming.operators.range_query import RangeQueries
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find
@@ -251,28 +251,18 @@ class _Group:
         return pair[keep], query[keep]
 
 
-class _Partners:
+class _Partners(IndexedBoxes):
     """Elements that take the place of features in a comparison, indexed; see `features.Features`."""
 
     def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
-        self.rows, self.bounds = rows, elements.bounds[rows]
-        self._elements, self._space = elements, space
-
-    def __len__(self) -> int:
-        return len(self.rows)
+        super().__init__(elements.bounds[rows], space)
+        self.rows, self._elements = rows, elements
 
     @functools.cached_property
-    def plane(self):
-        return np.clip(in_plane(self.bounds, self._space), -FAR, FAR)
-
-    @functools.cached_property
-    def extent(self):
-        return np.r_[self.plane[:, :2].min(0), self.plane[:, 2:].max(0)]
-
-    @functools.cached_property
-    def tree(self):
-        points = (self.plane[:, :2] == self.plane[:, 2:]).all()
-        return shapely.STRtree(shapely.points(self.plane[:, :2]) if points else shapely.box(*self.plane.T))
+    def tree(self) -> shapely.STRtree:
+        plane = self._plane()
+        points = (plane[:, :2] == plane[:, 2:]).all()
+        return shapely.STRtree(shapely.points(plane[:, :2]) if points else shapely.box(*plane.T))
 
     def shapes(self, rows):
         unique, place = np.unique(rows, return_inverse=True)

@@ -433,6 +433,13 @@ def test_processes_map_the_parts_of_a_version_from_the_same_files_and_old_files_
     assert sum(map(len, mapped.pages())) == 4 and pa.total_allocated_bytes() == before
 
 
+def test_an_earlier_version_that_is_read_after_a_later_one_has_all_its_features(engine):
+    first = engine.layers.write("zones", feature_table("zones", ["a", "b"], [shapely.box(0, 0, 2, 2)] * 2, [{}, {}]))
+    later = engine.layers.edit("zones", first, EMPTY, {"b"})
+    counts = [sum(map(len, engine.layout.store.layers.layer("zones", version).pages())) for version in (later, first)]
+    assert counts == [1, 2]
+
+
 def test_a_join_with_an_unknown_layer_waits_for_it_and_one_with_a_dropped_layer_ends_empty(engine):
     client = Client()
     plan = {"stream": "buses", "kind": "join", "join": {"layer": "zones"}}

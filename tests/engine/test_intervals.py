@@ -258,7 +258,7 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs
 ):
     often(monkeypatch)
     url = f"kafka://{kafka_servers}/{uuid.uuid4().hex}"
-    machine = Machine(tmp_path / "engine", redis_server, 1, url)
+    machine = Machine(tmp_path / "engine", redis_server, 1, log_url=url)
     feed(machine.log, np.random.default_rng(1))
     run_all(machine, trouble=True)
     told = answers(machine.log)

@@ -46,7 +46,6 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
         "JAVA_HOME": "/java",
         "LOOKOUT_LOG_FORMAT": "json",
-        "LOOKOUT_LOG_URL": "kafka://127.0.0.1:9092",
         "LOOKOUT_SPACE": PRICES,
     }
     changed, default = EngineSettings.from_environ(given), EngineSettings()

@@ -143,7 +143,9 @@ def test_metrics_are_for_staff_by_session_or_token_and_nobody_else(client, staff
     client.force_login(get_user_model().objects.get(username="guest"))
     assert client.get("/metrics").status_code == 403
     assert client.get("/operations/figures").status_code == 403
-    assert client.get("/operations/").status_code == 302
+    assert client.get("/operations/").status_code == 403
+    client.logout()
+    assert client.get("/operations/").url == "/login/?next=/operations/"
 
 
 def test_an_address_that_guesses_tokens_is_stopped(client, staff, reports):

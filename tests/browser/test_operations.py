@@ -26,8 +26,3 @@ def test_staff_go_from_the_map_to_charts_that_follow_what_happens(screen_of, use
     page.get_by_role("button", name="Dark theme").click()
     expect(page.get_by_role("button", name="Light theme")).to_be_visible()
     expect(page.locator(".chart .uplot").first).to_be_visible()
-
-
-def test_others_are_asked_to_log_in(screen):
-    screen.page.goto(f"{screen.base_url}/operations/")
-    expect(screen.page.locator("#charts")).to_have_count(0)

@@ -251,6 +251,7 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     assert told == one_by_one(tmp_path / "truth", redis_server, epoch)
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
+    assert all(machine.log.task_report(task)["batches"] for task in range(PARTITIONS))
 
 
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs_in_kafka(

@@ -1,19 +1,24 @@
 """The metrics and the page for operators: what programs report is shown, to staff only, and at a bounded price."""
 
+import asyncio
 import re
 import time
 from pathlib import Path
 
 import orjson
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth import get_user_model
 from prometheus_client.parser import text_string_to_metric_families
 
+from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.logs import FIGURES_KEY, HEALTH_KEY, WEBS_KEY, Log, figures_key
 from streaming.operators.region_map import RegionMap
 from streaming.spaces import EARTH
+from tests.webapp.conftest import BOX
 from webapp import tasks
+from webapp.consumers.outbox import Outbox
 from webapp.health import Health
 from webapp.models import ApiToken
 from webapp.operations import access, past
@@ -138,7 +143,9 @@ def test_metrics_are_for_staff_by_session_or_token_and_nobody_else(client, staff
     client.force_login(get_user_model().objects.get(username="guest"))
     assert client.get("/metrics").status_code == 403
     assert client.get("/operations/figures").status_code == 403
-    assert client.get("/operations/").status_code == 302
+    assert client.get("/operations/").status_code == 403
+    client.logout()
+    assert client.get("/operations/").url == "/login/?next=/operations/"
 
 
 def test_an_address_that_guesses_tokens_is_stopped(client, staff, reports):
@@ -197,3 +204,41 @@ def test_a_scrape_reads_a_bounded_number_of_keys(reports, redis_client):
 def test_every_metric_is_in_the_docs_and_no_other():
     told = set(re.findall(r"^\| `(lookout_[a-z_]+)`", DOCUMENT, re.M))
     assert told == {metric.name for metric in METRICS}
+
+
+async def test_connections_frames_and_what_a_client_has_not_taken_are_counted(engine, streams, user, connect):
+    async with connect(user) as socket:
+        await socket.tell("view.subscribe", streams=["ships"], area=BOX)
+        view = (await socket.hear("view.status"))["views"]["ships"]
+        await socket.hear("answer.snapshot", query=view)
+        found = await until(lambda clients: clients["clients"] == 1 and clients["frames"])
+        assert found["bytes"] > 0
+    await until(lambda clients: clients["clients"] == 0)
+
+
+async def until(true):
+    """Wait until the figures of the clients of earth are as a function wants them; return them."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while not true(clients := (await sync_to_async(collected)())["spaces"]["earth"]["clients"]):
+        assert time.monotonic() < deadline_s, clients
+        await asyncio.sleep(0.1)
+    return clients
+
+
+async def test_the_oldest_frame_that_a_client_does_not_take_has_its_age():
+    taken = asyncio.Event()
+
+    async def send(frame):
+        await taken.wait()
+
+    outbox = Outbox(send, None, None, 100)
+    assert outbox.waits_s() == 0
+    outbox.reply("a")
+    outbox.reply("b")
+    running = asyncio.create_task(outbox.run())
+    await asyncio.sleep(0.05)
+    assert 0.04 < outbox.waits_s() < PATIENCE_S
+    taken.set()
+    while outbox.waits_s():
+        await asyncio.sleep(0)
+    running.cancel()

@@ -4,7 +4,7 @@ import secrets
 
 from django.conf import settings
 
-from streaming.logs import WEBS_KEY, alive_key, views_key
+from streaming.logs import WEBS_KEY, alive_key, figures_key, views_key
 from streaming.results import VIEW_NUMBERS
 from webapp.hub.engine_link import Command, EngineLink
 from webapp.models.queries import clock_revision
@@ -59,10 +59,9 @@ class Views:
         """Cancel all views, and remove this hub's keys from Redis."""
         for view in list(self._plans):
             self.cancel(view)
-        known, registration = (alive_key(self.link.id), views_key(self.link.id)), self.link.id
-        self.link.send(
-            "leave", lambda pipeline: pipeline.delete(*known), lambda pipeline: pipeline.srem(WEBS_KEY, registration)
-        )
+        web = self.link.id
+        known = alive_key(web), views_key(web), figures_key(web)
+        self.link.send("leave", lambda pipeline: pipeline.delete(*known), lambda pipeline: pipeline.srem(WEBS_KEY, web))
 
     def _send(self, view, *commands: Command):
         self.link.send(("view", view), *commands)

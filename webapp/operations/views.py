@@ -1,6 +1,7 @@
 """The views of the metrics, of the page for operators, and of the figures that the page fetches."""
 
-from django.contrib.admin.views.decorators import staff_member_required
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -30,9 +31,11 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_safe
-@staff_member_required(login_url="login")
+@login_required
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the page for operators."""
+    """Show the page for operators to staff."""
+    if not request.user.is_staff:
+        raise PermissionDenied
     return render(request, "operations.html", {"module": MODULE, "scripts": modules(MODULE)})
 
 

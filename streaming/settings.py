@@ -66,6 +66,13 @@ class EngineSettings:
         The stored elements of streams (``LOOKOUT_HISTORY_DIR``, ``history`` in `home`).
     master : str
         Spark master (``LOOKOUT_SPARK_MASTER``, ``local[2,4]``).
+    driver_host : str
+        The address under which the machines of a Spark cluster reach the engine (``LOOKOUT_DRIVER_HOST``,
+        ``127.0.0.1``).
+    executor_memory : str
+        Largest heap of an executor of a cluster (``LOOKOUT_EXECUTOR_MEMORY``, ``1g``), without its Python processes.
+    executor_python : str
+        The Python of a cluster's machines (``LOOKOUT_EXECUTOR_PYTHON``; the path of this one).
     max_blocks : int
         How many blocks one batch reads at most from one partition (``LOOKOUT_MAX_BLOCKS``, 64).
     driver_memory : str
@@ -100,6 +107,9 @@ class EngineSettings:
     layers_dir: Path = Path("var/layers")
     history_dir: Path = Path("var/history")
     master: str = "local[2,4]"
+    driver_host: str = "127.0.0.1"
+    executor_memory: str = "1g"
+    executor_python: str = ""
     max_blocks: int = 64
     driver_memory: str = "1g"
     batch_ms: int = 50
@@ -148,6 +158,9 @@ class EngineSettings:
             layers_dir=layers_dir(given, home),
             history_dir=history_dir(given, home),
             master=given.get("LOOKOUT_SPARK_MASTER", cls.master),
+            driver_host=given.get("LOOKOUT_DRIVER_HOST", cls.driver_host),
+            executor_memory=given.get("LOOKOUT_EXECUTOR_MEMORY", cls.executor_memory),
+            executor_python=given.get("LOOKOUT_EXECUTOR_PYTHON", cls.executor_python),
             max_blocks=_count(given, "LOOKOUT_MAX_BLOCKS", cls.max_blocks),
             driver_memory=given.get("LOOKOUT_DRIVER_MEMORY", cls.driver_memory),
             batch_ms=_count(given, "LOOKOUT_BATCH_MS", cls.batch_ms),

@@ -31,6 +31,9 @@ PRELOADED = (
     "pyspark.sql.worker.plan_data_source_read",
     "streaming.engine.pipeline",
 )
+# The tasks use every core already. The delay is in milliseconds: each batch uses the memory of the one before again.
+# Arrow's allocator would return it to the kernel, which would clear it each time.
+WORKER_ENVIRONMENT = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "MIMALLOC_PURGE_DELAY": "2000"}
 SOCKET = "socket"
 MOST_BYTES = 1 << 16
 STANDARD_STREAMS = 3
@@ -60,12 +63,9 @@ class ForkServer:
         command = shlex.join([sys.executable, "-IS", str(client), str(folder)])
         self.python.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         self.python.chmod(0o700)
-        # The tasks use every core already. Java inherits these variables, and passes them on to the forked processes.
-        os.environ.setdefault("POLARS_MAX_THREADS", "1")
-        os.environ.setdefault("OMP_NUM_THREADS", "1")
-        # In milliseconds: each batch uses the memory of the one before again. Arrow's allocator would return it to the
-        # kernel, which would clear it each time.
-        os.environ.setdefault("MIMALLOC_PURGE_DELAY", "2000")
+        # Java inherits these variables, and passes them on to the forked processes.
+        for name, value in WORKER_ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
         (folder / SOCKET).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
             # A relative path, since the path of a socket may have about 100 bytes at most.

@@ -1,11 +1,14 @@
 """Start Spark in this process, with its settings, its Java and its Python."""
 
 import os
+import sys
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from streaming.engine.forkserver import WORKER_ENVIRONMENT
 from streaming.engine.local_files import write_without_processes
+from streaming.engine.shipping import packed
 from streaming.settings import EngineSettings
 
 # The driver plans a few times a second and computes little. The second compiler and the parallel collector take more
@@ -25,20 +28,29 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
     java : Path
         The JAVA_HOME of the Java to start.
     python : Path
-        The program that Spark starts as its Python.
+        The program that Spark starts as its Python on this machine.
     java_options : str
         More options for Java, beside those of every session; see `ClassArchive.options`.
     """
+    on_cluster = not settings.master.startswith("local[")
+    if on_cluster:  # the fork server is a process of this machine
+        python = Path(settings.executor_python or sys.executable)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(python)
     os.environ["JAVA_HOME"] = str(java)
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_LOCAL_IP"] = settings.driver_host
     spark = (
         SparkSession.builder.master(settings.master)
         .appName(f"lookout {settings.space.name}")
         .config("spark.driver.memory", settings.driver_memory)
         .config("spark.driver.extraJavaOptions", f"{_JAVA_OPTIONS} {java_options}")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", settings.driver_host)
+        .config("spark.driver.bindAddress", settings.driver_host)
+        .config("spark.executor.memory", settings.executor_memory)
+        .config(map={f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()})
+        # An interval has a task for each core, so all executors have to be there. None of its tasks may run twice.
+        .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
+        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        .config("spark.speculation", "false")
         .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop does not use the umask of the process
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -54,5 +66,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    if on_cluster:
+        spark.sparkContext.addPyFile(str(packed(settings.home / "spark" / settings.space.name)))
     write_without_processes(spark)
     return spark

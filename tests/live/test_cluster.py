@@ -1,0 +1,71 @@
+"""The engine on a cluster of Spark with two executors: exact, also if one of them is killed."""
+
+import asyncio
+
+import psutil
+import pytest
+
+from bench.live import wait_for
+from bench.ports import free_port
+from streaming.engine.java import java_home
+from streaming.engine.standalone import standalone
+from tests.live.stack import Stack
+from tests.live.swarm import DECODER, Swarm
+from tests.live.truth import AtRest, answer, differences, moving_differences
+
+pytestmark = pytest.mark.spark
+
+BOX = {"lo": [-1, -1], "hi": [1, 1]}
+EXECUTOR = "CoarseGrainedExecutorBackend"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A cluster with two workers, and Lookout on it."""
+    folder, port = tmp_path_factory.mktemp("cluster"), free_port()
+    with standalone(folder / "spark", java_home("", folder), port, 2) as running:
+        stack = Stack(folder)
+        stack.environment |= {"LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}", "LOOKOUT_EXECUTOR_MEMORY": "512m"}
+        try:
+            stack.start()
+            yield stack, [psutil.Process(process.pid) for process in running]
+        finally:
+            stack.end()
+
+
+def executors(processes):
+    """Return the executors that the workers of a cluster have started."""
+    children = (child for process in processes for child in process.children(recursive=True))
+    return [child for child in children if any(EXECUTOR in part for part in child.cmdline())]
+
+
+async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(cluster):
+    live, processes = cluster
+    port = free_port()
+    live.add_stream("swarm", {"kind": "tcp_listener", "port": port}, DECODER)
+    wait_for(lambda: live.health("swarm").get("state") == "running", "swarm listens")
+    swarm, moving = Swarm("swarm", port), {}
+    async with live.monitor("ann") as texts:
+        inside = await texts.register("inside", {"stream": "swarm", "compare": BOX})
+        nearest = {"stream": "swarm", "around": {"key": "o0"}, "kind": "knn", "k": 10}
+        moving[await texts.register("nearest", nearest)] = nearest
+        await texts.running(inside, *moving)
+        async with swarm.moving():
+            await texts.until(lambda: texts.answers.get(inside), "the first answer")
+            before = executors(processes)
+            assert len(before) == 2
+            told = live.report()
+            assert len({told[b"worker:0"], told[b"worker:1"]}) == 2
+            before[0].kill()
+            await asyncio.to_thread(wait_for, lambda: len(executors(processes)) == 2, "another executor")
+            batch = int(live.report()[b"batch"])
+            await asyncio.to_thread(wait_for, lambda: int(live.report()[b"batch"]) > batch + 20, "batches")
+        objects = swarm.objects()
+        expected, world = answer(objects, {"stream": "swarm", "compare": BOX}), AtRest("swarm", objects)
+
+        def wrong():
+            found = differences(texts.answers.get(inside), expected)[:5]
+            return found or {query: told for query, told in moving_differences(texts, moving, world).items() if told}
+
+        await texts.until(lambda: not wrong(), lambda: f"{wrong()}, {texts.engine}")
+        assert texts.faults == []

@@ -1,6 +1,7 @@
 """The engine on a cluster of Spark with two executors: exact, also if one of them is killed."""
 
 import asyncio
+import contextlib
 
 import psutil
 import pytest
@@ -35,8 +36,12 @@ def cluster(tmp_path_factory):
 
 def executors(processes):
     """Return the executors that the workers of a cluster have started."""
-    children = (child for process in processes for child in process.children(recursive=True))
-    return [child for child in children if any(EXECUTOR in part for part in child.cmdline())]
+    found = []
+    for child in (child for process in processes for child in process.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            if any(EXECUTOR in part for part in child.cmdline()):
+                found.append(child)
+    return found
 
 
 async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(cluster):

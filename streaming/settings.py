@@ -118,6 +118,11 @@ class EngineSettings:
     java_home: str = ""
     log_format: str = "text"
 
+    @property
+    def on_cluster(self) -> bool:
+        """Whether Spark's tasks run in other processes than the driver's, perhaps on other machines."""
+        return not self.master.startswith("local[")
+
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "EngineSettings":
         """Return the settings that an environment describes; an empty value counts as none.

@@ -1,7 +1,9 @@
 """The lease: the right to evaluate a space. One engine has it, another may stand by.
 
 The lease is a lock on a file, so the kernel releases it when its holder ends, even if it is killed. The processes in
-which Spark runs the tasks share the lock. So it is free only when no process is left that writes state.
+which Spark runs the tasks share the lock. So it is free only when no process is left that writes state. On a cluster
+they do not share it. There, what is left of an earlier engine is ignored: its cuts and fragments are stamped, and its
+states are in no manifest.
 """
 
 import contextlib

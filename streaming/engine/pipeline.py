@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 
 import orjson
@@ -14,10 +15,13 @@ from streaming.engine.interval import INTERVAL_S, STOPPING
 from streaming.engine.resume import state_files_of
 from streaming.engine.source import LogSource
 from streaming.engine.store import Store
+from streaming.errors import LookoutError
 from streaming.settings import EngineSettings
 from streaming.spaces import space_text
 
 STOP_S = 3.0
+# How long an engine waits for the cores of a cluster.
+CORES_S = 60.0
 
 
 def start_query(
@@ -66,9 +70,34 @@ def start_query(
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
+class NoCores(LookoutError):
+    """A cluster has no core for an engine."""
+
+
+@lru_cache(maxsize=8)
 def task_count(spark: SparkSession, settings: EngineSettings) -> int:
-    """Return how many tasks an interval has, which all run at the same time."""
-    return min(settings.partitions, spark.sparkContext.defaultParallelism)
+    """Return how many tasks an interval has, which all run at the same time: each needs a core of its own.
+
+    On a cluster, wait until it has given the engine a core for each partition, or until `CORES_S` have passed.
+
+    Raises
+    ------
+    NoCores
+        If the cluster has given it none.
+    """
+    if not settings.on_cluster:
+        return min(settings.partitions, spark.sparkContext.defaultParallelism)
+    deadline_s = time.monotonic() + CORES_S
+    while (cores := _cores(spark)) < settings.partitions and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    if not cores:
+        raise NoCores(f"the cluster {settings.master} must have a free core for each task; got none in {CORES_S:g} s")
+    return min(settings.partitions, cores)
+
+
+def _cores(spark):
+    """Return how many cores a cluster has given to this program."""
+    return spark.sparkContext._jsc.sc().schedulerBackend().totalCoreCount()
 
 
 def stop_query(query: StreamingQuery, settings: EngineSettings) -> None:

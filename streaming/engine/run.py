@@ -14,7 +14,7 @@ from redis.retry import Retry
 from streaming.engine.claim import claim
 from streaming.engine.class_archive import ClassArchive
 from streaming.engine.lease import Lease
-from streaming.engine.pipeline import start_query, stop_query, task_count, warm_up
+from streaming.engine.pipeline import NoCores, start_query, stop_query, task_count, warm_up
 from streaming.engine.rehearsal import rehearse
 from streaming.engine.report import forget, report, report_standby, report_state
 from streaming.engine.resume import resume, state_files_of
@@ -56,7 +56,8 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     java = spark.sparkContext._gateway.proc
     try:
         if not lease.take():
-            rehearse(spark, settings, log.client)
+            if not settings.on_cluster:  # there, the engine that evaluates has the cores
+                rehearse(spark, settings, log.client)
             _stand_by(settings, java, lease)
         lease.sign(java.pid)
         return _evaluate(spark, settings, log, archive)
@@ -87,7 +88,8 @@ def _evaluate(spark, settings, log, archive):
         if reason := claim(settings.state_dir, space, log, files):
             logger.warning("the former state of space %s is removed: %s", space.name, reason)
         resumed = resume(settings, log)
-    except (LostState, OtherSettings) as error:
+        task_count(spark, settings)
+    except (LostState, OtherSettings, NoCores) as error:
         logger.error("state: %s", error)
         report_state(log, refused=str(error))
         return 1

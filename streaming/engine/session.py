@@ -32,8 +32,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
     java_options : str
         More options for Java, beside those of every session; see `ClassArchive.options`.
     """
-    on_cluster = not settings.master.startswith("local[")
-    if on_cluster:  # the fork server is a process of this machine
+    if settings.on_cluster:  # the fork server is a process of this machine
         python = Path(settings.executor_python or sys.executable)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(python)
     os.environ["JAVA_HOME"] = str(java)
@@ -47,9 +46,8 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.driver.bindAddress", settings.driver_host)
         .config("spark.executor.memory", settings.executor_memory)
         .config(map={f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()})
-        # An interval has a task for each core, so all executors have to be there. None of its tasks may run twice.
-        .config("spark.scheduler.minRegisteredResourcesRatio", "1.0")
-        .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "60s")
+        # An interval has a task for each partition at most. The other cores of a cluster are for other engines.
+        .config("spark.cores.max", str(settings.partitions))
         .config("spark.speculation", "false")
         .config("spark.hadoop.fs.permissions.umask-mode", "077")  # Hadoop does not use the umask of the process
         .config("spark.ui.enabled", "false")
@@ -66,7 +64,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    if on_cluster:
+    if settings.on_cluster:
         spark.sparkContext.addPyFile(str(packed(settings.home / "spark" / settings.space.name)))
     write_without_processes(spark)
     return spark

@@ -15,6 +15,8 @@ from bench.ports import free_port
 from tests.kafka_broker import kafka_broker as kafka_broker
 from tests.kafka_broker import kafka_servers as kafka_servers
 from tests.live.fixture import live as live
+from tests.s3_server import s3_store as s3_store
+from tests.s3_server import s3_url as s3_url
 from tests.udf.acme import acme as acme
 
 # What feeds of tests may reach, also those of programs that tests start: what they write, the recordings, this machine.

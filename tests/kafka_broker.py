@@ -2,21 +2,17 @@
 
 import os
 import subprocess
-import urllib.request
 import uuid
 from pathlib import Path
 
-import pyspark
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from bench.ports import free_port
 from streaming.engine.java import java_home
+from tests.maven import jars
 
 VERSION = "4.1.1"
-POM = f"https://repo1.maven.org/maven2/org/apache/kafka/kafka_2.13/{VERSION}/kafka_2.13-{VERSION}.pom"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lookout" / f"kafka-{VERSION}"
-IVY = next(Path(pyspark.__file__).parent.glob("jars/ivy-*.jar"))
 PROPERTIES = """
 process.roles=broker,controller
 node.id=1
@@ -35,20 +31,6 @@ group.initial.rebalance.delay.ms=0
 """
 
 
-def jars(java: Path) -> Path:
-    """Return the folder of the broker's jars; fetch them once, and skip the test where Maven Central is not reached."""
-    if not (CACHE / "whole").exists():
-        try:
-            urllib.request.urlopen(POM, timeout=10).close()
-        except OSError as error:
-            pytest.skip(f"the jars of Kafka {VERSION} are not in {CACHE}, and {POM} is not reached: {error}")
-        wanted = ["-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-confs", "default"]
-        target = ["-cache", str(CACHE / "ivy"), "-retrieve", f"{CACHE}/jars/[artifact]-[revision].[ext]"]
-        subprocess.run([java, "-jar", IVY, *wanted, *target], check=True, capture_output=True, timeout=300)
-        (CACHE / "whole").touch()
-    return CACHE / "jars"
-
-
 class Broker:
     """A broker that can be killed and started again.
 
@@ -61,7 +43,7 @@ class Broker:
         self.folder, self.port = folder, free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self._java = java_home(os.environ.get("JAVA_HOME", ""), folder) / "bin" / "java"
-        self._classes = f"{jars(self._java)}/*"
+        self._classes = f"{jars(self._java, 'org.apache.kafka', 'kafka_2.13', VERSION)}/*"
         self._file = folder / "server.properties"
         self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
         self._run("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._file).wait(60)

@@ -5,6 +5,7 @@ each process appends the parts of the state that it writes in a batch to one fil
 """
 
 import contextlib
+import errno
 import os
 import uuid
 from collections.abc import Iterable
@@ -198,17 +199,31 @@ class RemoteStore:
 
     def get(self, name: str, offset: int = 0, size: int | None = None) -> pa.Buffer:
         """Return a content; only what is asked for is read."""
-        return pa.py_buffer(self._files.cat_file(self._path(name), offset, None if size is None else offset + size))
+        end = None if size is None else offset + size
+        try:
+            return pa.py_buffer(self._files.cat_file(self._path(name), start=offset or None, end=end))
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            return pa.py_buffer(b"")  # S3 refuses a range that begins behind the end
 
     def put(self, name: str, content: pa.Buffer | bytes, once: bool = False) -> bool:
         """Store a content; an object store shows it only when it is whole."""
         path = self._path(name)
-        self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
         try:
-            self._files.pipe_file(path, bytes(content), mode="create" if once else "overwrite")
-        except FileExistsError:
+            try:
+                self._pipe(path, content, once)
+            except FileNotFoundError:  # object stores have no folders
+                self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self._pipe(path, content, once)
+        except OSError:  # for a failed precondition, S3 has an error of its own
+            if not once or not self._files.exists(path):
+                raise
             return False
         return True
+
+    def _pipe(self, path, content, once):
+        self._files.pipe_file(path, bytes(content), mode="create" if once else "overwrite")
 
     def add(self, folder: str, batch: int, content: pa.Buffer) -> Place:
         """Store a content as a segment of its own: object stores cannot append."""

@@ -463,9 +463,15 @@ def test_a_version_of_a_layer_that_is_not_there_yet_is_an_error_and_one_that_was
         engine.layout.store.layers.layer("zones", 3)
 
 
-@pytest.mark.parametrize("kind", ["local", "remote"])
-def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(tmp_path, kind):
-    store = LocalStore(tmp_path) if kind == "local" else RemoteStore(f"memory://{tmp_path.name}")
+@pytest.fixture(params=["local", "memory", "s3"])
+def store(request, tmp_path):
+    """A store of each kind."""
+    if request.param == "s3":
+        return request.getfixturevalue("s3_store")
+    return LocalStore(tmp_path) if request.param == "local" else RemoteStore(f"memory://{tmp_path.name}")
+
+
+def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(store):
     assert store.list("a") == [] and store.list() == []
     assert store.put("a/b/1.x", b"one") and store.put("a/2.x", b"")
     assert not store.put("a/b/1.x", b"two", once=True) and store.put("a/3.x", b"three", once=True)
@@ -485,11 +491,12 @@ def test_stores_keep_what_is_put_whole_and_only_the_first_if_asked(tmp_path, kin
     assert {batch_of(name) for name in store.list("b")} == {1}
 
 
-def test_an_engine_keeps_its_state_in_any_file_system(tmp_path, truth):
-    files, reader, history = RemoteStore(f"memory://engine-{tmp_path.name}"), Reader(), History(3, 12)
-    for batch in range(12):
-        process = Process(tmp_path, history, files)
+@pytest.mark.parametrize("store", ["memory", "s3"], indirect=True)
+def test_an_engine_keeps_its_state_in_any_file_system(tmp_path, truth, store):
+    reader, history = Reader(), History(3, 12)
+    for batch in range(6):
+        process = Process(tmp_path, history, store)
         inputs = process.homes(batch)
         for number in range(REGIONS):
             reader.publish(process.region(number, batch, inputs))
-    assert reader.log == truth[:12] and not (tmp_path / "parts").exists()
+    assert reader.log == truth[:6] and not (tmp_path / "parts").exists()

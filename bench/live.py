@@ -17,6 +17,7 @@ import redis
 from bench.ports import free_port
 from bench.processes import processes
 from streaming.logs import HEALTH_KEY, Log
+from streaming.settings import EngineSettings
 from webapp.live import sessions
 
 ROOT = Path(__file__).parents[1]
@@ -106,7 +107,7 @@ class Live:
         if self._live.poll() is not None:
             raise StackFailed(self.words())
         self.client = redis.Redis.from_url(self.redis_url)
-        self.log = Log(self.client, "earth", 2)
+        self.log = Log(self.client, "earth", self.partitions, url=self.log_url)
 
     def interrupt(self) -> int:
         """End everything as Ctrl-C does, and return the exit code."""
@@ -139,8 +140,18 @@ class Live:
 
     @property
     def redis_url(self) -> str:
-        """The address of the logs."""
+        """The address of Redis."""
         return (self.home / "redis" / "url").read_text().strip()
+
+    @property
+    def log_url(self) -> str:
+        """The address of Kafka; empty if the logs are in Redis."""
+        return self.environment.get("LOOKOUT_LOG_URL", "")
+
+    @property
+    def partitions(self) -> int:
+        """Of the ingest log."""
+        return int(self.environment.get("LOOKOUT_PARTITIONS", EngineSettings.partitions))
 
     @property
     def socket_url(self) -> str:

@@ -274,10 +274,12 @@ def main() -> None:
     parser.add_argument("--motion", choices=("walk", "jump", "along", *CROWDED), default="walk")
     parser.add_argument("--roads", type=int, default=0)
     parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--log-url", default="", help="of Kafka, if the logs are there")
     parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
     parser.add_argument("--area", type=float, nargs=4, default=WORLD)
     arguments = parser.parse_args()
-    log = Log(redis.Redis.from_url(arguments.redis_url), EARTH.name, arguments.partitions, patient=True)
+    client = redis.Redis.from_url(arguments.redis_url)
+    log = Log(client, EARTH.name, arguments.partitions, patient=True, url=arguments.log_url)
     rows = arguments.rows or min(CONFIG.block_rows, round(arguments.rate * CONFIG.flush_s)) or CONFIG.block_rows
     areas = [WORLD, *[CROWD] * 9] if arguments.motion in CROWDED else [tuple(arguments.area)]
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None

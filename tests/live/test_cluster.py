@@ -1,13 +1,17 @@
-"""The engine on a cluster of Spark with two executors: exact, also if one of them is killed."""
+"""The engine on a cluster of Spark with two executors and its state in S3: exact, also if an executor is killed."""
 
 import asyncio
 import contextlib
+import sys
+import sysconfig
+import uuid
 
 import psutil
 import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
+from bench.s3_server import BUCKET
 from streaming.engine.java import java_home
 from streaming.engine.standalone import standalone
 from tests.live.stack import Stack
@@ -20,13 +24,33 @@ BOX = {"lo": [-1, -1], "hi": [1, 1]}
 EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
+# Of a machine that has the packages Lookout needs, but not Lookout: without `site`, no package is a link to a checkout.
+PYTHON = """#!/bin/sh
+PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
+"""
+
+
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """A cluster with two workers, and Lookout on it."""
+def cluster(tmp_path_factory, s3_environment):
+    """A cluster with two workers, which have neither Lookout's code nor its folder of states, and Lookout on it."""
     folder, port = tmp_path_factory.mktemp("cluster"), free_port()
-    with standalone(folder / "spark", java_home("", folder), port, 2) as running:
+    python = folder / "python"
+    python.write_text(PYTHON.format(packages=sysconfig.get_path("purelib"), python=sys.executable))
+    python.chmod(0o755)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.ExitStack() as ended,
+    ):
+        for name, value in s3_environment.items():
+            patch.setenv(name, value)
+        running = ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
         stack = Stack(folder)
-        stack.environment |= {"LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}", "LOOKOUT_EXECUTOR_MEMORY": "512m"}
+        stack.environment |= {
+            "LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}",
+            "LOOKOUT_EXECUTOR_MEMORY": "512m",
+            "LOOKOUT_EXECUTOR_PYTHON": str(python),
+            "LOOKOUT_STATE_URI": f"s3://{BUCKET}/{uuid.uuid4().hex}",
+        }
         try:
             stack.start()
             yield stack, [psutil.Process(process.pid) for process in running]

@@ -5,12 +5,11 @@ import subprocess
 import uuid
 from pathlib import Path
 
-import pytest
 from confluent_kafka.admin import AdminClient
 
+from bench.maven import with_dependencies
 from bench.ports import free_port
 from streaming.engine.java import java_home
-from tests.maven import jars
 
 VERSION = "4.1.1"
 PROPERTIES = """
@@ -37,13 +36,18 @@ class Broker:
     Parameters
     ----------
     folder : Path
+
+    Raises
+    ------
+    NotReached
+        If its jars are not there and Maven Central is not reached.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.port = folder, free_port()
         self.servers = f"127.0.0.1:{self.port}"
         self._java = java_home(os.environ.get("JAVA_HOME", ""), folder) / "bin" / "java"
-        self._classes = f"{jars(self._java, 'org.apache.kafka', 'kafka_2.13', VERSION)}/*"
+        self._classes = f"{with_dependencies(self._java, 'org.apache.kafka', 'kafka_2.13', VERSION)}/*"
         self._file = folder / "server.properties"
         self._file.write_text(PROPERTIES.format(port=self.port, controller=free_port(), folder=folder))
         self._run("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._file).wait(60)
@@ -63,18 +67,3 @@ class Broker:
         """Kill the broker with SIGKILL."""
         self._process.kill()
         self._process.wait()
-
-
-@pytest.fixture(scope="session")
-def kafka_broker(tmp_path_factory):
-    """Yield a broker that runs."""
-    broker = Broker(tmp_path_factory.mktemp("kafka"))
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-@pytest.fixture(scope="session")
-def kafka_servers(kafka_broker) -> str:
-    """Return the address of a broker."""
-    return kafka_broker.servers

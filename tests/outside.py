@@ -1,0 +1,48 @@
+"""Servers of others, which a test starts on loopback; a test is skipped where Maven Central is not reached."""
+
+import contextlib
+import uuid
+
+import pytest
+
+from bench.kafka_broker import Broker
+from bench.maven import NotReached
+from bench.s3_server import BUCKET, s3_server
+from streaming.state.stores import RemoteStore
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory):
+    """Yield a broker of Kafka that runs."""
+    try:
+        broker = Broker(tmp_path_factory.mktemp("kafka"))
+    except NotReached as error:
+        pytest.skip(str(error))
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="session")
+def kafka_servers(kafka_broker) -> str:
+    """Return the address of a broker."""
+    return kafka_broker.servers
+
+
+@pytest.fixture(scope="session")
+def s3_environment(tmp_path_factory):
+    """Run a server of S3; yield the environment that tells programs of it."""
+    with contextlib.ExitStack() as running:
+        try:
+            environment = running.enter_context(s3_server(tmp_path_factory.mktemp("s3")))
+        except NotReached as error:
+            pytest.skip(str(error))
+        yield environment
+
+
+@pytest.fixture
+def s3_store(s3_environment, monkeypatch) -> RemoteStore:
+    """Return a store in a new folder of the bucket, told where it is as operators tell: by the environment."""
+    for name, value in s3_environment.items():
+        monkeypatch.setenv(name, value)
+    return RemoteStore(f"s3://{BUCKET}/{uuid.uuid4().hex}", skip_instance_cache=True)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.kafka_broker import Broker
+from bench.kafka_broker import started
 from bench.machine import machine
 from bench.measure import Row, measure
 from bench.ports import free_port
@@ -47,12 +47,8 @@ def executors(count: int) -> Callable[[Path], AbstractContextManager[Settings]]:
 @contextmanager
 def kafka(folder: Path) -> Iterator[Settings]:
     """Run a broker of Kafka for the logs."""
-    broker = Broker(folder)
-    broker.start()
-    try:
-        yield {"LOOKOUT_LOG_URL": f"kafka://{broker.servers}/lookout"}
-    finally:
-        broker.kill()
+    with started(folder) as broker:
+        yield {"LOOKOUT_LOG_URL": broker.url}
 
 
 @contextmanager

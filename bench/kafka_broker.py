@@ -1,8 +1,10 @@
 """A broker of Kafka in KRaft mode, on loopback, from the jars of Maven Central."""
 
+import contextlib
 import os
 import subprocess
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -58,6 +60,11 @@ class Broker:
             command = [self._java, *options, "-cp", self._classes, program, *map(str, arguments)]
             return subprocess.Popen(command, stdout=log, stderr=log)
 
+    @property
+    def url(self) -> str:
+        """What ``LOOKOUT_LOG_URL`` is, for a Lookout that has the broker for itself."""
+        return f"kafka://{self.servers}/lookout"
+
     def start(self) -> None:
         """Start the broker, and wait until it answers."""
         self._process = self._run("kafka.Kafka", self._file)
@@ -67,3 +74,20 @@ class Broker:
         """Kill the broker with SIGKILL."""
         self._process.kill()
         self._process.wait()
+
+
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[Broker]:
+    """Run a broker that keeps its files in a folder.
+
+    Raises
+    ------
+    NotReached
+        As `Broker`.
+    """
+    broker = Broker(folder)
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.kill()

@@ -29,6 +29,16 @@ def processes(home: Path) -> Iterator[psutil.Process]:
                 yield process
 
 
+def executors(parent: psutil.Process) -> list[psutil.Process]:
+    """Return the executors of Spark among what a process has started, at whatever depth."""
+    found = []
+    for child in parent.children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            if any("CoarseGrainedExecutorBackend" in word for word in child.cmdline()):
+                found.append(child)
+    return found
+
+
 def alive(pid: int) -> bool:
     """Tell whether a process lives; one that has ended, but for which its parent has not waited yet, does not."""
     try:

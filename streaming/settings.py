@@ -85,6 +85,9 @@ class EngineSettings:
     feed_hosts : tuple of str
         Hosts that feeds may connect to although they are not public (``LOOKOUT_FEED_HOSTS``: names, addresses and
         networks, with commas between; none).
+    standby_after_s : int
+        An engine that stands by waits so many seconds before it starts Spark, so that other programs can start first
+        (``LOOKOUT_STANDBY_AFTER_S``, 15).
     java_home : str
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
     log_format : str
@@ -115,6 +118,7 @@ class EngineSettings:
     batch_ms: int = 50
     feed_dirs: tuple[Path, ...] = (Path("var/feeds"),)
     feed_hosts: tuple[str, ...] = ()
+    standby_after_s: int = 15
     java_home: str = ""
     log_format: str = "text"
 
@@ -171,6 +175,7 @@ class EngineSettings:
             batch_ms=_count(given, "LOOKOUT_BATCH_MS", cls.batch_ms),
             feed_dirs=feed_dirs(given, home),
             feed_hosts=feed_hosts(given),
+            standby_after_s=_count(given, "LOOKOUT_STANDBY_AFTER_S", cls.standby_after_s, least=0),
             java_home=given.get("JAVA_HOME", cls.java_home),
             log_format=log_format(given),
         )

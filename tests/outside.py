@@ -5,22 +5,28 @@ import uuid
 
 import pytest
 
-from bench.kafka_broker import Broker
+from bench.kafka_broker import started
 from bench.maven import NotReached
 from bench.s3_server import BUCKET, s3_server
 from streaming.state.stores import RemoteStore
 
 
+@contextlib.contextmanager
+def _reached(server):
+    """Run a server, or skip the test if it cannot be fetched."""
+    with contextlib.ExitStack() as held:
+        try:
+            running = held.enter_context(server)
+        except NotReached as error:
+            pytest.skip(str(error))
+        yield running
+
+
 @pytest.fixture(scope="session")
 def kafka_broker(tmp_path_factory):
     """Yield a broker of Kafka that runs."""
-    try:
-        broker = Broker(tmp_path_factory.mktemp("kafka"))
-    except NotReached as error:
-        pytest.skip(str(error))
-    broker.start()
-    yield broker
-    broker.kill()
+    with _reached(started(tmp_path_factory.mktemp("kafka"))) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +38,7 @@ def kafka_servers(kafka_broker) -> str:
 @pytest.fixture(scope="session")
 def s3_environment(tmp_path_factory):
     """Run a server of S3; yield the environment that tells programs of it."""
-    with contextlib.ExitStack() as running:
-        try:
-            environment = running.enter_context(s3_server(tmp_path_factory.mktemp("s3")))
-        except NotReached as error:
-            pytest.skip(str(error))
+    with _reached(s3_server(tmp_path_factory.mktemp("s3"))) as environment:
         yield environment
 
 

@@ -17,9 +17,6 @@ from streaming.settings import EngineSettings
 
 logger = logging.getLogger("lookout.engine")
 
-# An engine that stands by waits this long before it starts Spark, so that other programs can start first.
-STANDBY_AFTER_S = 15.0
-
 
 def main() -> int:
     """Start Spark and evaluate continuous queries until a signal stops the engine; return the exit code.
@@ -33,7 +30,7 @@ def main() -> int:
         lease = held.enter_context(Lease(root / "lease"))
         if not lease.take():
             logger.info("another engine evaluates the space; this one will stand by")
-            lease.take(STANDBY_AFTER_S)
+            lease.take(settings.standby_after_s)
         folder = _own_folder(root, held)
         forks = held.enter_context(ForkServer(folder, lease.fileno()))
         # Java takes seconds to start. Meanwhile a thread imports the remaining modules.

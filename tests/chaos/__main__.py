@@ -11,7 +11,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from tests.chaos.faults import FAULTS, small_disk
+from bench.deployments import executors
+from bench.kafka_broker import started
+from tests.chaos.faults import FAULTS, NEEDS, small_disk
 from tests.chaos.run import Chaos, Options, Outcome
 from tests.live.stack import Stack
 
@@ -25,19 +27,41 @@ def say(words: str) -> None:
     print(f"{time.strftime('%H:%M:%S')}  {words}", flush=True)
 
 
-def survive(folder: Path, options: Options) -> Outcome:
-    """Start a Lookout in a folder, run faults on it, and end it."""
-    home = folder / "home"
+def survive(folder: Path, options: Options, kafka: bool, workers: int) -> Outcome:
+    """Start a Lookout in a folder, run faults on it, and end it.
+
+    Parameters
+    ----------
+    folder : Path
+    options : Options
+    kafka : bool
+        Whether the logs are in Kafka.
+    workers : int
+        Of a cluster of Spark, each with a core; 0 for none. The two engines share them.
+    """
+    home, broker, settings = folder / "home", None, dict(SETTINGS)
     home.mkdir(parents=True)
-    with small_disk(home, DISK_MB) as disk:
-        if not disk:
-            say("full-disk is left out: a disk of its own cannot be mounted")
-            options = replace(options, only=tuple(name for name in options.only if name != "full-disk"))
+    with contextlib.ExitStack() as held:
+        there = {
+            "a disk of its own": held.enter_context(small_disk(home, DISK_MB)),
+            "Kafka": kafka,
+            "executors": workers,
+        }
+        for needed, name in NEEDS.items():
+            if not there[needed]:
+                say(f"{name} is left out: there must be {needed}; got none")
+                options = replace(options, only=tuple(only for only in options.only if only != name))
+        if kafka:
+            broker = held.enter_context(started(folder))
+            settings["LOOKOUT_LOG_URL"] = broker.url
+        if workers:
+            settings |= held.enter_context(executors(workers)(folder))
+            settings["LOOKOUT_PARTITIONS"] = str(max(1, workers // 2))
         live = Stack(folder, standby=True)
-        live.environment |= SETTINGS
+        live.environment |= settings
         try:
             live.start()
-            return asyncio.run(Chaos(live, options, say).run())
+            return asyncio.run(Chaos(live, options, say, broker).run())
         finally:
             with contextlib.suppress(AssertionError):  # Redis may have ended last of all; the run is what counts
                 live.end()
@@ -51,13 +75,16 @@ def main() -> None:
     for name in ("seed", "faults", "rate", "queries", "quiet"):
         parser.add_argument(f"--{name}", type=int, default=getattr(default, name))
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=list(FAULTS))
+    parser.add_argument("--kafka", action="store_true", help="the logs are in Kafka")
+    parser.add_argument("--workers", type=int, default=0, help="of a cluster of Spark, on which the engines run")
     # After SIGTERM, too, end everything that was started, as after Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = vars(parser.parse_args())
     options["only"] = tuple(options["only"])
+    where = options.pop("kafka"), options.pop("workers")
     folder = Path(tempfile.mkdtemp(prefix="lookout-chaos-"))
     say(f"seed {options['seed']}, logs in {folder}")
-    outcome = survive(folder, Options(**options))
+    outcome = survive(folder, Options(**options), *where)
     print(outcome.report())
     if outcome.exact:
         shutil.rmtree(folder)

@@ -12,15 +12,16 @@ from pathlib import Path
 import numpy as np
 import psutil
 
+from bench.kafka_broker import Broker
 from bench.live import wait_for
-from bench.processes import alive
+from bench.processes import alive, executors
 from streaming.engine.lease import signed
 from streaming.state.manifest import MANIFESTS, batch_of, read_manifest
 from streaming.state.stores import LocalStore
 from tests.chaos.client import ReturningClient
 from tests.live.stack import Stack
 
-STOPPED_S, FULL_S = 20.0, 5.0
+STOPPED_S, FULL_S, AWAY_S = 20.0, 5.0, 2.0
 # What is left of a disk that is called full.
 LEFT_BYTES = 4096
 
@@ -36,12 +37,15 @@ class Place:
     random : numpy.random.Generator
     stopped_s : float
         For how long programs are stopped, in seconds.
+    broker : Broker, optional
+        Of Kafka, if the logs are there.
     """
 
     live: Stack
     clients: Sequence[ReturningClient]
     random: np.random.Generator
     stopped_s: float = STOPPED_S
+    broker: Broker | None = None
 
 
 Fault = Callable[[Place], Awaitable[None]]
@@ -51,8 +55,8 @@ def process_of(place: Place, program: str) -> psutil.Process:
     """Wait until a program runs, and return its process."""
     if program == "standby":
         return psutil.Process(wait_for(lambda: _standby(place.live), "an engine that stands by"))
-    if program in SPARK_PYTHON:
-        return wait_for(lambda: next(SPARK_PYTHON[program](place.live), None), f"a {program} of Spark")
+    if program in SPARK:
+        return wait_for(lambda: next(SPARK[program](place.live), None), f"a {program} of Spark")
     return psutil.Process(wait_for(lambda: place.live.pids().get(program), f"{program} runs"))
 
 
@@ -77,12 +81,16 @@ def _fork_servers(live) -> Iterator[psutil.Process]:
 def _python_workers(live) -> Iterator[psutil.Process]:
     """Yield the processes in which Spark runs the engine's tasks, the busiest first."""
     with contextlib.suppress(psutil.Error):
-        for server in _fork_servers(live):
+        for server in [*_fork_servers(live), *executors(psutil.Process())]:
             workers = [worker for program in server.children() for worker in program.children()]
             yield from sorted(workers, key=lambda worker: -worker.cpu_times().user)
 
 
-SPARK_PYTHON = {"python-worker": _python_workers, "fork-server": _fork_servers}
+def _executors(_):
+    yield from executors(psutil.Process())
+
+
+SPARK = {"python-worker": _python_workers, "fork-server": _fork_servers, "executor": _executors}
 
 
 def kill(program: str) -> Fault:
@@ -114,6 +122,14 @@ def stop(program: str) -> Fault:
 async def kill_engines(place: Place) -> None:
     """Kill the engine that evaluates and the one that stands by, at once."""
     await asyncio.to_thread(place.live.kill_engines)
+
+
+async def kill_broker(place: Place) -> None:
+    """Kill the broker of Kafka, and start it again after a while."""
+    assert place.broker is not None
+    await asyncio.to_thread(place.broker.kill)
+    await asyncio.sleep(AWAY_S)
+    await asyncio.to_thread(place.broker.start)
 
 
 async def cut_connections(place: Place) -> None:
@@ -190,15 +206,20 @@ def damage_manifest(_: LocalStore, newest: Path) -> None:
 PROGRAMS = ("engine", "java", "standby", "redis", "worker", "beat", "web", "gateway")
 # By name; a name begins with what is done.
 FAULTS: dict[str, Fault] = {
-    **{f"kill-{program}": kill(program) for program in (*PROGRAMS, *SPARK_PYTHON)},
+    **{f"kill-{program}": kill(program) for program in (*PROGRAMS, *SPARK)},
     **{f"stop-{program}": stop(program) for program in (*PROGRAMS, "python-worker")},
     "kill-both-engines": kill_engines,
+    "kill-broker": kill_broker,
     "cut-connections": cut_connections,
     "cut-state": damage(cut_part),
     "damage-manifest": damage(damage_manifest),
     "full-redis": fill_redis,
     "full-disk": fill_disk,
 }
+
+
+# Faults of what is not part of every Lookout, by what they need.
+NEEDS = {"a disk of its own": "full-disk", "Kafka": "kill-broker", "executors": "kill-executor"}
 
 
 @contextlib.contextmanager

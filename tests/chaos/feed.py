@@ -42,7 +42,7 @@ class AcknowledgedFeed:
 
     def __init__(self, live: Live, stream: str, rate: int, count: int = 2000, seed: int = 1) -> None:
         self.stream, self.rate, self.count, self.sent = stream, rate, count, 0
-        self._log = Log(patient_client(live.redis_url), "earth", 2, patient=True)
+        self._log = Log(patient_client(live.redis_url), "earth", live.partitions, patient=True, url=live.log_url)
         self._random = np.random.default_rng(seed)
         self._places = self._random.uniform(-REACH_DEG, REACH_DEG, (count, 2)).round(6)
         self._speeds, self._times = np.zeros(count), np.zeros(count, dtype=np.int64)

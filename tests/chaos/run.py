@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 
+from bench.kafka_broker import Broker
 from bench.live import wait_for
 from bench.ports import free_port
 from tests.chaos.client import ReturningClient
@@ -120,10 +121,12 @@ class Chaos:
     options : Options
     say : function of str
         Tells of progress.
+    broker : Broker, optional
+        Of Kafka, if the logs are there.
     """
 
-    def __init__(self, live: Stack, options: Options, say: Callable[[str], None]) -> None:
-        self.live, self.options, self.say = live, options, say
+    def __init__(self, live: Stack, options: Options, say: Callable[[str], None], broker: Broker | None = None) -> None:
+        self.live, self.options, self.say, self.broker = live, options, say, broker
         self.outcome = Outcome()
         self._random = np.random.default_rng(options.seed)
         self._workload = Workload(options.seed, options.objects)
@@ -191,7 +194,7 @@ class Chaos:
         async with self._swarm.moving():
             editing = asyncio.create_task(self._editor.run(ended))
             for number, name in enumerate(names, 1):
-                place = Place(self.live, self._clients, self._random, self.options.stopped_s)
+                place = Place(self.live, self._clients, self._random, self.options.stopped_s, self.broker)
                 fault = asyncio.create_task(self._fault(name, place))
                 if number == len(names):  # what is acknowledged now must not be lost
                     await asyncio.wait([fault], timeout=self._random.uniform(0.2, 2.0))

@@ -34,6 +34,11 @@ class Stack(Live):
 
     _console = None
 
+    def __init__(self, folder: Path, demo: bool = False, standby: bool = False) -> None:
+        super().__init__(folder, demo, standby)
+        # Tests wait for engines to stand by.
+        self.environment["LOOKOUT_STANDBY_AFTER_S"] = "1"
+
     def start(self) -> None:
         """Start, and wait until pages answer and the engine has evaluated a batch."""
         super().start()

@@ -11,6 +11,7 @@ import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
+from bench.processes import executors
 from bench.s3_server import BUCKET
 from streaming.engine.java import java_home
 from streaming.engine.standalone import standalone
@@ -21,7 +22,6 @@ from tests.live.truth import AtRest, answer, differences, moving_differences
 pytestmark = pytest.mark.spark
 
 BOX = {"lo": [-1, -1], "hi": [1, 1]}
-EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
 # Of a machine that has the packages Lookout needs, but not Lookout: without `site`, no package is a link to a checkout.
@@ -30,46 +30,35 @@ PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
 """
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory, s3_environment):
+@pytest.fixture(scope="module", params=["spark", "local-cluster"])
+def cluster(request, tmp_path_factory, s3_environment):
     """A cluster with two workers, which have neither Lookout's code nor its folder of states, and Lookout on it."""
     folder, port = tmp_path_factory.mktemp("cluster"), free_port()
     python = folder / "python"
     python.write_text(PYTHON.format(packages=sysconfig.get_path("purelib"), python=sys.executable))
     python.chmod(0o755)
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.ExitStack() as ended,
-    ):
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as ended:
         for name, value in s3_environment.items():
             patch.setenv(name, value)
-        running = ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
+        master = f"spark://127.0.0.1:{port}" if request.param == "spark" else "local-cluster[2,1,1024]"
+        if request.param == "spark":
+            ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
         stack = Stack(folder)
         stack.environment |= {
-            "LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}",
+            "LOOKOUT_SPARK_MASTER": master,
             "LOOKOUT_EXECUTOR_MEMORY": "512m",
             "LOOKOUT_EXECUTOR_PYTHON": str(python),
             "LOOKOUT_STATE_URI": f"s3://{BUCKET}/{uuid.uuid4().hex}",
         }
         try:
             stack.start()
-            yield stack, [psutil.Process(process.pid) for process in running]
+            yield stack
         finally:
             stack.end()
 
 
-def executors(processes):
-    """Return the executors that the workers of a cluster have started."""
-    found = []
-    for child in (child for process in processes for child in process.children(recursive=True)):
-        with contextlib.suppress(psutil.Error):  # it has just ended
-            if any(EXECUTOR in part for part in child.cmdline()):
-                found.append(child)
-    return found
-
-
 async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(cluster):
-    live, processes = cluster
+    live = cluster
     port = free_port()
     live.add_stream("swarm", {"kind": "tcp_listener", "port": port}, DECODER)
     wait_for(lambda: live.health("swarm").get("state") == "running", "swarm listens")
@@ -81,12 +70,12 @@ async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(clust
         await texts.running(inside, *moving)
         async with swarm.moving():
             await texts.until(lambda: texts.answers.get(inside), "the first answer")
-            before = executors(processes)
+            before = executors(psutil.Process())
             assert len(before) == 2
             told = live.report()
             assert len({told[b"worker:0"], told[b"worker:1"]}) == 2
             before[0].kill()
-            await asyncio.to_thread(wait_for, lambda: len(executors(processes)) == 2, "another executor")
+            await asyncio.to_thread(wait_for, lambda: len(executors(psutil.Process())) == 2, "another executor")
             batch = int(live.report()[b"batch"])
             await asyncio.to_thread(wait_for, lambda: int(live.report()[b"batch"]) > batch + 20, "batches")
         objects = swarm.objects()

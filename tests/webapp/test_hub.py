@@ -75,6 +75,8 @@ class Screen:
     def broadcast(self, slot, text):
         pass
 
+    report = broadcast
+
     def waiting(self):
         return 0, 0.0
 
@@ -348,6 +350,31 @@ async def test_of_a_report_only_the_newest_waits_and_unread_replies_end_the_conn
     while not wire.sent:
         await asyncio.sleep(0)
     assert wire.sent == ["99"]
+    sender.cancel()
+
+
+async def test_the_first_report_goes_at_once_and_later_ones_with_a_frame_or_with_the_next_report():
+    wire = Wire(room=99)
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    sender = asyncio.create_task(outbox.run())
+
+    async def sent_after(*frames):
+        while outbox._filled.is_set():
+            await asyncio.sleep(0)
+        assert wire.sent[-len(frames) :] == list(frames) and outbox.waits_s() == 0.0
+
+    outbox.report("engine.status", "1")
+    await sent_after("1")
+    outbox.report("engine.status", "2")
+    await sent_after("1")
+    outbox.reply("reply")
+    await sent_after("1", "reply", "2")
+    outbox.report("engine.status", "3")
+    outbox.report("stream.status", "first")
+    await sent_after("reply", "2", "first", "3")
+    outbox.report("engine.status", "4")
+    outbox.report("engine.status", "5")
+    await sent_after("3", "5")
     sender.cancel()
 
 

@@ -103,6 +103,8 @@ class Listener:
     def broadcast(self, slot, text):
         self.slots[slot] = text
 
+    report = broadcast
+
 
 def batch_of(number, *parts, sent=None):
     """Return a batch of four regions' rows, and of the assembler where it was sent partial tuples."""

@@ -50,6 +50,8 @@ class Client:
     def broadcast(self, slot, text):
         pass
 
+    report = broadcast
+
     async def until(self, reached):
         """Wait until something holds."""
         async with asyncio.timeout(PATIENCE_S):

@@ -116,6 +116,10 @@ class Monitor(AsyncWebsocketConsumer):
         """Queue a message that replaces an unsent one of the same slot."""
         self.outbox.broadcast(slot, text)
 
+    def report(self, slot: str, text: str) -> None:
+        """Queue a regular report, which may wait for another message."""
+        self.outbox.report(slot, text)
+
     def mark(self, space: str, text: str) -> None:
         """Queue a text that says up to which batch the client has all changes."""
         self.outbox.mark(space, text)

@@ -63,6 +63,8 @@ class Outbox:
         # Waiting items in order, by the name under which a newer item replaces them. Replies and answers are never
         # replaced: they are their own names.
         self._items: OrderedDict[Hashable, Item] = OrderedDict()
+        # Regular reports, which wait for a frame to go with; None where none waits since one was sent.
+        self._reports: dict[Hashable, str | None] = {}
         self._due: dict[int, None] = {}
         # Subscriptions whose answers were lost; those whose snapshots were asked for; how many to ask for at once.
         self._lost: dict[Subscription, None] = {}
@@ -121,6 +123,17 @@ class Outbox:
         else:
             self._append(Item(frame), slot)
 
+    def report(self, slot: str, frame: str) -> None:
+        """Queue a regular report: it goes with the next frame, or when the next report of the slot comes.
+
+        Frames that are sent together cost the system little more than one. The first report does not wait.
+        """
+        if self._reports.get(slot, "") is None:
+            self._reports[slot] = frame
+        else:
+            self._reports[slot] = None
+            self.broadcast(slot, frame)
+
     def mark(self, slot: str, frame: str) -> None:
         """Queue a message about the answers queued before it; it replaces a waiting mark of the same slot."""
         self._items.pop((MARK, slot), None)
@@ -146,8 +159,17 @@ class Outbox:
             await self._filled.wait()
             while self._items:
                 await self._send_next()
+                if not self._items:
+                    self._add_reports()
             self._filled.clear()
             await self._ask_again()
+
+    def _add_reports(self):
+        """Queue the reports that wait for a frame, now that the last one is sent."""
+        for slot, frame in self._reports.items():
+            if frame is not None:
+                self._reports[slot] = None
+                self._append(Item(frame), slot)
 
     async def _ask_again(self):
         """Ask for snapshots of some lost answers, once all snapshots that were asked for have come."""

@@ -158,13 +158,18 @@ class Hub:
         for subscriber in self.subscribers:
             subscriber.broadcast(slot, text)
 
+    def report(self, slot: str, text: str) -> None:
+        """Send a regular report to every connection: with its next message, or when the next report comes."""
+        for subscriber in self.subscribers:
+            subscriber.report(slot, text)
+
     def _start(self):
         self.link.open()
         self._tried = asyncio.Event()
         self._position = self.told = self._marked = None
         self._away = False
         self.views = Views(self.link)
-        self.reports = Reports(self.link, self.broadcast, self.roles.rescale)
+        self.reports = Reports(self.link, self.report, self.broadcast, self.roles.rescale)
         rounds = (
             (1.0, self.complaints.tell),
             (0.0, self._read),

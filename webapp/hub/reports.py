@@ -25,8 +25,9 @@ class Reports:
     Parameters
     ----------
     link : EngineLink
-    broadcast : function of a slot and a text
-        Sends a text to every connection. A newer text replaces an unsent one of the same slot.
+    report, broadcast : function of a slot and a text
+        Send a text to every connection. A newer text replaces an unsent one of the same slot. `report` may wait for
+        another message.
     rescale : function of a RegionMap
         Called when another region map is in force.
 
@@ -39,10 +40,15 @@ class Reports:
     """
 
     def __init__(
-        self, link: EngineLink, broadcast: Callable[[str, str], None], rescale: Callable[[RegionMap], None]
+        self,
+        link: EngineLink,
+        report: Callable[[str, str], None],
+        broadcast: Callable[[str, str], None],
+        rescale: Callable[[RegionMap], None],
     ) -> None:
-        self.link, self.broadcast, self.rescale = link, broadcast, rescale
+        self.link, self.report, self.broadcast, self.rescale = link, report, broadcast, rescale
         self._map = b""
+        self._alive: bool | None = None
         self.lag_ms: int | None = None
         self.elements = 0
         self._told = 0
@@ -70,13 +76,15 @@ class Reports:
                 self.rescale(RegionMap.of(self.link.space, orjson.loads(document)))
         finally:  # always report: a client that hears nothing for some seconds assumes that the connection is lost
             status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
-            self._tell("engine.status", status, slot=f"engine.status {space}")
+            self._tell(f"engine.status {space}", "engine.status", status, at_once=status["alive"] != self._alive)
+            self._alive = status["alive"]
         if space == EARTH.name and self._told % STREAMS_EVERY == 0:
-            self._tell("stream.status", stream_status(await self.link.redis.hgetall(HEALTH_KEY)))
+            self._tell("stream.status", "stream.status", stream_status(await self.link.redis.hgetall(HEALTH_KEY)))
         self._told += 1
 
-    def _tell(self, kind, message, slot=None):
-        self.broadcast(slot or kind, orjson.dumps({"type": kind, **message}).decode())
+    def _tell(self, slot, kind, message, at_once=False):
+        tell = self.broadcast if at_once else self.report
+        tell(slot, orjson.dumps({"type": kind, **message}).decode())
 
 
 def engine_status(report: dict[bytes, bytes], now_us: int) -> dict:

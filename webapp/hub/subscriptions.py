@@ -28,6 +28,9 @@ class Subscriber(Protocol):
     def broadcast(self, slot: str, text: str) -> None:
         """Take a message that replaces an unsent one of the same slot. It must not wait or fail."""
 
+    def report(self, slot: str, text: str) -> None:
+        """Take a regular report, which may wait until the next one. It must not wait or fail."""
+
     def mark(self, space: str, text: str) -> None:
         """Take a text that says up to which batch the client has all changes. It must not wait or fail."""
 

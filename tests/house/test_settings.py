@@ -49,6 +49,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_FEED_HOSTS": "Tracker.lan, 10.0.0.0/8",
         "JAVA_HOME": "/java",
         "LOOKOUT_LOG_FORMAT": "json",
+        "LOOKOUT_TRACE_RATIO": "0.001",
         "LOOKOUT_SPACE": PRICES,
     }
     changed, default = EngineSettings.from_environ(given), EngineSettings()

@@ -131,7 +131,9 @@ class Traces:
             found[one] = known._replace(queries=known.queries + queries)
         return list(found.values())
 
-    def record(self, span: Span, before: Span | None, elements: Sequence[Sampled], began_ns: int, **told: Any) -> None:
+    def record(
+        self, span: Span, before: Span | None, elements: Sequence[Sampled], began_ns: int, /, **told: Any
+    ) -> None:
         """Record that a stage has worked on some elements, from `began_ns` until now.
 
         Parameters

@@ -14,6 +14,7 @@ from hypothesis import settings
 from bench.ports import free_port
 from tests.kafka_broker import kafka_broker as kafka_broker
 from tests.kafka_broker import kafka_servers as kafka_servers
+from tests.live.collector import collector as collector
 from tests.live.fixture import live as live
 from tests.s3_server import s3_store as s3_store
 from tests.s3_server import s3_url as s3_url

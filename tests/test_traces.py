@@ -3,8 +3,10 @@
 import os
 import socket
 import time
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -13,11 +15,28 @@ from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from streaming import settings, trace_export
 from streaming.elements import point_elements
 from streaming.engine.batch import RegionInput
-from streaming.engine.batch_traces import BatchTraces
+from streaming.engine.batch_traces import BatchTraces as EngineTraces
 from streaming.errors import LookoutError
+from streaming.results import (
+    ANSWER_NUMBERS,
+    ENTERED,
+    FOCUS_MOVED,
+    HANDOFF,
+    LEFT,
+    MOVED,
+    PLACED,
+    REGISTERED,
+    STAYED,
+    Fragment,
+    result_schema,
+)
 from streaming.settings import trace_ratio
+from streaming.spaces import EARTH
 from streaming.trace_export import MOST_WAITING, Exporting
 from streaming.traces import RECEIVE, WRITE, Sampled, Span, Traces, numbers, span_id, trace_id
+from webapp.hub import Subscription
+from webapp.hub.assembly import Batch
+from webapp.hub.traces import BatchTraces as HubTraces
 
 RNG = np.random.default_rng(7)
 AWAY = "spans of traces are lost: their collector is away, or too slow; they are counted"
@@ -78,7 +97,7 @@ def test_the_spans_of_an_element_hang_on_each_other_although_each_stage_computes
     began_ns = time.time_ns()
     traces.record(RECEIVE, None, traces.sampled([table]), began_ns, stream="ships")
     traces.record(WRITE, RECEIVE, traces.sampled([table]), began_ns + 1)
-    batch, inputs = BatchTraces(traces), [RegionInput(2, {}, {"arrivals": table, "focals": table})]
+    batch, inputs = EngineTraces(traces), [RegionInput(2, {}, {"arrivals": table, "focals": table})]
     batch.home(9, 0, inputs, began_ns + 2)
     batch.send(9, inputs, began_ns + 3)
     exporting.flush()
@@ -153,3 +172,77 @@ def test_a_ratio_without_the_packages_is_refused_with_how_to_install_them(monkey
 def test_a_ratio_that_is_not_from_0_to_1_is_refused_with_its_name(value):
     with pytest.raises(LookoutError, match="LOOKOUT_TRACE_RATIO must be a number from 0 to 1; got"):
         trace_ratio({"LOOKOUT_TRACE_RATIO": value})
+
+
+def results(*rows, **fields):
+    """Return the fragment of region 1 in batch 9 with rows of (query, sign, reason, key, time_us)."""
+    nothing = np.zeros(6)
+    columns = [
+        {"query": query, "sign": sign, "reason": reason, "key": key, "time_us": time_us, "key_hash": ord(key)}
+        | {"bounds": nothing, "partner_hash": 0}
+        for query, sign, reason, key, time_us in rows
+    ]
+    changes = pa.Table.from_pylist(columns, result_schema(EARTH))
+    return Fragment("e", 9, 1, 2, changes, changes.slice(0, 0), counters={"elements": len(rows)}, **fields)
+
+
+def test_a_trace_has_the_queries_with_tuples_due_to_its_element_and_no_others():
+    shared = ANSWER_NUMBERS + 7
+    fragment = results(
+        (1, ENTERED, MOVED, "a", 5),
+        (shared, STAYED, MOVED, "a", 5),
+        (4, LEFT, HANDOFF, "a", 5),
+        (5, ENTERED, MOVED, "a", 4),
+        (6, STAYED, FOCUS_MOVED, "b", 5),
+        (7, ENTERED, REGISTERED, "c", 5),
+        (8, PLACED, MOVED, "d", 5),
+        (9, ENTERED, MOVED, "g", 5),
+        shared={shared: (2, 3)},
+        aggregates=(9,),
+    )
+    found = Traces(1).sampled_results(fragment)
+    assert [(one.key, one.queries) for one in found] == [("a", (1, 2, 3, 4)), ("a", (5,))]
+    assert Traces().sampled_results(fragment) == []
+
+
+class Client:
+    """A connection whose frames are sent when the test says so."""
+
+    def __init__(self):
+        self.then = []
+
+    def when_sent(self, tell):
+        self.then.append(tell)
+
+
+def test_regions_hubs_and_connections_continue_the_trace_that_others_have_begun():
+    kept = InMemorySpanExporter()
+    exporting = Exporting(kept, {})
+    traces, began_ns = Traces(1, exporting), time.time_ns()
+    fragment, table = (
+        results((1, ENTERED, MOVED, "a", 5)),
+        elements(1, 5).set_column(1, "key_hash", pa.array([ord("a")])),
+    )
+    engine = EngineTraces(traces)
+    engine.evaluate([RegionInput(1, {}, {"arrivals": table})], [fragment], began_ns)
+    engine.publish([fragment], began_ns)
+    hub, client, other = (
+        HubTraces(traces, Batch("e", 9, (fragment, replace(fragment, region=0))), "hub"),
+        Client(),
+        Client(),
+    )
+    hub.delivered(client, [Subscription(client, 1, "json"), Subscription(client, 2, "json")])
+    hub.delivered(other, [Subscription(other, 2, "json")])
+    hub.distributed(began_ns)
+    assert other.then == []
+    for tell in client.then:
+        tell()
+    exporting.flush()
+    spans = kept.get_finished_spans()
+    assert [span.name for span in spans] == ["engine.evaluate", "engine.publish", "web.distribute", "web.send"]
+    (number,) = {one.number for one in traces.sampled([table])}
+    sent = span_id(number, Span("engine.send", 9, 1))
+    assert [span.parent.span_id for span in spans] == [sent, *(span.context.span_id for span in spans[:-1])]
+    assert {span.context.trace_id for span in spans} == {trace_id(number)}
+    assert spans[0].attributes["lookout.tuples"] == 1
+    assert [span.attributes.get("lookout.queries") for span in spans] == [None, (1,), (1,), (1,)]

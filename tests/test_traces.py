@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from streaming import settings, trace_export
 from streaming.elements import point_elements
 from streaming.engine.batch import RegionInput
-from streaming.engine.batch_traces import BatchTraces as EngineTraces
+from streaming.engine.batch_traces import EngineTraces
 from streaming.errors import LookoutError
 from streaming.results import (
     ANSWER_NUMBERS,
@@ -36,7 +36,7 @@ from streaming.trace_export import MOST_WAITING, Exporting
 from streaming.traces import RECEIVE, WRITE, Sampled, Span, Traces, numbers, span_id, trace_id
 from webapp.hub import Subscription
 from webapp.hub.assembly import Batch
-from webapp.hub.traces import BatchTraces as HubTraces
+from webapp.hub.traces import HubTraces
 
 RNG = np.random.default_rng(7)
 AWAY = "spans of traces are lost: their collector is away, or too slow; they are counted"

@@ -9,7 +9,7 @@ from streaming.traces import PUBLISH, WRITE, Span, Traces
 HOME, SEND, EVALUATE = "engine.home", "engine.send", "engine.evaluate"
 
 
-class BatchTraces:
+class EngineTraces:
     """Records what the stages of a batch do with sampled elements. Each method is called when its stage ends.
 
     Parameters

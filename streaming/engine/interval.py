@@ -17,7 +17,7 @@ import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
-from streaming.engine.batch_traces import BatchTraces
+from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
@@ -136,7 +136,7 @@ class Interval:
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
         self._loads, self._told_s, self._told_map = RegionLoads(), 0.0, -1
-        self._figures, self._traces = TaskFigures(log.task_report(place.task)), BatchTraces(traces)
+        self._figures, self._traces = TaskFigures(log.task_report(place.task)), EngineTraces(traces)
         self._written_before = layout.store.written_bytes
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
         self._most_control = MOST_ENTRIES

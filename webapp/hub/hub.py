@@ -27,7 +27,7 @@ from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
 from webapp.hub.snapshot_requests import SnapshotRequests
 from webapp.hub.subscriptions import SNAPSHOT, JoinedOf, Subscriber, Subscription, all_due, held_text
-from webapp.hub.traces import BatchTraces
+from webapp.hub.traces import HubTraces
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
 
@@ -238,7 +238,7 @@ class Hub:
             self.requests.settle(snapshots)
             touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
-            kept, traces = self.recent.add(batch), BatchTraces(self._traces, batch, self.link.id)
+            kept, traces = self.recent.add(batch), HubTraces(self._traces, batch, self.link.id)
             await self._tell(kept, all_due(everyone, batch.number, snapshots), batch, traces)
             traces.distributed(self._read_ns)
             self.told = ResumePoint(batch.epoch, batch.number)
@@ -253,7 +253,7 @@ class Hub:
         due : Due
         batch : Batch, optional
             The batch with its snapshots, if snapshots are due.
-        traces : BatchTraces, optional
+        traces : HubTraces, optional
             The spans of a batch that is new.
         """
         frames = {frame for some in due.alone.values() for frame in some}

@@ -14,7 +14,7 @@ DISTRIBUTE, SEND = "web.distribute", "web.send"
 _sends = count()
 
 
-class BatchTraces:
+class HubTraces:
     """Records the spans of the sampled elements of a batch, in a hub.
 
     Parameters

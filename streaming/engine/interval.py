@@ -17,6 +17,7 @@ import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
@@ -24,6 +25,7 @@ from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import next_ends
 from streaming.logs import Log
 from streaming.servers.control.entries import ControlEntries
+from streaming.traces import OFF, Traces
 
 # Elements that come between two intervals wait for up to a second. This is so seldom that 99 of 100 elements do not.
 INTERVAL_S = 300.0
@@ -109,9 +111,13 @@ class Interval:
     point : Point
         Where the interval begins.
     pace : Pace
+    traces : Traces
+        Where spans of sampled elements go.
     """
 
-    def __init__(self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: Pace) -> None:
+    def __init__(
+        self, layout: Layout, log: Log, place: TaskPlace, point: Point, pace: Pace, traces: Traces = OFF
+    ) -> None:
         self._layout, self._log, self._place, self._pace = layout, log, place, pace
         self._interval, point = point, self._begin(point)
         self._batch, self._positions = point.batch, point.positions
@@ -130,7 +136,7 @@ class Interval:
         self._coordinates = place.task == 0
         self._began_s, self._heard_s, self._saved_s = time.monotonic(), 0.0, time.monotonic()
         self._loads, self._told_s, self._told_map = RegionLoads(), 0.0, -1
-        self._figures = TaskFigures(log.task_report(place.task))
+        self._figures, self._traces = TaskFigures(log.task_report(place.task)), EngineTraces(traces)
         self._written_before = layout.store.written_bytes
         self._known_control = ("", ""), ControlEntries([], layout.store.space)
         self._most_control = MOST_ENTRIES
@@ -168,11 +174,13 @@ class Interval:
         saving = self._saving(cut.positions) if cut.saved else None
         for partition in place.homes:
             blocks = self._blocks(partition, cut)
-            with figures.stage("home"):
+            with figures.stage("home") as began_ns:
                 inputs = home_task(layout, partition, batch, blocks, control, saving)
+            self._traces.home(batch, partition, inputs, began_ns)
             figures.read(inputs, min((block.heard_us for block in blocks), default=0))
-            with figures.stage("exchange"):
+            with figures.stage("exchange") as began_ns:
                 self._exchange.send(batch, partition, inputs, self._region_map(batch))
+            self._traces.send(batch, inputs, began_ns)
             self._read[partition] += len(blocks)
             self._unsaved[partition] += len(blocks)
         with figures.stage("exchange"):
@@ -181,9 +189,10 @@ class Interval:
             fragments = [
                 part for region, inputs in received.items() for part in self._step(cut, region, inputs, saving)
             ]
-        with figures.stage("publish"):
+        with figures.stage("publish") as began_ns:
             # All at once: nobody can use the fragment of one region before those of the others.
             self._log.publish(fragments)
+            self._traces.publish(fragments, began_ns)
             self._log.report_read(self._read, batch)
         figures.end_batch()
         figures.queries.add(fragments, layout.known.seconds)
@@ -195,8 +204,9 @@ class Interval:
 
     def _step(self, cut, region, inputs, saving):
         """Run the server of a region, and count what it took; return its fragments."""
-        began_s = time.thread_time()
+        began_s, began_ns = time.thread_time(), time.time_ns()
         made = region_task(self._layout, region, cut.batch, inputs, self._control(cut), saving)
+        self._traces.evaluate(inputs, made, began_ns)
         self._loads.add(region, inputs, time.thread_time() - began_s, made[0].counters["objects"])
         return made
 

@@ -56,6 +56,7 @@ def start_query(
         "tasks": str(task_count(spark, settings)),
         "batch_ms": str(settings.batch_ms),
         "log_format": settings.log_format,
+        "trace_ratio": str(settings.trace_ratio),
         "max_blocks": str(settings.max_blocks),
         "interval_s": str(interval_s),
         "point": orjson.dumps([point.batch, point.positions]).decode(),

@@ -26,6 +26,7 @@ from streaming.logs import Log
 from streaming.operators.padding import Padding
 from streaming.redis_client import patient_client
 from streaming.spaces import parse_space
+from streaming.traces import open_traces
 
 # How often Spark is told that it has to wait while the engine stops.
 _STOP_WAIT_S = 0.1
@@ -109,6 +110,7 @@ class IntervalReader(DataSourceStreamReader):
         self.pace = Pace(int(options["batch_ms"]) / 1000, int(options["max_blocks"]), float(options["interval_s"]))
         self.epoch = options["epoch"]
         self.log_format = options.get("log_format", "text")
+        self.trace_ratio = float(options.get("trace_ratio", 0))
         self._points = {0: Point(*orjson.loads(options["point"]))}
         self._housekeeping: Housekeeping | None = None
 
@@ -163,5 +165,7 @@ class IntervalReader(DataSourceStreamReader):
     def read(self, task: IntervalTask) -> Iterator[pa.RecordBatch]:
         """Run a task's part of an interval; yield the number of batches."""
         layout = layout_of(*self.folders, self.space, (self.partitions_count, self.regions), self.padding)
-        batches = Interval(layout, self._log(), task.place, task.point, self.pace).run()
+        # Here, since the thread that sends spans must run in the process of the task.
+        traces = open_traces(self.trace_ratio, "engine", parse_space(self.space).name)
+        batches = Interval(layout, self._log(), task.place, task.point, self.pace, traces).run()
         yield pa.RecordBatch.from_arrays([pa.array([batches])], ["batches"])

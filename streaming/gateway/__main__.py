@@ -12,6 +12,7 @@ from streaming.gateway.gateway import Gateway
 from streaming.gateway.samples import FLIGHTS, prepare_flights
 from streaming.log_format import set_up
 from streaming.settings import EngineSettings
+from streaming.traces import open_traces
 
 logger = logging.getLogger("streaming.gateway")
 
@@ -23,7 +24,8 @@ async def run(settings: EngineSettings) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     samples = asyncio.create_task(asyncio.to_thread(_prepare_samples))
     access = FeedAccess(settings.home, settings.feed_dirs, settings.feed_hosts)
-    config = GatewayConfig(partitions=settings.partitions, log_url=settings.log_url, access=access)
+    traces = open_traces(settings.trace_ratio, "gateway")
+    config = GatewayConfig(partitions=settings.partitions, log_url=settings.log_url, access=access, traces=traces)
     await Gateway(settings.redis_url, config).run(stop)
     await samples
 

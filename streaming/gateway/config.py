@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from streaming.gateway.access import FeedAccess
 from streaming.redis_memory import LIVE_SHARE, WAITING_SHARE, Pressure
+from streaming.traces import OFF, Traces
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class GatewayConfig:
         Where Kafka is, if the logs are there; empty if they are in Redis.
     access : FeedAccess or None
         What feeds may reach; None to read it from the environment.
+    traces : Traces
+        Where spans of sampled elements go.
     """
 
     partitions: int = 2
@@ -56,6 +59,7 @@ class GatewayConfig:
     unfinished_bytes: int = 128 << 20
     log_url: str = ""
     access: FeedAccess | None = None
+    traces: Traces = OFF
 
     def takes(self, pressure: Pressure, live: bool) -> bool:
         """Return whether elements of a live feed, or of one that waits, may be written to the ingest log now."""

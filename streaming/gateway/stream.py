@@ -22,6 +22,7 @@ from streaming.gateway.transports import make_transport
 from streaming.gateway.transports.base import Chunk, Mark, Transport, TransportError
 from streaming.gateway.unfinished import Unfinished
 from streaming.spaces import EARTH, Space
+from streaming.traces import RECEIVE
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +64,7 @@ class RunningStream:
         self._unfinished = Unfinished(outlet.config.unfinished_bytes)
         self._turn = asyncio.Lock()
         self._progress: Progress | None = None
+        self._taken_us = 0  # when the bytes came that are decoded, or when the elements of a replay were due
 
     async def run(self) -> None:
         """Run until the feed ends for good; after an error, report it in the health, wait and try again."""
@@ -122,6 +124,7 @@ class RunningStream:
 
     async def _take(self, chunk: Chunk):
         health, clock = self.outlet.health, self.outlet.clock
+        self._taken_us = clock.now_us()
         health.bytes += len(chunk.payload)
         health.lost += chunk.lost
         if not chunk.payload and chunk.mark is Mark.BYTES and chunk.source not in self._decoders:
@@ -189,7 +192,8 @@ class RunningStream:
             elements = restamped(elements, stamp_us)
         played = 0
         while played < len(due_us):
-            due = int(np.searchsorted(due_us, clock.now_us(), side="right"))
+            self._taken_us = clock.now_us()
+            due = int(np.searchsorted(due_us, self._taken_us, side="right"))
             if due > played:
                 await self._put(elements.slice(played, due - played))
                 played = due
@@ -197,9 +201,10 @@ class RunningStream:
                 await clock.sleep(max(_STEP_S, (int(due_us[played]) - clock.now_us()) / SECOND_US))
 
     async def _put(self, elements):
-        now_us = self.outlet.clock.now_us()
+        now_us, traces = self.outlet.clock.now_us(), self.outlet.config.traces
         await self.outlet.queue.put(elements, now_us)
         self.outlet.health.count_elements(elements.num_rows, now_us)
+        traces.record(RECEIVE, None, traces.sampled([elements]), 1000 * self._taken_us, stream=self.definition.name)
 
     def _decoder(self):
         definition = self.definition

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import time
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from streaming.gateway.config import GatewayConfig
 from streaming.gateway.elementqueue import ElementQueue
 from streaming.logs import Log
 from streaming.redis_memory import Pressure
+from streaming.traces import RECEIVE, WRITE
 
 logger = logging.getLogger(__name__)
 
@@ -137,9 +139,12 @@ class BlockWriter:
 
     def _write(self, blocks):
         """Write blocks, and remove each from the list as soon as it is written."""
+        traces = self.config.traces
         while blocks:
-            self.log.ingest(blocks[0].elements, blocks[0].stream, blocks[0].heard_us)
+            block, began_ns = blocks[0], time.time_ns()
+            self.log.ingest(block.elements, block.stream, block.heard_us)
             del blocks[0]
+            traces.record(WRITE, RECEIVE, traces.sampled([block.elements]), began_ns, stream=block.stream)
 
     def _has_full_block(self):
         return any(queue.rows >= self.config.block_rows for queue in self.queues.values())

@@ -11,10 +11,12 @@ import numpy as np
 import orjson
 import pytest
 import redis
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from bench.live import PATIENCE_S
 from streaming.elements import point_elements
 from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch_traces import EVALUATE, HOME, SEND
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
@@ -29,6 +31,8 @@ from streaming.settings import EngineSettings
 from streaming.spaces import EARTH
 from streaming.state.stores import LocalStore
 from streaming.state.upkeep import DURABLE_KEPT
+from streaming.trace_export import Exporting
+from streaming.traces import OFF, PUBLISH, Traces
 from tests.engine.test_state_survives import PLANS, Reader
 from tests.full_redis import full
 from tests.servers.harness import another
@@ -86,9 +90,9 @@ class Crashes:
 class Machine:
     """Runs intervals as Spark does: all tasks at the same time, and one that fails again."""
 
-    def __init__(self, root, url, seed, partitions=PARTITIONS, log_url=""):
+    def __init__(self, root, url, seed, partitions=PARTITIONS, log_url="", traces=OFF):
         self.root, self.url, self.log_url, self.rng = root, url, log_url, random.Random(seed)
-        self.partitions = partitions
+        self.partitions, self.traces = partitions, traces
         self.settings = EngineSettings(
             home=root,
             redis_url=url,
@@ -141,7 +145,7 @@ class Machine:
             place = TaskPlace(task, self.partitions, self.partitions)
             layout = self.layout(task, anew=attempt > 0 and rng.random() < 0.5)
             try:
-                return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15)).run()
+                return Interval(layout, log, place, self.point, Pace(0.002, 3, 0.15), self.traces).run()
             except Crash:
                 self.crashes += 1
                 if rng.random() < 0.4:
@@ -239,11 +243,13 @@ def run_all(machine, trouble):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
+def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_and_traces_without_gaps(
     tmp_path, redis_client, redis_server, seed, monkeypatch
 ):
     often(monkeypatch)
-    machine = Machine(tmp_path / "engine", redis_server, seed)
+    spans = InMemorySpanExporter()
+    exporting = Exporting(spans, {})
+    machine = Machine(tmp_path / "engine", redis_server, seed, traces=Traces(1, exporting))
     feed(machine.log, np.random.default_rng(seed))
     run_all(machine, trouble=True)
     told = answers(machine.log)
@@ -252,6 +258,11 @@ def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process(
     assert len(told) == machine.point.batch + 1 > 40 and any(told)
     assert machine.crashes > 3 and machine.restarts > 0
     assert all(machine.log.task_report(task)["batches"] for task in range(PARTITIONS))
+    exporting.flush()
+    made = spans.get_finished_spans()
+    assert {span.name for span in made} == {HOME, SEND, EVALUATE, PUBLISH}
+    known = {span.context.span_id for span in made}
+    assert [span for span in made if span.name != HOME and span.parent.span_id not in known] == []
 
 
 def test_intervals_of_tasks_that_crash_give_the_answers_of_one_process_with_logs_in_kafka(

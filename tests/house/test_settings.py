@@ -50,6 +50,7 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_STANDBY_AFTER_S": "1",
         "JAVA_HOME": "/java",
         "LOOKOUT_LOG_FORMAT": "json",
+        "LOOKOUT_TRACE_RATIO": "0.001",
         "LOOKOUT_SPACE": PRICES,
     }
     changed, default = EngineSettings.from_environ(given), EngineSettings()

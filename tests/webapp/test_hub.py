@@ -337,6 +337,29 @@ async def test_an_answer_larger_than_the_queue_still_goes_through():
     sender.cancel()
 
 
+async def test_who_wants_to_know_when_an_answer_is_sent_learns_it_and_nothing_of_one_that_is_dropped():
+    wire, told = Wire(), []
+    outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)
+    sender = asyncio.create_task(outbox.run())
+    one = Subscription(None, 1, "json", live=True)
+    for name in ("dropped", "dropped as well"):
+        outbox.answer(one, "x" * 10)
+        outbox.when_sent(lambda name=name: told.append((name, list(wire.sent))))
+    outbox.reply("reply")
+    wire.open.release()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await wire.recovered.get() == [one]
+        outbox.answer(one, "a snapshot")
+        outbox.when_sent(lambda: told.append(("sent", list(wire.sent))))
+        outbox.broadcast("engine.status", "later")
+        assert told == []
+        wire.open.release()
+        while not told:
+            await asyncio.sleep(0)
+    assert told == [("sent", ["reply", "a snapshot"])]
+    sender.cancel()
+
+
 async def test_of_a_report_only_the_newest_waits_and_unread_replies_end_the_connection():
     wire = Wire()
     outbox = Outbox(wire.send, wire.look_up, wire.recover, max_bytes=10)

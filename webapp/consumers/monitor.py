@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
@@ -123,6 +123,10 @@ class Monitor(AsyncWebsocketConsumer):
     def mark(self, space: str, text: str) -> None:
         """Queue a text that says up to which batch the client has all changes."""
         self.outbox.mark(space, text)
+
+    def when_sent(self, tell: Callable[[], None]) -> None:
+        """Call a function once the answer that was queued last is sent."""
+        self.outbox.when_sent(tell)
 
     def waiting(self) -> tuple[int, float]:
         """Return how many bytes of answers wait, and for how many seconds the oldest frame does."""

@@ -26,13 +26,15 @@ class Unread(Exception):
 class Item:
     """A waiting frame. Answers belong to subscriptions; a mark is about the answers queued before it.
 
-    A frame with several subscriptions is a joined one. `since_s` is when it was queued, in monotonic seconds.
+    A frame with several subscriptions is a joined one. `since_s` is when it was queued, in monotonic seconds. The
+    functions `then` are called once an answer is sent.
     """
 
     frame: str | bytes
     subscriptions: Sequence[Subscription] = ()
     mark: bool = False
     since_s: float = field(default_factory=time.monotonic)
+    then: list[Callable[[], None]] = field(default_factory=list)
 
 
 class Outbox:
@@ -153,6 +155,11 @@ class Outbox:
         self._asked.difference_update(subscriptions)
         self._append(Item(frame, subscriptions))
 
+    def when_sent(self, tell: Callable[[], None]) -> None:
+        """Call a function once the item that was queued last is sent, if that is an answer."""
+        if self._items:
+            next(reversed(self._items.values())).then.append(tell)
+
     async def run(self) -> None:
         """Send waiting frames, forever."""
         while True:
@@ -199,6 +206,8 @@ class Outbox:
             self._bytes -= len(item.frame)
             if frame := _open_part(item):
                 await self._send(frame)
+                for tell in item.then:
+                    tell()
 
     async def _send_due(self):
         """Look up and send the statuses of queries of which only the number was kept, `LOOKED_UP_AT_ONCE` at a time."""

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from streaming.logs import read_fragment
 from streaming.spaces import Space
+from streaming.traces import open_traces
 from webapp.hub.assembly import Batch
 from webapp.hub.catch_up import CatchUp
 from webapp.hub.complaints import Complaints
@@ -26,6 +27,7 @@ from webapp.hub.roles import Roles
 from webapp.hub.shipping import ResumePoint, assembly_of
 from webapp.hub.snapshot_requests import SnapshotRequests
 from webapp.hub.subscriptions import SNAPSHOT, JoinedOf, Subscriber, Subscription, all_due, held_text
+from webapp.hub.traces import HubTraces
 from webapp.hub.views import Views
 from webapp.redis import NOT_NOW
 
@@ -69,6 +71,7 @@ class Hub:
         self.complaints = Complaints()
         self.subscribers: set[Subscriber] = set()
         self.figures = HubFigures(self.link, self.subscribers)
+        self._traces, self._read_ns = open_traces(settings.TRACE_RATIO, "web"), 0
         self._tasks: list[asyncio.Task] = []
         self._changing = asyncio.Lock()  # held while the hub starts or stops
         # Held while a batch is distributed: a client that catches up finishes between two batches.
@@ -218,6 +221,7 @@ class Hub:
         self._position = found[log][-1].position
         try:
             for entry in found[log]:
+                self._read_ns = time.time_ns()
                 await self._take(read_fragment(entry.fields, self.space))
         except Exception:
             self._assembly.lose()
@@ -239,12 +243,13 @@ class Hub:
             self.requests.settle(snapshots)
             touched = [query for query in sorted(batch.changed | snapshots) if query in self.subscriptions]
             everyone = [subscription for query in touched for subscription in self.subscriptions[query]]
-            kept = self.recent.add(batch)
-            await self._tell(kept, all_due(everyone, batch.number, snapshots), batch)
+            kept, traces = self.recent.add(batch), HubTraces(self._traces, batch, self.link.id)
+            await self._tell(kept, all_due(everyone, batch.number, snapshots), batch, traces)
+            traces.distributed(self._read_ns)
             self.told = ResumePoint(batch.epoch, batch.number)
             self._ask_of_known(batch.acknowledged)
 
-    async def _tell(self, kept, due, batch=None):
+    async def _tell(self, kept, due, batch=None, traces=None):
         """Deliver to subscriptions what they get of a batch, and encode the frames that are not kept.
 
         Parameters
@@ -253,6 +258,8 @@ class Hub:
         due : Due
         batch : Batch, optional
             The batch with its snapshots, if snapshots are due.
+        traces : HubTraces, optional
+            The spans of a batch that is new.
         """
         frames = {frame for some in due.alone.values() for frame in some}
         missing = frames - kept.frames.keys()
@@ -262,9 +269,9 @@ class Hub:
         self.recent.keep_frames(kept, missing, encoded)
         encoded.frames.update({frame: kept.frames[frame] for frame in frames - missing if kept.frames[frame]})
         for joint, group in due.joined.items():
-            self._deliver_joined(group, encoded, joined[joint])
+            self._deliver_joined(group, encoded, joined[joint], traces)
         for subscription, some in due.alone.items():
-            self._deliver(subscription, encoded, some)
+            self._deliver(subscription, encoded, some, traces)
         for query in {frame.query for frame in encoded.lost}:
             self.requests.put_off(query)
         self.complaints.note(encoded.errors)
@@ -273,7 +280,7 @@ class Hub:
         arguments = (batch, frames, time.time_ns() // 1000, self.space)
         return await asyncio.to_thread(encode, *arguments) if batch.size > ROWS_IN_LOOP else encode(*arguments)
 
-    def _deliver(self, subscription, encoded: Encoded, frames):
+    def _deliver(self, subscription, encoded: Encoded, frames, traces=None):
         for wanted in frames:
             if wanted in encoded.lost:
                 subscription.put_off()
@@ -284,8 +291,10 @@ class Hub:
                 subscription.live, subscription.waiting, subscription.resync = True, False, False
             subscription.subscriber.deliver(subscription, encoded.frames[wanted])
             self.figures.count(encoded.frames[wanted])
+            if traces:
+                traces.delivered(subscription.subscriber, [subscription])
 
-    def _deliver_joined(self, group, encoded: Encoded, name):
+    def _deliver_joined(self, group, encoded: Encoded, name, traces):
         """Deliver the changes of several answers of a connection in one frame."""
         if encoded.lost:
             for subscription in (s for s in group if s.change in encoded.lost):
@@ -296,6 +305,8 @@ class Hub:
         if frame is not None:
             group[0].subscriber.deliver_joined(group, frame)
             self.figures.count(frame)
+            if traces:
+                traces.delivered(group[0].subscriber, group)
 
     def _ask_of_known(self, queries):
         """Ask again for snapshots of queries that the engine has just registered: it ignored earlier requests."""

@@ -1,7 +1,7 @@
 """Subscriptions to answers, and the frames of a batch that each of them gets."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -33,6 +33,9 @@ class Subscriber(Protocol):
 
     def mark(self, space: str, text: str) -> None:
         """Take a text that says up to which batch the client has all changes. It must not wait or fail."""
+
+    def when_sent(self, tell: Callable[[], None]) -> None:
+        """Call a function once the answer that was delivered last is sent; never if it is dropped."""
 
     def waiting(self) -> tuple[int, float]:
         """Return how many bytes of answers wait for the client, and for how many seconds the oldest frame does."""

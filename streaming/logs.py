@@ -335,6 +335,8 @@ class Log:
     def __init__(self, client: redis.Redis, space: str, partitions: int, patient: bool = False, url: str = "") -> None:
         self.client, self.names, self.partitions = client, LogNames(space), partitions
         self.event_log = open_log(client, url, patient)
+        # What exists in Redis as long as the space does, once its engine runs.
+        self._sign = self.names.engine if url else self.names.control
         self.fullness = Fullness(client)
 
     def send(self, op: str, **entry: Any) -> str:
@@ -434,10 +436,10 @@ class Log:
         return min((int(entries[0].fields[b"heard_us"]) for entries in found if entries), default=None)
 
     def _report(self, what, blocks, *more):
-        """Report counts. Without logs, report nothing: a late report must leave nothing of a space that was removed."""
+        """Report counts, but not of a space that was removed: a late report must leave nothing of it."""
         counts = [part for number, count in blocks.items() for part in (f"{what}:{number}", count)]
         if counts or more:
-            self.client.eval(_REPORT_IF_EXISTS, 2, self.names.engine, self.names.control, *counts, *more)
+            self.client.eval(_REPORT_IF_EXISTS, 2, self.names.engine, self._sign, *counts, *more)
 
     def newest_batch(self, epoch: str) -> int:
         """Return the newest batch of an epoch of which the result log has a fragment; -1 if it has none."""

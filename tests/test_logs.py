@@ -1,10 +1,12 @@
 """What is published, and how much the logs of results and events keep."""
 
+import uuid
 from dataclasses import replace
 
 import pytest
 
 from streaming import logs
+from streaming.engine.report import report
 from streaming.eventlog import Bound
 from streaming.logs import Log, read_fragment
 from streaming.results import ENTERED, MOVED
@@ -120,11 +122,16 @@ def test_a_space_that_is_cleared_begins_anew(log):
     assert batches(log, log.names.results) == [7]
 
 
-def test_blocks_that_are_kept_are_no_backlog_and_leave_nothing_behind_of_a_space_that_was_removed(redis_client):
-    log = Log(redis_client, "kept", 2)
+@pytest.mark.parametrize("where", ["redis", "kafka"])
+def test_blocks_that_are_kept_are_no_backlog_and_leave_nothing_behind_of_a_space_that_was_removed(
+    redis_client, request, where
+):
+    url = f"kafka://{request.getfixturevalue('kafka_servers')}/{uuid.uuid4().hex}" if where == "kafka" else ""
+    log = Log(redis_client, "kept", 2, url=url)
     log.report_read({0: 3, 1: 1})
     assert not redis_client.keys("lookout:kept:*")
     log.send("tick", now_us=1)
+    report(log, "epoch")
     for _ in range(4):
         log.event_log.append(log.names.ingest(0), {"block": b"elements"})
     assert log.backlog() == 4

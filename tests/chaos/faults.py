@@ -80,10 +80,11 @@ def _fork_servers(live) -> Iterator[psutil.Process]:
 
 def _python_workers(live) -> Iterator[psutil.Process]:
     """Yield the processes in which Spark runs the engine's tasks, the busiest first."""
-    with contextlib.suppress(psutil.Error):
-        for server in [*_fork_servers(live), *executors(psutil.Process())]:
-            workers = [worker for program in server.children() for worker in program.children()]
-            yield from sorted(workers, key=lambda worker: -worker.cpu_times().user)
+    with contextlib.suppress(psutil.Error, KeyError):
+        # An engine whose fork server was killed goes on: Spark starts these processes itself.
+        servers = [*_fork_servers(live), psutil.Process(live.pids()["java"]), *executors(psutil.Process())]
+        workers = [worker for server in servers for program in server.children() for worker in program.children()]
+        yield from sorted(workers, key=lambda worker: -worker.cpu_times().user)
 
 
 def _executors(_):

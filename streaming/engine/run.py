@@ -56,7 +56,9 @@ def run(spark: SparkSession, settings: EngineSettings, archive: ClassArchive, le
     java = spark.sparkContext._gateway.proc
     try:
         if not lease.take():
-            if not settings.on_cluster:  # there, the engine that evaluates has the cores
+            if settings.on_cluster:  # its machines may share no folder for a rehearsal
+                warm_up(spark)
+            else:
                 rehearse(spark, settings, log.client)
             _stand_by(settings, java, lease)
         lease.sign(java.pid)

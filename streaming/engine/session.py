@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from streaming.engine.forkserver import WORKER_ENVIRONMENT
 from streaming.engine.local_files import write_without_processes
-from streaming.engine.shipping import packed
+from streaming.engine.shipping import ARCHIVE, packed
 from streaming.settings import EngineSettings
 
 # The driver plans a few times a second and computes little. The second compiler and the parallel collector take more
@@ -34,6 +34,12 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
     """
     if settings.on_cluster:  # the fork server is a process of this machine
         python = Path(settings.executor_python or sys.executable)
+        cluster = {
+            "spark.executorEnv.PYTHONPATH": ARCHIVE,
+            "spark.python.daemon.module": "streaming.engine.spark_daemon",
+        }
+    else:
+        cluster = {}
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(python)
     os.environ["JAVA_HOME"] = str(java)
     os.environ["SPARK_LOCAL_IP"] = settings.driver_host
@@ -46,6 +52,7 @@ def start_session(settings: EngineSettings, java: Path, python: Path, java_optio
         .config("spark.driver.bindAddress", settings.driver_host)
         .config("spark.executor.memory", settings.executor_memory)
         .config(map={f"spark.executorEnv.{name}": value for name, value in WORKER_ENVIRONMENT.items()})
+        .config(map=cluster)
         # An interval has a task for each partition at most. The other cores of a cluster are for other engines.
         .config("spark.cores.max", str(settings.partitions))
         .config("spark.speculation", "false")

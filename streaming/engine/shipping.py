@@ -6,6 +6,8 @@ from pathlib import Path
 from streaming.state.files import whole
 
 PACKAGE = Path(__file__).parents[1]
+# An executor finds it in the folder in which it runs.
+ARCHIVE = "lookout.zip"
 
 
 def packed(folder: Path) -> Path:
@@ -13,7 +15,7 @@ def packed(folder: Path) -> Path:
 
     What it needs of other packages has to be installed on each machine.
     """
-    path = folder / "lookout.zip"
+    path = folder / ARCHIVE
     with whole(path, durable=False) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(PACKAGE.rglob("*.py")):
             archive.write(file, file.relative_to(PACKAGE.parent))

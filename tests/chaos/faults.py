@@ -22,6 +22,8 @@ from tests.chaos.client import ReturningClient
 from tests.live.stack import Stack
 
 STOPPED_S, FULL_S, AWAY_S = 20.0, 5.0, 2.0
+# In the command lines of what forks tasks, and of the tasks.
+FORKED = {"streaming.engine.forkserver", "streaming.engine.spark_daemon", "pyspark.daemon"}
 # What is left of a disk that is called full.
 LEFT_BYTES = 4096
 
@@ -79,12 +81,22 @@ def _fork_servers(live) -> Iterator[psutil.Process]:
 
 
 def _python_workers(live) -> Iterator[psutil.Process]:
-    """Yield the processes in which Spark runs the engine's tasks, the busiest first."""
-    with contextlib.suppress(psutil.Error, KeyError):
-        # An engine whose fork server was killed goes on: Spark starts these processes itself.
-        servers = [*_fork_servers(live), psutil.Process(live.pids()["java"]), *executors(psutil.Process())]
-        workers = [worker for server in servers for program in server.children() for worker in program.children()]
-        yield from sorted(workers, key=lambda worker: -worker.cpu_times().user)
+    """Yield the processes in which Spark runs the engine's tasks, the busiest first.
+
+    They may be children of nobody: they outlive a fork server that is killed.
+    """
+    spent_s = {}
+    for process in {*live.processes(), *psutil.Process().children(recursive=True)}:
+        with contextlib.suppress(psutil.Error):
+            if FORKED.intersection(process.cmdline()) and not process.children() and not _of_engine(process):
+                spent_s[process] = process.cpu_times().user
+    yield from sorted(spent_s, key=lambda process: -spent_s[process])
+
+
+def _of_engine(process):
+    """Tell whether a process is a child of an engine, as fork servers are."""
+    parent = process.parent()
+    return parent is not None and parent.cmdline()[-1:] == ["streaming.engine"]
 
 
 def _executors(_):

@@ -252,6 +252,7 @@ def test_a_token_is_shown_once(site, staff):
     page = site.post(reverse("admin:webapp_apitoken_add"), form, follow=True).content.decode()
     secret = page.split("new-token'>")[1].split("<")[0]
     assert ApiToken.user_of(secret) == staff
+    assert secret.isalnum()  # no dash at its beginning, for which a program would take it for an option
     assert secret not in ApiToken.objects.get().digest
     assert secret not in site.get(reverse("admin:webapp_apitoken_changelist")).content.decode()
 

@@ -36,7 +36,7 @@ class ApiToken(models.Model):
 
     def draw(self) -> str:
         """Give this token a new secret and return it; it cannot be read again later. Nothing is saved."""
-        secret = secrets.token_urlsafe(32)
+        secret = secrets.token_hex(32)  # programs take it as an argument, so it must not begin with a dash
         self.digest = hashed(secret)
         return secret
 

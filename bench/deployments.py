@@ -25,10 +25,11 @@ from streaming.engine.java import java_home
 from streaming.engine.standalone import standalone
 
 Settings = Mapping[str, str]
+Deploy = Callable[[Path], AbstractContextManager[Settings]]
 FAST, STEADY = Scenario("full speed", FULL_SPEED), Scenario("steady", 20_000)
 
 
-def executors(count: int) -> Callable[[Path], AbstractContextManager[Settings]]:
+def cluster_of(count: int) -> Deploy:
     """Return a cluster with as many executors, each of one core; there are as many home partitions."""
 
     @contextmanager
@@ -63,17 +64,17 @@ def here(folder: Path) -> AbstractContextManager[Settings]:
     return nullcontext({})
 
 
-DEPLOYMENTS: dict[str, Callable[[Path], AbstractContextManager[Settings]]] = {
+DEPLOYMENTS: dict[str, Deploy] = {
     "this machine, Redis, local state": here,
-    "1 executor": executors(1),
-    "2 executors": executors(2),
-    "4 executors": executors(4),
+    "1 executor": cluster_of(1),
+    "2 executors": cluster_of(2),
+    "4 executors": cluster_of(4),
     "Kafka": kafka,
     "S3": s3,
 }
 
 
-def measured(deploy: Callable[[Path], AbstractContextManager[Settings]], seconds: float) -> tuple[Row, Row]:
+def measured(deploy: Deploy, seconds: float) -> tuple[Row, Row]:
     """Return what a deployment takes at full speed, and how it is at `STEADY`."""
     with (
         TemporaryDirectory(prefix="lookout-deployed-", ignore_cleanup_errors=True) as folder,

@@ -25,7 +25,11 @@ CORES_S = 60.0
 
 
 def start_query(
-    spark: SparkSession, settings: EngineSettings, point: Point | None = None, interval_s: float = INTERVAL_S
+    spark: SparkSession,
+    settings: EngineSettings,
+    point: Point | None = None,
+    interval_s: float = INTERVAL_S,
+    tasks: int | None = None,
 ) -> StreamingQuery:
     """Start the streaming query of a space.
 
@@ -37,6 +41,8 @@ def start_query(
         From where `resume` has found that the engine continues; by default, from the first entry of the logs.
     interval_s : float, optional
         How long an interval lasts, in seconds.
+    tasks : int, optional
+        How many tasks an interval has; by default, as many as `task_count` finds.
     """
     point = point or beginning(settings.partitions)
     files = state_files_of(settings.state_dir, settings.state_uri, settings.space.name)
@@ -53,7 +59,7 @@ def start_query(
         "regions": str(settings.regions),
         "padding": settings.padding,
         "padding_size": str(settings.padding_size),
-        "tasks": str(task_count(spark, settings)),
+        "tasks": str(tasks or task_count(spark, settings)),
         "batch_ms": str(settings.batch_ms),
         "log_format": settings.log_format,
         "trace_ratio": str(settings.trace_ratio),

@@ -1,6 +1,7 @@
 """Evaluate the continuous queries of one space, from the first batch to the last."""
 
 import contextlib
+import functools
 import logging
 import signal
 import time
@@ -90,29 +91,29 @@ def _evaluate(spark, settings, log, archive):
         if reason := claim(settings.state_dir, space, log, files):
             logger.warning("the former state of space %s is removed: %s", space.name, reason)
         resumed = resume(settings, log)
-        task_count(spark, settings)
+        tasks = task_count(spark, settings)
     except (LostState, OtherSettings, NoCores) as error:
         logger.error("state: %s", error)
         report_state(log, refused=str(error))
         return 1
     report_state(log, broken="; ".join(resumed.problems))
     warm_up(spark)
-    query = start_query(spark, settings, resumed.point)
+    query = start_query(spark, settings, resumed.point, tasks=tasks)
     # Until here, a signal ends the process at once, since no batch has to be finished.
     stopping = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
-    _follow(spark, query, settings, log, Store(settings.state_dir, space, files=files).epoch(), archive, stopping)
+    tell = functools.partial(report, log, Store(settings.state_dir, space, files=files).epoch())
+    _follow(spark, query, settings, tell, RegionWatch(settings, log, tasks), archive, stopping)
     return 0
 
 
-def _follow(spark, query, settings, log, epoch, archive, stopping):
-    """Report once a second until the query ends or a signal arrives, then stop the query."""
+def _follow(spark, query, settings, tell, watch, archive, stopping):
+    """Report once a second, and look at the regions, until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
-    watch = RegionWatch(settings, log, task_count(spark, settings))
     while query.isActive and not stopping:
-        report(log, epoch)
+        tell()
         watch.look(time.monotonic())
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.deployments import executors
+from bench.deployments import cluster_of
 from bench.kafka_broker import started
 from tests.chaos.faults import FAULTS, NEEDS, small_disk
 from tests.chaos.run import Chaos, Options, Outcome
@@ -55,7 +55,7 @@ def survive(folder: Path, options: Options, kafka: bool, workers: int) -> Outcom
             broker = held.enter_context(started(folder))
             settings["LOOKOUT_LOG_URL"] = broker.url
         if workers:
-            settings |= held.enter_context(executors(workers)(folder))
+            settings |= held.enter_context(cluster_of(workers)(folder))
             settings["LOOKOUT_PARTITIONS"] = str(max(1, workers // 2))
         live = Stack(folder, standby=True)
         live.environment |= settings

@@ -1,18 +1,21 @@
 """What is special about the logs on Kafka: other processes, brokers that are killed, names, and the setting."""
 
+import os
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
 import redis
+from confluent_kafka import KafkaError, KafkaException
 
 from bench.ports import free_port
 from streaming.errors import LookoutError
-from streaming.eventlog import Bound, BoundedEntry, Stamp, open_log
+from streaming.eventlog import FIRST, Bound, BoundedEntry, Stamp, open_log
 from streaming.eventlog.kafka import KafkaEventLog
 from streaming.eventlog.kafka.connection import Connection
 from streaming.eventlog.kafka.records import TopicNames
-from streaming.eventlog.kafka.transactions import Transactions
+from streaming.eventlog.kafka.transactions import StampedProducer, Transactions
 from streaming.settings import EngineSettings
 
 KEPT = Bound(10**9, 10**9)
@@ -83,6 +86,78 @@ def test_nothing_is_lost_or_doubled_if_the_broker_is_killed_while_entries_are_ap
     appending.join(120)
     assert not errors and not appending.is_alive()
     assert (numbers(log, "plain"), numbers(log, name)) == (list(range(60)), list(range(60)))
+
+
+def test_every_call_that_begins_while_the_broker_is_away_is_answered_once_it_is_back(kafka_broker):
+    log, many = KafkaEventLog(kafka_broker.servers, uuid.uuid4().hex, patience_s=60.0), 110_000
+    log.append("plain", {"n": 0})
+    trimmed = log.append("trimmed", {"n": 0})
+    for name in ("one", "gone"):
+        log.append_once(*once(name, 0))
+    # More than the client library keeps.
+    room = [("many", {"n": number}) for number in range(many)]
+    calls = {
+        "append": lambda: log.append("plain", {"n": 1}),
+        "append to a new log": lambda: log.append("new", {"n": 1}),
+        "append_all": lambda: len(log.append_all(room)) == many,
+        "append_once": lambda: log.append_once(*once("one", 1)),
+        "append_once to a new log": lambda: log.append_once(*once("new bounded", 1)),
+        "read": lambda: log.read("plain"),
+        "read_back": lambda: log.read_back("one"),
+        "poll": lambda: log.poll({"plain": FIRST}, 1, 60.0),
+        "ends": lambda: log.ends({"plain": FIRST}, {"plain": 9})["plain"] > FIRST,
+        "newest": lambda: log.newest("one") > FIRST,
+        "trim": lambda: log.trim({"trimmed": trimmed}) is None,
+        "length": lambda: log.length("plain"),
+        "size": lambda: log.size("one"),
+        "delete": lambda: log.delete(["gone"]) is None,
+    }
+    kafka_broker.kill()
+    with ThreadPoolExecutor(len(calls)) as pool:
+        called = {name: pool.submit(call) for name, call in calls.items()}
+        # Then each has found that nobody listens there.
+        wait(called.values(), timeout=3.0)
+        done = [name for name, future in called.items() if future.done()]
+        kafka_broker.start()
+        answers = {name: future.exception() or future.result() for name, future in called.items()}
+    assert done == []
+    assert {name: answer for name, answer in answers.items() if not answer or isinstance(answer, Exception)} == {}
+    assert (numbers(log, "plain"), numbers(log, "new"), numbers(log, "many")) == ([0, 1], [1], list(range(many)))
+    assert (numbers(log, "trimmed"), numbers(log, "gone")) == ([], [])
+    assert (numbers(log, "one"), numbers(log, "new bounded")) == ([0, 1], [1])
+
+
+def test_a_broker_that_has_lost_entries_fails_one_append_and_takes_the_next_one(kafka_broker):
+    prefix = uuid.uuid4().hex
+    log = KafkaEventLog(kafka_broker.servers, prefix, patience_s=60.0)
+    for number in range(5):
+        log.append("plain", {"n": number})
+    kafka_broker.kill()
+    stored = kafka_broker.folder / "data" / f"{TopicNames(prefix).of('plain')}-0" / "00000000000000000000.log"
+    os.truncate(stored, stored.stat().st_size * 3 // 5)
+    kafka_broker.start()
+    with pytest.raises(redis.ConnectionError, match="out of order"):
+        log.append("plain", {"n": 5})
+    log.append("plain", {"n": 6})
+    assert numbers(log, "plain") == [0, 1, 2, 6]
+
+
+@pytest.mark.parametrize("wrong", [ValueError, KafkaException])
+def test_of_an_append_that_an_error_ends_nothing_is_committed_with_the_next_one(kafka_servers, wrong, monkeypatch):
+    log = KafkaEventLog(kafka_servers, uuid.uuid4().hex)
+    log.append_once(*once("one", 0))
+    marked, errors = StampedProducer._mark, [wrong(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE))]
+
+    def mark(*arguments):
+        if errors:
+            raise errors.pop()
+        marked(*arguments)
+
+    monkeypatch.setattr(StampedProducer, "_mark", mark)
+    with pytest.raises((ValueError, redis.ConnectionError)):
+        log.append_once(*once("one", 1))
+    assert log.append_once(*once("one", 2))
+    assert numbers(log, "one") == [0, 2]
 
 
 def test_a_kafka_that_does_not_answer_is_reported_as_a_redis_that_does_not():

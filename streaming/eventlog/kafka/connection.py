@@ -4,16 +4,15 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
-import redis
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from streaming.eventlog.kafka.patience import patiently
+from streaming.eventlog.kafka.plain import PlainProducer
 from streaming.eventlog.kafka.records import TopicNames
 
 # A block or a fragment may be megabytes. Brokers refuse requests of more than 100 MB.
@@ -34,27 +33,6 @@ LOG_CONFIG = {
 }
 STAMPS_CONFIG = LOG_CONFIG | {"cleanup.policy": "compact,delete", "segment.bytes": str(1 << 20)}
 _UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-Headers = Sequence[tuple[str, bytes]]
-
-
-class KafkaUnavailable(redis.ConnectionError):
-    """Kafka does not answer, or refuses something.
-
-    It is an error of Redis for those that need both: whoever waits for a Redis that is away also waits for Kafka.
-    """
-
-
-def asking(method: Callable) -> Callable:
-    """Let a method raise `KafkaUnavailable` where the client library raises its own error."""
-
-    @wraps(method)
-    def asked(*arguments, **options):
-        try:
-            return method(*arguments, **options)
-        except KafkaException as error:
-            raise KafkaUnavailable(f"Kafka does not answer: {error.args[0]}") from error
-
-    return asked
 
 
 class Connection:
@@ -76,12 +54,10 @@ class Connection:
         # The last offset of this process in each topic that it has appended to in transactions.
         self.committed: dict[str, int] = {}
         self._base = {"bootstrap.servers": servers, "reconnect.backoff.max.ms": 500, **_QUIET}
-        self._admin = AdminClient(self._base)
         self._topics: set[str] = set()
         self._free: dict[Any, list[Any]] = defaultdict(list)
         self._lock = threading.Lock()
-        self._producer = self.producer()
-        threading.Thread(target=self._deliver, name="kafka deliveries", daemon=True).start()
+        self.produce = PlainProducer(self.producer, patience_s).produce
 
     def producer(self, transactional_id: str | None = None) -> Producer:
         """Return a new producer: one for transactions if it is given an id."""
@@ -123,60 +99,69 @@ class Connection:
         with self._lock:
             self._free[key].append(thing)
 
-    def _deliver(self):
-        while True:
-            self._producer.poll(1.0)
+    def _ask(self, make: Callable[[], Any], call: Callable[[Any, float], Any]) -> Any:
+        """Return what a call of a client returns; if it fails, call another client, until the patience is over.
 
-    def produce(self, records: Iterable[tuple[str, Headers]]) -> list[int]:
-        """Append records to topics; return their offsets once all are stored.
-
-        Raises
-        ------
-        KafkaException
-            If one is not stored in time; others may be.
+        What a client knows of brokers may be old for minutes after one has come back, so one that failed is dropped.
         """
-        awaited = []
-        for topic, headers in records:
-            future: Future[int] = Future()
-            self._producer.produce(topic, partition=0, headers=list(headers), on_delivery=_settling(future))
-            awaited.append(future)
-        return [future.result() for future in awaited]
+
+        def attempt(left_s):
+            with self.lent(make, make) as client:
+                return call(client, left_s)
+
+        return patiently(self.patience_s, attempt)
+
+    def _admin(self):
+        return AdminClient(self._base)
+
+    def _reader(self):
+        return self.consumer(READ_WAIT_MS)
 
     def ensure(self, topic: str, config: Mapping[str, str] = LOG_CONFIG) -> None:
         """Create a topic unless it exists."""
         if topic in self._topics:
             return
         new = NewTopic(topic, num_partitions=1, replication_factor=-1, config=dict(config))
-        try:
-            self._admin.create_topics([new], request_timeout=self.patience_s)[topic].result()
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise
+
+        def create(admin, left_s):
+            try:
+                admin.create_topics([new], request_timeout=left_s)[topic].result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+
+        self._ask(self._admin, create)
         self._topics.add(topic)
 
     def exists(self, topic: str) -> bool:
         """Return whether a topic exists. Topics are never deleted."""
         if topic not in self._topics:
-            self._topics |= set(self._admin.list_topics(timeout=self.patience_s).topics)
+            self._topics |= set(self._ask(self._admin, lambda admin, left_s: admin.list_topics(timeout=left_s).topics))
         return topic in self._topics
 
     def ends(self, topic: str) -> tuple[int, int]:
         """Return the first offset of a topic, and the offset behind the last committed record."""
         if not self.exists(topic):
             return 0, 0
-        partition, deadline_s = TopicPartition(topic, 0), time.monotonic() + self.patience_s
-        with self.lent(READ_WAIT_MS, lambda: self.consumer(READ_WAIT_MS)) as consumer:
+
+        def watermarks(consumer, left_s):
+            deadline_s = time.monotonic() + left_s
             while True:
-                first, end = consumer.get_watermark_offsets(partition, timeout=self.patience_s, cached=False)
+                first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=left_s, cached=False)
                 if end > self.committed.get(topic, -1) or time.monotonic() > deadline_s:
                     return first, end
                 time.sleep(_VISIBLE_S)
 
+        return self._ask(self._reader, watermarks)
+
     def await_committed(self, topic: str) -> None:
         """Let the next reader of a topic wait until what has been appended by now is committed or dropped."""
-        newest = {TopicPartition(topic, 0): OffsetSpec.latest()}
-        (future,) = self._admin.list_offsets(newest, request_timeout=self.patience_s).values()
-        self.committed[topic] = max(future.result().offset - 1, self.committed.get(topic, -1))
+
+        def newest(admin, left_s):
+            asked = admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()}, request_timeout=left_s)
+            return next(iter(asked.values())).result().offset - 1
+
+        self.committed[topic] = max(self._ask(self._admin, newest), self.committed.get(topic, -1))
 
     def read(self, topic: str, start: int, stop: int | None = None, limit: int | None = None) -> list[Any]:
         """Return the committed records from an offset on, up to another one or to the present end, the oldest first."""
@@ -185,41 +170,25 @@ class Connection:
         limit = stop - start if limit is None else min(limit, stop - start)
         if limit <= 0:
             return []
-        with self.lent(READ_WAIT_MS, lambda: self.consumer(READ_WAIT_MS)) as consumer:
-            consumer.assign([TopicPartition(topic, 0, start)])
-            found = self._until(consumer, start, stop, limit)
-            consumer.unassign()
-        return found
 
-    def _until(self, consumer, start, stop, limit):
-        """Return what a consumer reads until it has read enough, or the end."""
-        found: list[Any] = []
-        deadline_s = time.monotonic() + self.patience_s
-        while True:
-            first = consumer.poll(0.1)
-            some = [] if first is None else [first, *consumer.consume(max(1, min(limit, 500)), 0)]
-            for message in some:
-                if (error := message.error()) is None:
-                    if message.offset() >= stop:
-                        return found
-                    if message.offset() >= start:
-                        found.append(message)
-                    if len(found) == limit or message.offset() == stop - 1:
-                        return found
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    return found
-                elif error.code() not in _UNKNOWN and not error.retriable():
-                    raise KafkaException(error)
-            if time.monotonic() > deadline_s:
-                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        def records(consumer, left_s):
+            consumer.assign([TopicPartition(topic, 0, start)])
+            found = _until(consumer, (start, stop), limit, left_s)
+            consumer.unassign()
+            return found
+
+        return self._ask(self._reader, records)
 
     def trim(self, ends: Mapping[str, int | None]) -> None:
         """Remove the records of topics before an offset, or all records."""
         before = [TopicPartition(topic, 0, OFFSET_END if end is None else end) for topic, end in ends.items()]
-        if before:
-            asked = self._admin.delete_records(before, request_timeout=self.patience_s)
-            for future in asked.values():
+
+        def remove(admin, left_s):
+            for future in admin.delete_records(before, request_timeout=left_s).values():
                 future.result()
+
+        if before:
+            self._ask(self._admin, remove)
 
 
 _connections: dict[tuple[str, str, float, int], Connection] = {}
@@ -235,11 +204,23 @@ def connection_of(servers: str, prefix: str, patience_s: float) -> Connection:
         return _connections[key]
 
 
-def _settling(future):
-    def settle(error, message):
-        if error is None:
-            future.set_result(message.offset())
-        else:
-            future.set_exception(KafkaException(error))
-
-    return settle
+def _until(consumer, span, limit, left_s):
+    """Return what a consumer reads of a span of offsets until it has read enough, or the end."""
+    (start, stop), found, deadline_s = span, [], time.monotonic() + left_s
+    while True:
+        first = consumer.poll(0.1)
+        some = [] if first is None else [first, *consumer.consume(max(1, min(limit, 500)), 0)]
+        for message in some:
+            if (error := message.error()) is None:
+                if message.offset() >= stop:
+                    return found
+                if message.offset() >= start:
+                    found.append(message)
+                if len(found) == limit or message.offset() == stop - 1:
+                    return found
+            elif error.code() == KafkaError._PARTITION_EOF:
+                return found
+            elif error.code() not in _UNKNOWN:
+                raise KafkaException(error)
+        if time.monotonic() > deadline_s:
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))

@@ -16,8 +16,9 @@ from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 
-from streaming.eventlog.kafka.connection import POLL_WAIT_MS, Connection, asking, connection_of
+from streaming.eventlog.kafka.connection import POLL_WAIT_MS, Connection, connection_of
 from streaming.eventlog.kafka.marks import Marks
+from streaming.eventlog.kafka.patience import asking
 from streaming.eventlog.kafka.records import entry_of, headers_of, offset_of, position_of
 from streaming.eventlog.kafka.transactions import Transactions
 from streaming.eventlog.protocol import FIRST, NONE_AHEAD, NONE_PASSED, Bound, BoundedEntry, Entry, Fields, Stamp

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from streaming.eventlog.kafka.connection import STAMPS_CONFIG, Connection
+from streaming.eventlog.kafka.patience import PAUSE_S, patiently
 from streaming.eventlog.kafka.records import headers_of, size_of
 from streaming.eventlog.protocol import BoundedEntry, Stamp
 
-_PAUSE_S = 0.05
 Append = tuple[Stamp, Sequence[BoundedEntry]]
 
 
@@ -36,6 +36,7 @@ class StampedProducer:
         self._producer: Producer | None = None
         self._open = False
         self._appended: dict[str, int] = {}
+        self._failed: KafkaError | None = None
         self._newest: tuple[str, int] | None = None
         self.lock = threading.RLock()
 
@@ -55,7 +56,7 @@ class StampedProducer:
         for number, (topic, headers) in enumerate(contents):
             self._connection.ensure(topic)
             self._produce(topic, headers, note=lambda offset, number=number: offsets.__setitem__(number, offset))
-        self._flush(offsets, len(entries))
+        self._await_stored()
         for number, entry in enumerate(entries):
             self._mark(entry.log, offsets[number], contents[number][1])
         told = [("epoch", stamp.epoch.encode()), ("number", str(stamp.number).encode())]
@@ -67,6 +68,7 @@ class StampedProducer:
         """Commit what was appended, whole."""
         if not self._open:
             return
+        self._await_stored()
         deadline_s = time.monotonic() + self._connection.patience_s
         while self._open:
             try:
@@ -84,7 +86,7 @@ class StampedProducer:
 
     def forget(self) -> None:
         """Close the producer: what is not committed is dropped, and the next append reads the newest stamp."""
-        self._producer, self._open, self._newest = None, False, None
+        self._producer, self._open, self._newest, self._failed = None, False, None, None
         self._appended.clear()
 
     def begin(self) -> None:
@@ -120,20 +122,35 @@ class StampedProducer:
 
     def _produce(self, topic, headers, key=None, note=None):
         def delivered(error, message):
-            if error is None:
-                self._appended[topic] = message.offset()
-                if note is not None:
-                    note(message.offset())
+            if error is not None:
+                self._failed = error
+                return
+            self._appended[topic] = message.offset()
+            if note is not None:
+                note(message.offset())
 
-        self._producer.produce(topic, partition=0, key=key, headers=headers, on_delivery=delivered)
-
-    def _flush(self, offsets, expected):
-        """Wait until as many records are stored."""
         deadline_s = time.monotonic() + self._connection.patience_s
-        while self._producer.flush(1.0) and time.monotonic() < deadline_s:
-            pass
-        if len(offsets) < expected:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        while True:
+            try:
+                return self._producer.produce(topic, partition=0, key=key, headers=headers, on_delivery=delivered)
+            except BufferError as error:
+                if time.monotonic() > deadline_s:
+                    raise KafkaException(KafkaError(KafkaError._QUEUE_FULL)) from error
+            self._producer.poll(PAUSE_S)
+
+    def _await_stored(self):
+        """Wait until all records are stored that were given to the producer.
+
+        It polls: where the producer is ended by an error, its `flush` and `commit_transaction` raise what is no
+        `KafkaException` if they also have to tell of records.
+        """
+        deadline_s = time.monotonic() + self._connection.patience_s
+        while len(self._producer):
+            self._producer.poll(PAUSE_S)
+            if time.monotonic() > deadline_s:
+                raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+        if self._failed is not None:
+            raise KafkaException(self._failed)
 
 
 class Transactions:
@@ -157,13 +174,13 @@ class Transactions:
         process uses its id begins anew.
         """
         done: dict[int, bool] = {}
-        deadline_s = time.monotonic() + self._connection.patience_s
-        while left := [number for number in range(len(appends)) if number not in done]:
-            error = self._attempt(appends, left, done)
-            if error is not None:
-                if time.monotonic() > deadline_s:
-                    raise error
-                time.sleep(_PAUSE_S)
+
+        def attempt(_):
+            left = [number for number in range(len(appends)) if number not in done]
+            if error := self._attempt(appends, left, done):
+                raise error
+
+        patiently(self._connection.patience_s, attempt)
         return [done[number] for number in range(len(appends))]
 
     def forget(self, log: str) -> None:
@@ -181,27 +198,34 @@ class Transactions:
 
     def _attempt(self, appends, numbers, done):
         """Try the appends with some numbers; note the results of those that are committed; return an error if any."""
-        used, results, failed = {}, {}, {}
+        used: dict[tuple[str, str], StampedProducer] = {}
         with ExitStack() as locks:
             for key, producer in sorted((self._of(*appends[number]) for number in numbers), key=lambda some: some[0]):
                 if key not in used:
                     used[key] = producer
                     locks.enter_context(producer.lock)
-            failed |= {key: error for key, some in used.items() if (error := _error_of(some.begin))}
-            for number in numbers:
-                key, producer = self._of(*appends[number])
-                if key not in failed:
-                    try:
-                        results.setdefault(key, {})[number] = producer.append(*appends[number])
-                    except KafkaException as error:
-                        failed[key] = error
-            failed |= self._commit({key: producer for key, producer in used.items() if key not in failed})
-            for key in failed:
-                used[key].forget()
+            failed = dict.fromkeys(used)  # of an error that is none of Kafka's, nothing must be committed later
+            try:
+                results, failed = self._append(appends, numbers, used)
+            finally:
+                for key in failed:
+                    used[key].forget()
         for key, told in results.items():
             if key not in failed:
                 done.update(told)
         return next(iter(failed.values()), None)
+
+    def _append(self, appends, numbers, used):
+        """Append with producers; return by key what was appended, and the errors of those that failed."""
+        results, failed = {}, {key: error for key, some in used.items() if (error := _error_of(some.begin))}
+        for number in numbers:
+            key, producer = self._of(*appends[number])
+            if key not in failed:
+                try:
+                    results.setdefault(key, {})[number] = producer.append(*appends[number])
+                except KafkaException as error:
+                    failed[key] = error
+        return results, failed | self._commit({key: some for key, some in used.items() if key not in failed})
 
     def _commit(self, producers):
         """Commit the transactions of producers, all at the same time; return the errors by key."""

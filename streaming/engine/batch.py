@@ -19,6 +19,7 @@ from streaming.engine.admission import Sample
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter, Turn
 from streaming.operators.region_map import MOST_REGIONS
+from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
 from streaming.servers import home
 from streaming.servers.assembler import server as assembler
@@ -34,14 +35,18 @@ from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import server as regional
-from streaming.servers.region import stream_join
+from streaming.servers.region import stream_join, time_join
 from streaming.servers.region.objects import ObjectTable
+from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.state import ObjectChanges, ObjectInput
+from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.rescaling import Rescaling
+from streaming.servers.runs_codec import first_number
 from streaming.spaces import Space
 from streaming.state.manifest import Shape
 
-TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals")
+TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "reports")
 
 
 # A fragment names the queries that took at least this much of the region's time in the batch.
@@ -147,7 +152,8 @@ class RegionInput:
     ----------
     region : int
     head : mapping
-        For region 0, counters; otherwise empty. JSON can hold it.
+        For region 0, counters. While there are joins over event time, how far the home server is with each stream. JSON
+        can hold it.
     tables : mapping of str to pyarrow.Table
         The tables of `home.HomeOutput` that have rows for this region, by the names in `TABLES`.
     """
@@ -205,7 +211,7 @@ def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int
         _save_home(store, partition, batch, store.left(f"home/{partition}", batch), saving)
     for number in regions:
         attempt = store.attempt(batch, f"region-{number}", saving.since)
-        _save_region(store, number, attempt, store.left(f"region/{number}", batch), store.registry(batch + 1))
+        _save_region(store, number, attempt, store.registry(batch + 1))
     if store.ended(batch, layout.shape):
         store.commit(batch, layout.shape, store.attempt(batch, "assembler", saving.since))
 
@@ -217,9 +223,11 @@ def _save_home(store, partition, batch, state, saving, more_blocks=0):
     attempt.end(saving.positions, saving.blocks.get(partition, 0) + more_blocks)
 
 
-def _save_region(store, number, attempt, state, registry):
-    """Save the state of a region, and with the first one the registry; then the region has ended (`Store.ended`)."""
-    attempt.save(f"region/{number}", state)
+def _save_region(store, number, attempt, registry):
+    """Save what a region left, and with the first one the registry; then the region has ended (`Store.ended`)."""
+    names = [f"region/{number}", *([f"time_join/{number}"] if registry.report_reach else [])]
+    for name in names:
+        attempt.save(name, store.left(name, attempt.batch))
     if number == 0:
         store.save_registry(attempt, registry)
     attempt.end()
@@ -271,7 +279,9 @@ def home_task(
         "stale": list(outbox.stale.items()),
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
-    return [_region_input(number, outbox, head if number == 0 else {}) for number in range(after.region_map.regions)]
+    common = {"progress": [[stream, *told] for stream, told in state.progress.items()]} if state.progress else {}
+    regions = range(after.region_map.regions)
+    return [_region_input(number, outbox, common | (head if number == 0 else {})) for number in regions]
 
 
 def region_task(
@@ -303,7 +313,7 @@ def region_task(
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
-    tables = {name: _together(inputs, name, store.space) for name in TABLES}
+    tables = {name: _together(inputs, name, store.space) for name in TABLES if name != "reports"}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was, regions = store.region(number, batch), after.region_map.regions
     if rescaling := layout.rescaling(batch, after):
@@ -319,6 +329,8 @@ def region_task(
     layout.history.store(turn, [sent.passing, sent.arrivals], after.stored, applied.dropped.values())
     if before.reach or after.reach:
         results = results.plus(_stream_joins(layout, number, attempt, tables, border))
+    if before.report_reach or after.report_reach:
+        results = results.plus(_time_joins(layout, number, batch, inputs, border))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
@@ -326,7 +338,7 @@ def region_task(
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
     if saving:
-        _save_region(store, number, attempt, state, after)
+        _save_region(store, number, attempt, after)
     counters = dict(results.counters)
     counters["elements"] = sum(sent.head.get("elements", 0) for sent in inputs)
     stale: Counter[int] = Counter()
@@ -387,7 +399,7 @@ def _costs(seconds, registry, whole_s):
 def _stream_joins(layout, number, attempt, tables, border):
     """Run a region's joins with streams; return their results."""
     store, control, batch = layout.store, border.control, attempt.batch
-    place = stream_join.RegionPlace(number, control.after.region_map)
+    place = RegionPlace(number, control.after.region_map)
     reach = control.after.reach
     joined = stream_join.JoinInput.of(tables, reach)
     if reach.exceeds(control.before.reach):
@@ -398,6 +410,27 @@ def _stream_joins(layout, number, attempt, tables, border):
     state, results = border.passed(lambda control: stream_join.step(was, joined, control, place))
     if control.after.reach:
         attempt.save(f"stream_join/{number}", state)
+    return results
+
+
+def _time_joins(layout, number, batch, inputs, border):
+    """Run a region's joins over event time; return their results."""
+    store, control = layout.store, border.control
+    before, after = control.before, control.after
+    place, following = RegionPlace(number, after.region_map), first_number(batch)
+    rescaling = layout.rescaling(batch, after)
+    if not before.report_reach:
+        was = TimeJoins.empty(store.space, following)
+    elif rescaling:
+        states = [store.time_joins(other, batch, keep=False) for other in range(before.region_map.regions)]
+        was = time_join.divided(states, place, before, following)
+    else:
+        was = store.time_joins(number, batch)
+    tables = [sent.tables["reports"] for sent in inputs if "reports" in sent.tables]
+    reports = pa.concat_tables([reports_schema(store.space).empty_table(), *tables])
+    homes = [{stream: Progress(*told) for stream, *told in sent.head.get("progress", ())} for sent in inputs]
+    state, results = border.passed(lambda control: time_join.step(was, reports, homes, control, place))
+    store.leave(f"time_join/{number}", batch, state)
     return results
 
 

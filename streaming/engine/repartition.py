@@ -23,6 +23,7 @@ from streaming.engine.cuts import beginning
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import Log
+from streaming.operators.watermarks import slowest
 from streaming.servers.home import COLUMNS, Home, no_columns
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.settings import EngineSettings
@@ -137,10 +138,11 @@ def divided(homes: Sequence[Home], partitions: int) -> Iterator[Home]:
     columns = {name: np.concatenate([columns[name] for columns in taken])[order] for name in COLUMNS}
     key, of = key[order], partition_of(key[order], partitions)
     times = max(home.now_us for home in homes), min(home.forgotten_us for home in homes)
+    progress = slowest([home.progress for home in homes])
     for number in range(partitions):
         # Runs that are stored already have smaller numbers.
         following = homes[number].entries.following if number < len(homes) else 0
         mine = of == number
         found = {name: column[mine] for name, column in columns.items()}
         empty = SortedRuns(no_columns(), following=following)
-        yield Home(empty.put(key[mine], found, key[:0], int(mine.sum())).settled(), *times)
+        yield Home(empty.put(key[mine], found, key[:0], int(mine.sum())).settled(), *times, progress)

@@ -28,6 +28,8 @@ from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
 from streaming.servers.participant.partial import Partial
 from streaming.servers.region.codec import region_codec
 from streaming.servers.region.state import Region
+from streaming.servers.region.time_join import TimeJoins
+from streaming.servers.region.time_join_codec import time_join_codec
 from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState
@@ -39,7 +41,7 @@ from streaming.state.versions import Attempt, Versions
 logger = logging.getLogger(__name__)
 
 # The states that tasks write. The assembler reads the partials of its own batch, and nobody reads them later.
-STATES = ("registry", "home", "region", "stream_join", "participant", "partial", "assembly")
+STATES = ("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly")
 PARTIALS = "partial"
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
@@ -195,6 +197,10 @@ class Store:
         """Return the state of a region's joins with streams before `batch`; kept only while there are such joins."""
         return self._versions.before(f"stream_join/{number}", batch, keep)
 
+    def time_joins(self, number: int, batch: int, keep: bool = True) -> TimeJoins:
+        """Return the state of a region's joins over event time before `batch`; kept only while there are such joins."""
+        return self._versions.before(f"time_join/{number}", batch, keep)
+
     def members(self, number: int, batch: int, keep: bool = True) -> pl.DataFrame:
         """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
         return self._versions.before(f"participant/{number}", batch, keep)
@@ -236,7 +242,7 @@ class Store:
 def _codecs(space, no_queries) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
     region = region_codec(space)
-    codecs = (registry_codec(no_queries), HOME, region, region, MEMBERS_OF_AGGREGATES, PARTIAL)
+    codecs = (registry_codec(no_queries), HOME, region, region, time_join_codec(space), MEMBERS_OF_AGGREGATES, PARTIAL)
     return dict(zip(STATES, (*codecs, assembly_codec(space)), strict=True))
 
 

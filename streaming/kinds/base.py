@@ -45,6 +45,7 @@ class Evaluation(Enum):
 
     REGIONAL = "each region compares its own objects"
     STREAM_JOIN = "each region compares its own objects with the elements of a stream, some of them from other regions"
+    TIME_JOIN = "each region compares reports of two streams by place and time"
     MOVING_RANGE = "each region compares its own objects with a range about a focus"
     NEAREST = "the assembler ranks what the regions found nearest to a focus"
     AGGREGATE = "the assembler merges what the regions computed"
@@ -106,6 +107,8 @@ class Kind(ABC, Generic[P]):
         For kinds that are evaluated ``REGIONAL``: where the `Refinement` of its plans is, as ``module:object``; empty
         if a plan is a `RangePlan`, which needs none. It is loaded where queries are evaluated, so that programs that
         only read plans do not load it.
+    operator : str
+        For kinds that are evaluated ``TIME_JOIN``: where the `TimeJoin` of its plans is, likewise.
     boxes : tuple of str
         Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
         the same of these keys are given, are read together (`plans.together`); see `like`.
@@ -115,6 +118,7 @@ class Kind(ABC, Generic[P]):
     written: ClassVar[str]
     plan_class: ClassVar[type]
     refinement: ClassVar[str] = ""
+    operator: ClassVar[str] = ""
     boxes: ClassVar[tuple[str, ...]] = ()
 
     def claims(self, document: dict[str, Any]) -> bool:

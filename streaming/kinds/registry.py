@@ -4,14 +4,24 @@ from typing import Any
 
 from streaming.kinds.aggregate.kind import AggregateKind
 from streaming.kinds.base import Kind, Plan
+from streaming.kinds.interval_join.kind import IntervalJoinKind
 from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.knn.kind import NearestKind
 from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, parse_choice
 from streaming.kinds.range.kind import RangeKind
+from streaming.kinds.window_join.kind import WindowJoinKind
 
 # A later kind may claim documents that an earlier one would claim, too.
-KINDS: tuple[Kind[Any], ...] = (RangeKind(), MovingRangeKind(), NearestKind(), JoinKind(), AggregateKind())
+KINDS: tuple[Kind[Any], ...] = (
+    RangeKind(),
+    MovingRangeKind(),
+    NearestKind(),
+    JoinKind(),
+    AggregateKind(),
+    WindowJoinKind(),
+    IntervalJoinKind(),
+)
 
 
 def kind_of(plan: Plan) -> Kind[Any]:

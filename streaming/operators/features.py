@@ -47,9 +47,13 @@ class IndexedBoxes:
     def tree(self) -> shapely.STRtree:
         """An index over the boxes in the first two dimensions.
 
-        It holds the diagonals of the boxes, which have the same boxes and take half the memory.
+        It holds points if all boxes are points. Otherwise it holds the diagonals of the boxes, which need half the
+        memory.
         """
-        return shapely.STRtree(shapely.linestrings(self._plane().reshape(-1, 2, 2)))
+        plane = self._plane()
+        if (plane[:, :2] == plane[:, 2:]).all():
+            return shapely.STRtree(shapely.points(plane[:, :2]))
+        return shapely.STRtree(shapely.linestrings(plane.reshape(-1, 2, 2)))
 
     def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of some other boxes (K, 2n) and these that meet, perhaps after a turn, int64 each."""

@@ -212,9 +212,7 @@ class _Group:
 
     def reach(self, bounds):
         """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
-        boxes = transformed(bounds, self.plan.transform, self.space)
-        partners = self.plan.partners
-        return within_reach(boxes, partners.distance, self.space) if partners.predicate == "dwithin" else boxes
+        return reached(self.plan, bounds, self.space)
 
     def _passing(self, elements, row, partner, failures):
         """Return (pair, position in `plans`) for each join whose area and filters the elements of the pair pass."""
@@ -257,12 +255,6 @@ class _Partners(IndexedBoxes):
     def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
         super().__init__(elements.bounds[rows], space)
         self.rows, self._elements = rows, elements
-
-    @functools.cached_property
-    def tree(self) -> shapely.STRtree:
-        plane = self._plane()
-        points = (plane[:, :2] == plane[:, 2:]).all()
-        return shapely.STRtree(shapely.points(plane[:, :2]) if points else shapely.box(*plane.T))
 
     def shapes(self, rows):
         unique, place = np.unique(rows, return_inverse=True)
@@ -333,6 +325,12 @@ class Reach:
                 boxes = transformed(bounds[rows], transform, self.space)
                 met[rows] |= region_map.regions_of(within_reach(boxes, distance, self.space))
         return met & find(self.streams, stream)[1][:, None]
+
+
+def reached(plan: JoinPlan, bounds: np.ndarray, space: Space) -> np.ndarray:
+    """Return the boxes (K, 2n) that the box of a partner must meet, given the boxes of elements."""
+    boxes = transformed(bounds, plan.transform, space)
+    return within_reach(boxes, plan.partners.distance, space) if plan.partners.predicate == "dwithin" else boxes
 
 
 def unfiltered(plan: JoinPlan) -> JoinPlan:

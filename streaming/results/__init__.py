@@ -41,7 +41,7 @@ VIEW_NUMBERS = 2**40
 ANSWER_NUMBERS = 2**62
 
 # Columns that only joins, nearest neighbours and thresholds have.
-SOMETIMES = ("partner", "partner_properties", "distance", "rank")
+SOMETIMES = ("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us")
 
 FRAME_METADATA = b"lookout"
 # https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
@@ -65,7 +65,9 @@ def result_schema(space: Space) -> pa.Schema:
         partner_properties : string, the properties of the partner, a JSON object;
         distance : float64, for joins by distance and kNN, metres in a geographic space; with `PLACED` the radius of the
         circle or of the search region; null otherwise, and in ``-``;
-        rank : int32, for kNN, 1 for the nearest; null otherwise, and in ``-``.
+        rank : int32, for kNN, 1 for the nearest; null otherwise, and in ``-``;
+        partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report;
+        window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC.
     """
     return pa.schema(
         [
@@ -82,6 +84,9 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("partner_properties", pa.string()),
             pa.field("distance", pa.float64()),
             pa.field("rank", pa.int32()),
+            pa.field("partner_time_us", pa.int64()),
+            pa.field("partner_bounds", pa.list_(pa.float64(), 2 * space.n)),
+            pa.field("window_us", pa.int64()),
         ]
     )
 
@@ -229,7 +234,9 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
         With `sign` ("+", "~", "-", "@"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space;
         null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object). Joins and
         thresholds add `partner`, an object with its `key`, `properties` and `distance` (null except in a join by
-        distance); kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`.
+        distance); joins over event time also tell the `time_us` and the `bounds` of the partner's report, and window
+        joins the beginning of the window, `window_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@"
+        adds `distance`.
     unread : dict of int to str
         The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
         hold back the others.
@@ -290,7 +297,13 @@ def _object(text):
 def _further(rows, unread):
     """Return the partner, the distance and the rank of each row, where it has them, as JSON objects show them."""
     columns = [rows[name].to_pylist() for name in ("sign", "partner", "distance", "rank")]
-    return list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
+    told = list(map(_told, *columns, _objects(rows, "partner_properties", "partner", unread)))
+    for row in np.flatnonzero(rows["partner_time_us"].is_valid().to_numpy()).tolist():
+        told[row]["partner"]["time_us"] = rows["partner_time_us"][row].as_py()
+        told[row]["partner"]["bounds"] = [_finite(bound) for bound in rows["partner_bounds"][row].as_py()]
+        if (window_us := rows["window_us"][row].as_py()) is not None:
+            told[row]["window_us"] = window_us
+    return told
 
 
 def _told(sign, partner, distance, rank, properties):

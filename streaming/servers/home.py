@@ -5,16 +5,19 @@ References
 PLACE* (2007), section 3.1: an object's home server tracks which regional server the object visits.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
 from streaming.operators.runs import first_of_runs, order_of_hashes
+from streaming.operators.watermarks import NEVER_US, Progress, seen_before
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
+from streaming.servers.region.reports import reports_schema
 from streaming.servers.sorted_runs import SortedRuns
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
@@ -46,11 +49,14 @@ class Home:
         The latest tick.
     forgotten_us : int
         When the server last looked for objects to forget.
+    progress : mapping of int to Progress
+        How far the server is with each stream that is joined over event time, by number.
     """
 
     entries: SortedRuns
     now_us: int = 0
     forgotten_us: int = 0
+    progress: Mapping[int, Progress] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, following: int = 0) -> "Home":
@@ -76,7 +82,8 @@ class HomeOutput:
     newest elements, for the other regions that must know them; `removed_copies` has them for the regions that no longer
     need them; `superseded_copies` has the copies of `passing`. `focals` has the newest elements of focal objects, once
     for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
-    newest known.
+    newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
+    region that must know it, with `reports.reports_schema`.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
@@ -87,6 +94,7 @@ class HomeOutput:
     superseded_copies: tuple[pa.Table, np.ndarray]
     focals: tuple[pa.Table, np.ndarray]
     stale: dict[int, int]
+    reports: tuple[pa.Table, np.ndarray]
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -109,6 +117,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     region_map = after.region_map
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
+    reports, progress = _reports(home.progress, elements, control)
     order, key_hash, start = _ordered(elements)
     part, row = entries.find(key_hash)
     known = part >= 0
@@ -138,11 +147,35 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         _for_regions(passing, _without(_met(passing, after.reach, region_map), passing_region)),
         _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(region_map.regions, dtype=bool)),
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
+        reports,
     )
     columns = {name: arrivals[name].to_numpy() for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": _bits(met)}
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
-    return _settled(replace(home, entries=entries), control), outbox
+    return _settled(replace(home, entries=entries, progress=progress), control), outbox
+
+
+def _reports(known, elements, control):
+    """Return the reports for joins over event time with their regions, and how far each stream is after them."""
+    reach, region_map = control.after.report_reach, control.after.region_map
+    progress = {number: told for number, told in known.items() if number not in control.applied.dropped}
+    if not reach:
+        return (reports_schema(reach.space).empty_table(), np.empty(0, dtype=np.int64)), {}
+    columns = {name: elements[name].to_numpy() for name in ("stream", "time_us", "heard_us")}
+    seen_us = np.zeros(elements.num_rows, dtype=np.int64)
+    for number in reach.streams.tolist():
+        mine = np.flatnonzero(columns["stream"] == number)
+        if len(mine):
+            before = progress.get(number, Progress(NEVER_US, 0))
+            seen_us[mine] = seen_before(columns["time_us"][mine], before.newest_us)
+            progress[number] = Progress(int(seen_us[mine[-1]]), int(columns["heard_us"][mine].max()))
+    bounds = bounds_of(elements["bounds"])
+    rows, region = np.nonzero(reach.regions(bounds, columns["stream"], region_map))
+    own = (region_map.region_of(bounds)[rows] == region).astype(np.int8)
+    reports = taken(elements, rows)
+    for name, column in (("seen_us", seen_us[rows]), ("own", own)):
+        reports = reports.append_column(reports_schema(reach.space).field(name), pa.array(column))
+    return (reports, region), {number: told for number, told in progress.items() if number in reach.streams}
 
 
 def _ordered(elements):
@@ -248,7 +281,7 @@ def _settled(home, control):
     if now_us - forgotten_us >= FORGET_EVERY_US:
         entries = _without_entries(entries, lambda run: _long_silent(run.columns, now_us, control.after))
         forgotten_us = now_us
-    return Home(entries.settled(), now_us, forgotten_us)
+    return Home(entries.settled(), now_us, forgotten_us, home.progress)
 
 
 def _long_silent(columns, now_us, registry):

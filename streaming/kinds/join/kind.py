@@ -3,23 +3,12 @@
 import math
 from typing import Any
 
-from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Kind, Source, udfs
 from streaming.kinds.fields import area_of, compared, emitted, opening, parse_area, whole
-from streaming.kinds.join.plan import JOIN_KEYS, PARTNERS_KEYS, PREDICATES, SOURCES, JoinPlan, Partners
+from streaming.kinds.join.partners import parse_partners, partners_document
+from streaming.kinds.join.plan import JOIN_KEYS, SOURCES, JoinPlan
 from streaming.kinds.join.schema import definition, definitions
-from streaming.kinds.parts import (
-    Enlargement,
-    UserFilter,
-    check_keys,
-    filters_document,
-    parse_amount,
-    parse_choice,
-    parse_filters,
-    parse_text,
-    parse_where,
-    transform_document,
-)
+from streaming.kinds.parts import Enlargement, UserFilter, check_keys, transform_document
 from streaming.kinds.schema import of_kind
 from streaming.kinds.words import number
 from streaming.spaces import Space
@@ -35,10 +24,10 @@ class JoinKind(Kind[JoinPlan]):
     def parse(self, document: dict[str, Any], space: Space) -> JoinPlan:
         check_keys(document, JOIN_KEYS, "a join")
         area = parse_area(document, space)
-        return JoinPlan(partners=_partners(document.get("join"), space), area=area, **compared(document, space))
+        return JoinPlan(partners=parse_partners(document.get("join"), space), area=area, **compared(document, space))
 
     def document(self, plan: JoinPlan, space: Space) -> dict[str, Any]:
-        join = {"join": _partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
+        join = {"join": partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
         return opening(plan) | join | emitted(plan, space) | area_of(plan, space, whole(space))
 
     def words(self, document: dict[str, Any], unit: str) -> str:
@@ -74,38 +63,3 @@ class JoinKind(Kind[JoinPlan]):
 
     def measures(self, plan: JoinPlan) -> bool:
         return plan.partners.predicate == "dwithin"
-
-
-def _partners(document, space):
-    if not isinstance(document, dict):
-        raise InvalidPlan(f"join must be an object with one of {', '.join(SOURCES)}; got {document!r:.200}")
-    check_keys(document, PARTNERS_KEYS, "join")
-    named = [source for source in SOURCES if document.get(source) is not None]
-    if len(named) != 1:
-        raise InvalidPlan(f"join must have one of {', '.join(SOURCES)}; got {', '.join(named) or 'none'}")
-    predicate = parse_choice(document, "predicate", PREDICATES)
-    if predicate == "disjoint" and named == ["stream"]:
-        raise InvalidPlan("the partners of disjoint must be a layer, or stored; got a stream")
-    if (predicate == "dwithin") != ("distance" in document):
-        raise InvalidPlan(f"distance belongs to the predicate dwithin, which needs it; got {document!r:.200}")
-    return Partners(
-        source=named[0],
-        name=parse_text(document[named[0]], f"join: {named[0]}"),
-        predicate=predicate,
-        distance=parse_amount(document.get("distance", 0.0), "join: distance"),
-        where=parse_where(document.get("where", ""), "join: where"),
-        filters=parse_filters(document.get("filters", []), "join: filters", space),
-        pair_filters=parse_filters(document.get("pair_filters", []), "join: pair_filters", space, ("udf",)),
-    )
-
-
-def _partners_document(partners, space):
-    document = {partners.source: partners.name, "predicate": partners.predicate}
-    if partners.predicate == "dwithin":
-        document["distance"] = partners.distance
-    if partners.where:
-        document["where"] = partners.where
-    for name in ("filters", "pair_filters"):
-        if getattr(partners, name):
-            document[name] = filters_document(getattr(partners, name), space)
-    return document

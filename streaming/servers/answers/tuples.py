@@ -153,7 +153,6 @@ def result_rows(answers: Answers, objects: Objects, source: pa.Table, partners: 
         "properties": source["properties"],
         "partner_hash": answers.partner,
         "distance": pa.array(np.broadcast_to(answers.distance, rows), from_pandas=True),
-        "rank": pa.nulls(rows, pa.int32()),
     } | dict(partners)
     schema = result_schema(space)
-    return pa.table([columns[name] for name in schema.names], schema=schema)
+    return pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in schema], schema=schema)

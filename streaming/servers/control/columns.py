@@ -14,7 +14,7 @@ from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN = (1 << bit for bit in range(6))
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN = (1 << bit for bit in range(7))
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -30,9 +30,10 @@ def bits_of(plan: Plan) -> int:
         STREAM_JOIN: evaluation is Evaluation.STREAM_JOIN,
         DISTRIBUTED: evaluation.distributed,
         MEMBERSHIP: plan.emit == "membership",
-        EVERY_ELEMENT: plan.emit == "all",
+        EVERY_ELEMENT: plan.emit == "all" and evaluation is not Evaluation.TIME_JOIN,
         BY_DISTANCE: kind.measures(plan),
         LAYER_JOIN: kind.layer(plan) is not None,
+        TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 

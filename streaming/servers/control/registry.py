@@ -28,6 +28,7 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
+from streaming.operators.time_joins import TimeJoin
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers
 from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
@@ -285,6 +286,16 @@ class Registry:
         Joins that are left out count, too.
         """
         return self.running.stream_joins.reach
+
+    @property
+    def time_joins(self) -> Mapping[int, TimeJoin]:
+        """The joins over event time that run, by query, ready to be evaluated."""
+        return self.evaluated.time_joins.joins
+
+    @property
+    def report_reach(self) -> Reach:
+        """How far reports reach for partners in joins over event time; false without one. Those left out count, too."""
+        return self.running.time_joins.reach
 
     @property
     def distributed(self) -> DistributedQueries:

@@ -17,8 +17,12 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, Columns, Row, distinct_of
+from streaming.operators.time_joins import TimeJoin, by_place, compiled
+from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, TIME_JOIN, Columns, Row, distinct_of
 from streaming.spaces import Space
+
+# The queries with one of these bits have no answer that a region computes by itself.
+APART = STREAM_JOIN | TIME_JOIN | DISTRIBUTED
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,20 @@ class StreamJoinGroup(Group):
         return Reach.of(list(self.plans.values()), self.space)
 
 
+class TimeJoinGroup(Group):
+    """The joins over event time."""
+
+    @functools.cached_property
+    def joins(self) -> Mapping[int, TimeJoin]:
+        """The joins by query, ready to be evaluated."""
+        return dict(zip(self.plans, compiled(list(self.plans.values()), self.space), strict=True))
+
+    @functools.cached_property
+    def reach(self) -> Reach:
+        """How far reports reach for partners."""
+        return Reach.of([by_place(plan) for plan in self.plans.values()], self.space)
+
+
 class DistributedGroup(Group):
     """The distributed queries: moving ranges, kNN, aggregates."""
 
@@ -98,10 +116,11 @@ class RunningQueries:
         All of them.
     answers : ndarray of int64
         The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams and of distributed queries.
+        streams, of joins over event time and of distributed queries.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
     stream_joins : StreamJoinGroup
+    time_joins : TimeJoinGroup
     distributed : DistributedGroup
     """
 
@@ -109,12 +128,17 @@ class RunningQueries:
     answers: np.ndarray
     levels: QueryLevels
     stream_joins: StreamJoinGroup
+    time_joins: TimeJoinGroup
     distributed: DistributedGroup
 
     @classmethod
     def none(cls, space: Space) -> "RunningQueries":
         """Return no queries."""
-        groups = StreamJoinGroup(space, STREAM_JOIN), DistributedGroup(space, DISTRIBUTED)
+        groups = (
+            StreamJoinGroup(space, STREAM_JOIN),
+            TimeJoinGroup(space, TIME_JOIN),
+            DistributedGroup(space, DISTRIBUTED),
+        )
         return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
 
     def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> "RunningQueries":
@@ -122,10 +146,7 @@ class RunningQueries:
         if not ended and not begun:
             return self
         columns = self.columns.changed(ended, begun)
-        were, plans = (
-            {row.answer: row.plan for row in rows if not row.bits & (STREAM_JOIN | DISTRIBUTED)}
-            for rows in (ended, begun)
-        )
+        were, plans = ({row.answer: row.plan for row in rows if not row.bits & APART} for rows in (ended, begun))
         touched = np.array(sorted(were | plans), dtype=np.int64)
         before, after = (find(known.ordered_answer, touched)[1] for known in (self.columns, columns))
         # An answer whose boxes have moved has the number that it had, and another plan.
@@ -138,15 +159,19 @@ class RunningQueries:
             np.insert(answers, np.searchsorted(answers, new), new),
             self.levels.changed(gone, {answer: plans[answer] for answer in new.tolist()}),
             self.stream_joins.changed(ended, begun),
+            self.time_joins.changed(ended, begun),
             self.distributed.changed(ended, begun),
         )
 
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
-        groups = chosen.stream_joins.changed((), rows), chosen.distributed.changed((), rows)
+        stream_joins, time_joins = chosen.stream_joins.changed((), rows), chosen.time_joins.changed((), rows)
+        distributed = chosen.distributed.changed((), rows)
         answers = np.intersect1d(distinct_of(rows), self.answers)
-        return RunningQueries(chosen.columns.changed((), rows), answers, self.levels.only(answers), *groups)
+        return RunningQueries(
+            chosen.columns.changed((), rows), answers, self.levels.only(answers), stream_joins, time_joins, distributed
+        )
 
     def are(self, names: np.ndarray, bit: int) -> np.ndarray:
         """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).

@@ -1,0 +1,1 @@
+"""Joins of two streams whose times differ by an interval."""

@@ -1,0 +1,35 @@
+"""What the kinds of joins over event time share."""
+
+from typing import Any, TypeVar
+
+from streaming.kinds.base import Evaluation, Kind, Plan, Source, udfs
+from streaming.kinds.parts import UserFilter
+from streaming.kinds.schema import of_kind
+
+P = TypeVar("P", bound=Plan)
+
+
+class TimeJoinKind(Kind[P]):
+    """A kind of joins over event time: plans have `partners`, of which the source is a stream."""
+
+    boxes = ("area",)
+
+    def condition(self) -> dict[str, Any]:
+        """See `Kind`."""
+        return of_kind(self.written)
+
+    def evaluation(self, plan: P) -> Evaluation:
+        """See `Kind`."""
+        return Evaluation.TIME_JOIN
+
+    def sources(self, plan: Any) -> tuple[Source, ...]:
+        """See `Kind`."""
+        return (Source("join", plan.partners.source, plan.partners.name),)
+
+    def user_filters(self, plan: Any) -> tuple[tuple[UserFilter, bool], ...]:
+        """See `Kind`."""
+        return udfs(plan.filters + plan.partners.filters) + udfs(plan.partners.pair_filters, pairs=True)
+
+    def measures(self, plan: Any) -> bool:
+        """See `Kind`."""
+        return plan.partners.predicate == "dwithin"

@@ -1,0 +1,91 @@
+"""What joins over event time share: fields of their plans, from JSON and back.
+
+References
+----------
+Li et al., "Distributed join query method for large-scale spatial data streams", Geomatics and Information Science of
+Wuhan University 2023, definitions 5 to 7.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.base import Plan
+from streaming.kinds.fields import area_of, common, opening, parse_area, whole
+from streaming.kinds.join.partners import parse_partners, partners_document
+from streaming.kinds.parts import check_keys, filters_document, parse_number, parse_transform, transform_document
+from streaming.kinds.schema import Schema, allow_null, given_as, object_schema, ref
+from streaming.kinds.words import number
+from streaming.spaces import Space
+
+# Reports wait in memory for as long, and a month of any feed is more than a machine has.
+MOST_S = 31 * 24 * 3600.0
+LATENESS_S = 10.0
+IDLE_S = 30.0
+
+
+def parsed(document: dict[str, Any], space: Space, keys: Collection[str], what: str) -> dict[str, Any]:
+    """Return the fields that plans of both kinds have; raise `InvalidPlan` if one breaks a rule.
+
+    Parameters
+    ----------
+    document : dict
+    space : Space
+    keys : collection of str
+        The keys that such a document may have.
+    what : str
+        What messages call the document.
+    """
+    check_keys(document, tuple(keys), what)
+    mirrored = document.get("mirrored", False)
+    if not isinstance(mirrored, bool):
+        raise InvalidPlan(f"mirrored must be true or false; got {mirrored!r:.200}")
+    fields = common({name: value for name, value in document.items() if name != "emit"}, space)
+    del fields["emit"]
+    return fields | {
+        "partners": parse_partners(document.get("join"), space, ("stream",)),
+        "area": parse_area(document, space),
+        "transform": parse_transform(document.get("transform", []), space),
+        "lateness_s": seconds(document, "lateness_s", LATENESS_S, lo=0.0),
+        "idle_s": seconds(document, "idle_s", IDLE_S, above=0.0),
+        "mirrored": mirrored,
+    }
+
+
+def seconds(document: dict[str, Any], name: str, missing: float | None = None, **limits: float) -> float:
+    """Return a number of seconds, at most `MOST_S`, to the microsecond; `missing` if the key is not there."""
+    value = document.get(name, missing)
+    return round(parse_number(value, name, **({"hi": MOST_S} | limits)), 6)
+
+
+def written(plan: Any, space: Space, own: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of a plan, given its `own` keys; the inverse of `parsed`."""
+    filters = {"filters": filters_document(plan.filters, space)} if plan.filters else {}
+    more = {"lateness_s": plan.lateness_s, "idle_s": plan.idle_s, "mirrored": plan.mirrored}
+    join = {"join": partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
+    return opening(plan) | join | own | more | {"where": plan.where} | filters | area_of(plan, space, whole(space))
+
+
+def schema_of(cls: type[Plan], special: dict[str, Schema], required: Collection[str]) -> Schema:
+    """Return the JSON Schema of a kind, given the schemas of its own fields and those that must be given."""
+    limits = {"lateness_s": {"type": "number", "minimum": 0, "maximum": MOST_S}, "idle_s": amount(above=0)}
+    partners = {"allOf": [ref("partners"), given_as("stream", "string")]}
+    schema = object_schema(cls, limits | special | {"partners": partners, "mirrored": {"type": "boolean"}})
+    allow_null(schema, ["area"])
+    properties = schema["properties"]
+    join = properties.pop("partners")
+    schema["properties"] = {"stream": properties.pop("stream"), "join": join} | properties
+    schema["required"] = ["stream", "kind", "join", *required]
+    return schema
+
+
+def amount(**limits: float) -> Schema:
+    """Return the schema of a number of seconds: `above` is its exclusive minimum."""
+    return {"type": "number", "exclusiveMinimum": limits["above"], "maximum": MOST_S}
+
+
+def near_words(join: dict[str, Any], unit: str) -> str:
+    """Say in words what a pair must satisfy, given the key `join`: for instance "within 500 m of buses"."""
+    if join["predicate"] == "dwithin":
+        return f"within {number(join['distance'])}{unit} of {join['stream']}"
+    return f"{join['predicate']} {join['stream']}"

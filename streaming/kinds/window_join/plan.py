@@ -1,0 +1,69 @@
+"""Window joins: the plan.
+
+References
+----------
+Li et al., "Distributed join query method for large-scale spatial data streams", 2023, definitions 5 and 6.
+"""
+
+from dataclasses import dataclass, fields
+
+from streaming.kinds.join.plan import Partners
+from streaming.kinds.join.times import IDLE_S, LATENESS_S
+from streaming.kinds.parts import Box, Enlargement, Filter
+
+
+@dataclass(frozen=True)
+class WindowJoinPlan:
+    """A window join: in each window of event time, all pairs of a report of one stream and a report of another.
+
+    Parameters
+    ----------
+    stream : str
+        The stream whose reports the query evaluates.
+    partners : Partners
+        The stream that it is joined with, and what a pair must satisfy.
+    area : tuple of float, length 2n
+        Reports of `stream` outside of the area are ignored.
+    window_s : float
+        How long a window is, in seconds. A window has the reports from its start to just before its end.
+    slide_s : float
+        How long after a window the next one begins, in seconds; by default `window_s`, so that windows do not overlap.
+        A pair is told once for each window that has it.
+    start_s : float
+        When one of the windows begins, in seconds since 1970 UTC. All others follow from it.
+    lateness_s : float
+        How late a report may be, in seconds: how much older than the newest report of its stream that came before it.
+        Reports that are later are counted, and not joined. Windows are told so much later.
+    idle_s : float
+        After so many seconds without a report, a stream no longer holds windows open.
+    mirrored : bool
+        In the join of a stream with itself: whether two reports that satisfy the join both ways are told both ways.
+    transform : tuple of Enlargement
+        Applied in order to the box of a report before it is compared.
+    where : str
+        CQL2 text over the report's properties; empty for none.
+    filters : tuple of Filter
+        A report must pass all of them.
+    """
+
+    stream: str
+    partners: Partners
+    area: Box
+    window_s: float
+    slide_s: float
+    start_s: float = 0.0
+    lateness_s: float = LATENESS_S
+    idle_s: float = IDLE_S
+    mirrored: bool = False
+    transform: tuple[Enlargement, ...] = ()
+    where: str = ""
+    filters: tuple[Filter, ...] = ()
+    kind: str = "window_join"
+
+    @property
+    def emit(self) -> str:
+        """Each pair is told once; no answer is kept."""
+        return "all"
+
+
+KEYS = ("join", *(field.name for field in fields(WindowJoinPlan) if field.name != "partners"))

@@ -1,0 +1,206 @@
+"""Joins of two streams over event time: which reports are on time, what must wait, and which pairs are found.
+
+Both kinds compare place and properties as joins with last known elements do (`streaming.operators.stream_join`).
+
+References
+----------
+Li et al., "Distributed join query method for large-scale spatial data streams", 2023: windows (definition 5), SINLJ
+(algorithm 2), BSINLJ (algorithm 4), the time at which a bin is dropped (equation 5).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Any
+
+import numpy as np
+
+from streaming.elements import stream_number
+from streaming.kinds.join.plan import JoinPlan
+from streaming.kinds.registry import kind_of
+from streaming.operators.elements import Elements
+from streaming.operators.failures import Failures
+from streaming.operators.runs import expand
+from streaming.operators.stream_join import Meetings, StreamJoins, reached
+from streaming.spaces import Space
+
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Times:
+    """When reports happened, and how much of their stream was there before them.
+
+    Parameters
+    ----------
+    time_us : ndarray of int64, shape (N,)
+    seen_us : ndarray of int64, shape (N,)
+        The newest event time that the report's home server had seen once the report was there.
+    """
+
+    time_us: np.ndarray
+    seen_us: np.ndarray
+
+
+class TimeJoin:
+    """A join over event time, ready to be evaluated.
+
+    Parameters
+    ----------
+    plan : WindowJoinPlan or IntervalJoinPlan
+    space : Space
+
+    Attributes
+    ----------
+    stream, partner_stream : int
+        The numbers of the two streams.
+    lateness_us, idle_us : int
+    """
+
+    def __init__(self, plan: Any, space: Space) -> None:
+        self.plan, self.space = plan, space
+        self.stream, self.partner_stream = stream_number(plan.stream), stream_number(plan.partners.name)
+        self.lateness_us, self.idle_us = _us(plan.lateness_s), _us(plan.idle_s)
+        self.join = by_place(plan)
+        self._joins = StreamJoins([self.join], space)
+
+    @property
+    def itself(self) -> bool:
+        """Whether a stream is joined with itself."""
+        return self.stream == self.partner_stream
+
+    @property
+    def way(self) -> tuple:
+        """What `reach` depends on besides the boxes."""
+        return self.join.transform, self.join.partners.predicate, self.join.partners.distance
+
+    def reach(self, bounds: np.ndarray) -> np.ndarray:
+        """Return the boxes (N, 2n) that the box of a partner must meet, given those of reports."""
+        return reached(self.join, bounds, self.space)
+
+    def pairs(
+        self, elements: Elements, key_hash: np.ndarray, left: np.ndarray, right: np.ndarray, failures: Failures
+    ) -> Meetings:
+        """Return the pairs of reports that satisfy all but the times; see `StreamJoins.pairs`."""
+        return self._joins.pairs(elements, key_hash, left, right, failures)
+
+    def unmirrored(self, pairs: Meetings, key_hash: np.ndarray) -> np.ndarray:
+        """Tell which pairs are told: of two that mirror each other, only one unless the plan wants both.
+
+        Parameters
+        ----------
+        pairs : Meetings
+            Pairs that satisfy the whole join. Whenever one is there, so is its mirror image if that satisfies it, too.
+        key_hash : ndarray of int64, shape (N,)
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
+        """
+        if self.plan.mirrored or not self.itself or not len(pairs.row):
+            return np.ones(len(pairs.row), dtype=bool)
+        size = len(key_hash)
+        ascending = key_hash[pairs.row] < key_hash[pairs.partner]
+        return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
+
+    @property
+    def bin_us(self) -> int:
+        """How much event time a bin of reports should have."""
+        raise NotImplementedError
+
+    def waits_us(self, partner: bool) -> int:
+        """Return how long after its time a report of the one or the other side may still find partners."""
+        raise NotImplementedError
+
+    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+        """Tell which reports are not too late to be joined at all, bool of shape (N,), given the last watermark."""
+        raise NotImplementedError
+
+
+class WindowJoin(TimeJoin):
+    """A window join."""
+
+    def __init__(self, plan: Any, space: Space) -> None:
+        super().__init__(plan, space)
+        self.size_us, self.slide_us, self.start_us = _us(plan.window_s), _us(plan.slide_s), _us(plan.start_s)
+
+    @property
+    def bin_us(self) -> int:
+        """See `TimeJoin`: windows begin and end at the ends of bins if they do not overlap."""
+        return self.slide_us
+
+    def waits_us(self, partner: bool) -> int:
+        """See `TimeJoin`."""
+        return self.size_us
+
+    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+        """Tell which reports are in a window that is not told yet, and that was not complete when they came."""
+        newest = (times.time_us - self.start_us) // self.slide_us * self.slide_us + self.start_us
+        # Between windows that do not touch there is time that is in none.
+        inside = times.time_us < newest + self.size_us
+        return inside & self.in_time(times, newest) & (newest + self.size_us > watermark_us)
+
+    def in_time(self, times: Times, window_us: np.ndarray | int) -> np.ndarray:
+        """Tell which reports came before the window that begins at `window_us` was complete, bool of shape (N,)."""
+        return times.seen_us - self.lateness_us < window_us + self.size_us
+
+    def due(self, first_us: np.ndarray, last_us: np.ndarray, after_us: int, until_us: int) -> np.ndarray:
+        """Return the beginnings of the windows that may overlap bins, and that end behind `after_us`, up to `until_us`.
+
+        Parameters
+        ----------
+        first_us, last_us : ndarray of int64, shape (B,)
+            The first and the last microsecond of each bin.
+        after_us, until_us : int
+
+        Returns
+        -------
+        ndarray of int64
+            Ascending.
+        """
+        low = (first_us - self.start_us) // self.slide_us - -(-self.size_us // self.slide_us) + 1
+        # A bin may be far in the future: only the windows up to the limit count.
+        high = np.minimum((last_us - self.start_us) // self.slide_us, (until_us - self.start_us) // self.slide_us)
+        low = np.maximum(low, (after_us - self.size_us - self.start_us) // self.slide_us)
+        start_us = self.start_us + np.unique(expand(low, np.maximum(high - low + 1, 0))[1]) * self.slide_us
+        return start_us[(start_us + self.size_us > after_us) & (start_us + self.size_us <= until_us)]
+
+
+class IntervalJoin(TimeJoin):
+    """An interval join."""
+
+    def __init__(self, plan: Any, space: Space) -> None:
+        super().__init__(plan, space)
+        self.lower_us, self.upper_us = _us(plan.lower_s), _us(plan.upper_s)
+
+    @property
+    def bin_us(self) -> int:
+        """See `TimeJoin`."""
+        return _us(self.plan.bin_s)
+
+    def waits_us(self, partner: bool) -> int:
+        """See `TimeJoin`; equation 5 of the paper."""
+        return max(0, -self.lower_us if partner else self.upper_us) + 1
+
+    def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
+        """Tell which reports were not late when they came."""
+        return (times.seen_us - self.lateness_us <= times.time_us) & (times.time_us >= watermark_us)
+
+    def within(self, time_us: np.ndarray, partner_us: np.ndarray) -> np.ndarray:
+        """Tell for which pairs of times the second lies in the interval of the first, bool of shape (P,)."""
+        return (time_us + self.lower_us <= partner_us) & (partner_us <= time_us + self.upper_us)
+
+
+def by_place(plan: Any) -> JoinPlan:
+    """Return the join that compares as a join over event time does, without regard to times."""
+    filters = {"where": plan.where, "filters": plan.filters}
+    return JoinPlan(plan.stream, plan.partners, plan.area, plan.transform, emit="all", **filters)
+
+
+def compiled(plans: Sequence[Any], space: Space) -> list[TimeJoin]:
+    """Return joins over event time, ready to be evaluated."""
+    return [resolve_name(kind_of(plan).operator)(plan, space) for plan in plans]
+
+
+def _us(seconds):
+    return round(seconds * MICROSECONDS)

@@ -1,0 +1,277 @@
+"""The reports that wait in a region for partners: a BinR-tree.
+
+Reports are kept in bins of event time. What comes in a micro-batch makes one small run in each bin, and runs of a
+similar size in a bin are merged. Each run has R-trees of its own, which are built when somebody first looks for
+partners there. Bins are dropped as a whole.
+
+References
+----------
+Li et al., "Distributed join query method for large-scale spatial data streams", 2023, section 2.3.2: equations 4 and 5.
+"""
+
+import functools
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.elements import bounds_array, bounds_of
+from streaming.operators.elements import Elements
+from streaming.operators.features import IndexedBoxes
+from streaming.operators.runs import find, first_of_runs
+from streaming.operators.time_joins import TimeJoin, Times
+from streaming.servers.elements import tracked_schema
+from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
+from streaming.servers.sorted_runs import Column, Run, gathered
+from streaming.spaces import Space
+
+# So many runs of a bin with a similar size are merged; sizes are similar if their logarithms to this base are.
+TIER = 4
+_MIX = np.uint64(0xD1B54A32D192ED03)
+
+
+@functools.lru_cache(maxsize=64)
+def reports_schema(space: Space) -> pa.Schema:
+    """Return the columns of reports that are sent to a region: `tracked_schema`, and two more.
+
+    `seen_us` (int64) is the newest event time that the home server had seen once the report was there; see
+    `streaming.operators.watermarks`. `own` (int8) is 1 in the region where the report lies, and 0 in the others to
+    which it is sent because it reaches into them.
+    """
+    schema = tracked_schema(space)
+    for name, kind in (("seen_us", pa.int64()), ("own", pa.int8())):
+        schema = schema.append(pa.field(name, kind, nullable=False))
+    return schema
+
+
+def no_columns(space: Space) -> dict[str, Column]:
+    """Return the columns of reports, without rows."""
+    hot = {name: np.empty(0, dtype=np.int64) for name in ("key_hash", "time_us", "seen_us", "heard_us", "turn")}
+    return {**hot, "own": np.empty(0, dtype=np.int8), "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
+
+
+@dataclass(frozen=True)
+class ReportRun:
+    """Reports of one stream in one bin, ordered by their hashes (see `report_hashes`), with indexes over them.
+
+    Parameters
+    ----------
+    stream : int
+    first_us, last_us : int
+        The bin: from its first microsecond to its last one.
+    run : Run
+        With the columns of `no_columns`. `turn` counts the micro-batches in which the region has kept reports.
+    """
+
+    stream: int
+    first_us: int
+    last_us: int
+    run: Run
+    _indexes: dict[Any, IndexedBoxes] = field(default_factory=dict, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.run.key)
+
+    def __getitem__(self, name: str) -> Column:
+        return self.run.columns[name]
+
+    @property
+    def bin(self) -> tuple[int, int, int]:
+        """The stream and the bin; runs of the same are merged."""
+        return self.stream, self.first_us, self.last_us
+
+    @property
+    def times(self) -> Times:
+        """The times of the reports."""
+        return Times(self["time_us"], self["seen_us"])
+
+    def index(self, join: TimeJoin, partner: bool) -> IndexedBoxes:
+        """Return an index over the boxes of partners, or over how far the reports reach in a join."""
+        way = None if partner else join.way
+        if way not in self._indexes:
+            bounds = self["bounds"] if partner else join.reach(self["bounds"])
+            self._indexes[way] = IndexedBoxes(bounds, join.space)
+        return self._indexes[way]
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Reports that were picked from runs.
+
+    Parameters
+    ----------
+    runs : sequence of ReportRun
+    part, row : ndarray of int64, shape (N,)
+        The position in `runs`, ascending, and the row there.
+    space : Space
+    """
+
+    runs: Sequence[ReportRun]
+    part: np.ndarray
+    row: np.ndarray
+    space: Space
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    def column(self, name: str) -> np.ndarray:
+        """Return a column of the reports."""
+        return self._gathered([name], self.part, self.row)[name]
+
+    def cold(self, rows: np.ndarray) -> pa.Table:
+        """Return key, geometry and properties of the reports at `rows`."""
+        return pa.table(self._gathered(COLD_COLUMNS, self.part[rows], self.row[rows]))
+
+    @functools.cached_property
+    def elements(self) -> Elements:
+        """The reports as operators take elements."""
+        stream = np.array([run.stream for run in self.runs], dtype=np.int64)
+        has_geometries = any(_has_values(run["geometry"]) for run in self.runs)
+        return Elements(stream[self.part], self.column("bounds"), self.cold, has_geometries)
+
+    def _gathered(self, names, part, row):
+        return gathered([run.run for run in self.runs], part, row, names, no_columns(self.space))
+
+
+def report_hashes(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Return what tells a report from others: hashes of its object, its time and its box, int64 of shape (N,).
+
+    Two receivers may hear the same report. Reports of two places at the same time are two reports, and go to different
+    regions.
+    """
+    mixed = key_hash.view(np.uint64)
+    # Adding 0.0 makes -0.0 the same as 0.0.
+    for column in (time_us, *(np.ascontiguousarray(bounds.T) + 0.0)):
+        mixed = (mixed ^ column.view(np.uint64)) * _MIX
+        mixed ^= mixed >> np.uint64(29)
+    return mixed.view(np.int64)
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """An immutable version of the reports that wait in a region.
+
+    Parameters
+    ----------
+    space : Space
+    runs : tuple of ReportRun
+    following : int
+        The number of the next run.
+    """
+
+    space: Space
+    runs: tuple[ReportRun, ...] = ()
+    following: int = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs))
+
+    def of(self, stream: int) -> list[ReportRun]:
+        """Return the runs of a stream."""
+        return [run for run in self.runs if run.stream == stream]
+
+    def arrived(self, reports: pa.Table, bin_us: Mapping[int, int], turn: int | np.ndarray) -> "ReportTable":
+        """Return a table of those reports that are not in this one yet; of equal ones, the first.
+
+        Parameters
+        ----------
+        reports : pyarrow.Table
+            With `reports_schema`, in the order of arrival.
+        bin_us : mapping of int to int
+            How long a bin is, by stream number.
+        turn : int or ndarray of int64, shape (N,)
+            In which turn each report came.
+        """
+        new, turn = self, np.broadcast_to(turn, reports.num_rows)
+        stream, time_us = (reports[name].to_numpy() for name in ("stream", "time_us"))
+        for number, size_us in bin_us.items():
+            mine = np.flatnonzero(stream == number)
+            bins = time_us[mine] // size_us
+            for name in np.unique(bins).tolist():
+                rows, first_us = mine[bins == name], name * size_us
+                place = number, first_us, first_us + size_us - 1
+                new = new._with_run(*place, reports.take(pa.array(rows)), turn[rows])
+        return replace(new, runs=new.runs[len(self.runs) :])
+
+    def _with_run(self, stream, first_us, last_us, reports, turn):
+        columns = {name: reports[name].to_numpy() for name in ("key_hash", "time_us", "seen_us", "heard_us", "own")}
+        columns |= {"bounds": bounds_of(reports["bounds"]), "turn": turn}
+        key = report_hashes(*(columns[name] for name in ("key_hash", "time_us", "bounds")))
+        order = np.argsort(key, kind="stable")
+        order = order[first_of_runs(key[order])]
+        for run in self.of(stream):
+            if run.first_us <= last_us and run.last_us >= first_us and len(order):
+                order = order[~find(run.run.key, key[order])[1]]
+        if not len(order):
+            return self
+        columns = {name: column[order] for name, column in columns.items()}
+        columns |= {name: reports[name].combine_chunks().take(pa.array(order)) for name in COLD_COLUMNS}
+        run = ReportRun(stream, first_us, last_us, Run(self.following, key[order], columns))
+        return replace(self, runs=(*self.runs, run), following=self.following + 1)
+
+    def followed(self, arrived: "ReportTable") -> "ReportTable":
+        """Return these reports and those that `arrived` has returned, after the merges that are due."""
+        bins = defaultdict(list)
+        for run in (*self.runs, *arrived.runs):
+            bins[run.bin].append(run)
+        following, merged = arrived.following, []
+        for runs in bins.values():
+            while len(due := _alike(runs)) >= TIER:
+                taken = {run.run.number for run in due}
+                runs = [run for run in runs if run.run.number not in taken]
+                runs.append(_merged(due, following, self.space))
+                following += 1
+            merged += runs
+        return ReportTable(self.space, tuple(merged), following)
+
+    def without(self, done: Callable[[ReportRun], bool]) -> "ReportTable":
+        """Return the table without the runs that are `done`."""
+        runs = tuple(run for run in self.runs if not done(run))
+        return self if len(runs) == len(self.runs) else replace(self, runs=runs)
+
+    def picked(self, runs: Sequence[ReportRun], chosen: Iterable[np.ndarray]) -> Picked:
+        """Return reports, given their rows in each of some runs, as positions or as masks."""
+        rows = [np.flatnonzero(some) if some.dtype == bool else some for some in chosen]
+        part = np.repeat(np.arange(len(rows)), list(map(len, rows)))
+        return Picked(runs, part, np.concatenate([np.empty(0, dtype=np.int64), *rows]), self.space)
+
+    def own(self) -> Iterator[pa.Table]:
+        """Yield the reports that lie in the region, with `reports_schema` and `turn`, run by run."""
+        for run in self.runs:
+            mine = np.flatnonzero(run["own"])
+            columns = {name: _taken(run[name], mine) for name in no_columns(self.space)}
+            columns |= {"bounds": bounds_array(columns["bounds"]), "stream": np.full(len(mine), run.stream)}
+            columns["version"] = columns["time_us"]
+            names = [*reports_schema(self.space).names, "turn"]
+            yield pa.table({name: columns[name] for name in names})
+
+
+def _alike(runs):
+    """Return the smallest runs of about the same size."""
+    levels = defaultdict(list)
+    for run in runs:
+        levels[(len(run).bit_length() - 1) // 2].append(run)
+    return next((alike for _, alike in sorted(levels.items()) if len(alike) >= TIER), [])
+
+
+def _merged(runs, number, space):
+    """Return runs of a bin as one."""
+    key = np.concatenate([run.run.key for run in runs])
+    order = np.argsort(key, kind="stable")
+    columns = {}
+    for name, like in no_columns(space).items():
+        parts = [run[name] for run in runs]
+        whole = np.concatenate(parts) if isinstance(like, np.ndarray) else pa.concat_arrays(parts)
+        columns[name] = _taken(whole, order)
+    return ReportRun(*runs[0].bin, Run(number, key[order], columns))
+
+
+def _taken(column, rows):
+    return column[rows] if isinstance(column, np.ndarray) else column.take(pa.array(rows))
+
+
+def _has_values(column):
+    return column.null_count < len(column)

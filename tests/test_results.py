@@ -50,7 +50,8 @@ def table(*rows):
     schema = result_schema(EARTH)
     columns = {name: [row[name] for row in (PLAIN | row for row in rows)] for name in PLAIN}
     columns["bounds"] = bounds_array(np.tile([1.0, 2.0, -np.inf, 1.0, 2.0, np.inf], (len(rows), 1)))
-    return pa.table([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
+    nothing = [None] * len(rows)
+    return pa.table([pa.array(columns.get(field.name, nothing), field.type) for field in schema], schema=schema)
 
 
 def fragment(*rows, **more):

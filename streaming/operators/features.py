@@ -58,14 +58,19 @@ class IndexedBoxes:
     def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of some other boxes (K, 2n) and these that meet, perhaps after a turn, int64 each."""
         at, other = self._candidates(np.clip(in_plane(boxes, self.space), -FAR, FAR))
-        keep = intersects(boxes, at, self.bounds, other, self.space)
+        rows = np.arange(len(at))
+        # Only the boxes of candidates are looked at: there are few, also where there are many boxes.
+        keep = intersects(boxes[at], rows, self.bounds[other], rows, self.space)
         return at[keep], other[keep]
 
     def _candidates(self, plane):
         """Return the pairs of boxes of the plane (K, 4) and these that meet there, each pair once."""
         low, high = self.extent[:2], self.extent[2:]
         found = [np.empty((2, 0), dtype=np.int64)]
+        least, most = plane[:, :2].min(0, initial=np.inf), plane[:, 2:].max(0, initial=-np.inf)
         for turn in turns(self.space):
+            if (least + turn > high).any() or (most + turn < low).any():
+                continue
             moved = plane + np.tile(turn, 2)
             close = np.flatnonzero((moved[:, :2] <= high).all(1) & (moved[:, 2:] >= low).all(1))
             moved = moved[close]

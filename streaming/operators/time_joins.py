@@ -70,9 +70,21 @@ class TimeJoin:
         return self.stream == self.partner_stream
 
     @property
-    def way(self) -> tuple:
-        """What `reach` depends on besides the boxes."""
-        return self.join.transform, self.join.partners.predicate, self.join.partners.distance
+    def way(self) -> tuple | None:
+        """What `reach` depends on besides the boxes; None if the boxes of reports are enough for `about`."""
+        join = self.join
+        return (join.transform, join.partners.predicate, join.partners.distance) if join.transform else None
+
+    def about(self, bounds: np.ndarray) -> np.ndarray:
+        """Return boxes (N, 2n) around partners that contain all of the reports that reach them.
+
+        With transformations, it is how far the reports reach that meets the boxes of partners, so these are returned.
+        """
+        if self.join.transform:
+            return bounds
+        # A report farther from the equator reaches over more degrees than its partner would. Twice as far is enough
+        # for both.
+        return self.reach(self.reach(bounds))
 
     def reach(self, bounds: np.ndarray) -> np.ndarray:
         """Return the boxes (N, 2n) that the box of a partner must meet, given those of reports."""

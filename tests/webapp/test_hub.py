@@ -46,6 +46,7 @@ def table(rows):
         nothing,
     ]
     schema = result_schema(EARTH)
+    columns += [nothing] * (len(schema) - len(columns))
     return pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
 
 

@@ -24,8 +24,10 @@ class IntervalJoinPlan:
         The stream that it is joined with, and what a pair must satisfy.
     area : tuple of float, length 2n
         Reports of `stream` outside of the area are ignored.
-    lower_s, upper_s : float
-        The partner's time minus the report's must lie between them, in seconds; both are included.
+    lower_s : float
+        The least that the partner's time minus the report's may be, in seconds.
+    upper_s : float
+        The most that the partner's time minus the report's may be, in seconds.
     bin_s : float
         The reports that wait for partners are kept in bins of so many seconds, each with an index; a bin is dropped as
         a whole. By default, as long as the interval.
@@ -42,6 +44,8 @@ class IntervalJoinPlan:
         CQL2 text over the report's properties; empty for none.
     filters : tuple of Filter
         A report must pass all of them.
+    emit : {"all"}
+        Each pair is told once, and no answer is kept.
     """
 
     stream: str
@@ -56,12 +60,8 @@ class IntervalJoinPlan:
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
+    emit: str = "all"
     kind: str = "interval_join"
-
-    @property
-    def emit(self) -> str:
-        """Each pair is told once; no answer is kept."""
-        return "all"
 
 
 KEYS = ("join", *(field.name for field in fields(IntervalJoinPlan) if field.name != "partners"))

@@ -40,9 +40,11 @@ def parsed(document: dict[str, Any], space: Space, keys: Collection[str], what: 
     mirrored = document.get("mirrored", False)
     if not isinstance(mirrored, bool):
         raise InvalidPlan(f"mirrored must be true or false; got {mirrored!r:.200}")
-    fields = common({name: value for name, value in document.items() if name != "emit"}, space)
-    del fields["emit"]
-    return fields | {
+    if document.get("emit", "all") != "all":
+        raise InvalidPlan(
+            f"emit must be all: each pair is told once, and no answer is kept; got {document['emit']!r:.80}"
+        )
+    return common({"emit": "all"} | document, space) | {
         "partners": parse_partners(document.get("join"), space, ("stream",)),
         "area": parse_area(document, space),
         "transform": parse_transform(document.get("transform", []), space),
@@ -63,7 +65,15 @@ def written(plan: Any, space: Space, own: dict[str, Any]) -> dict[str, Any]:
     filters = {"filters": filters_document(plan.filters, space)} if plan.filters else {}
     more = {"lateness_s": plan.lateness_s, "idle_s": plan.idle_s, "mirrored": plan.mirrored}
     join = {"join": partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
-    return opening(plan) | join | own | more | {"where": plan.where} | filters | area_of(plan, space, whole(space))
+    return (
+        opening(plan)
+        | join
+        | own
+        | more
+        | {"where": plan.where, "emit": plan.emit}
+        | filters
+        | area_of(plan, space, whole(space))
+    )
 
 
 def schema_of(cls: type[Plan], special: dict[str, Schema], required: Collection[str]) -> Schema:
@@ -71,6 +81,7 @@ def schema_of(cls: type[Plan], special: dict[str, Schema], required: Collection[
     limits = {"lateness_s": {"type": "number", "minimum": 0, "maximum": MOST_S}, "idle_s": amount(above=0)}
     partners = {"allOf": [ref("partners"), given_as("stream", "string")]}
     schema = object_schema(cls, limits | special | {"partners": partners, "mirrored": {"type": "boolean"}})
+    schema["properties"]["emit"]["enum"] = ["all"]
     allow_null(schema, ["area"])
     properties = schema["properties"]
     join = properties.pop("partners")

@@ -44,6 +44,8 @@ class WindowJoinPlan:
         CQL2 text over the report's properties; empty for none.
     filters : tuple of Filter
         A report must pass all of them.
+    emit : {"all"}
+        Each pair is told once, and no answer is kept.
     """
 
     stream: str
@@ -58,12 +60,8 @@ class WindowJoinPlan:
     transform: tuple[Enlargement, ...] = ()
     where: str = ""
     filters: tuple[Filter, ...] = ()
+    emit: str = "all"
     kind: str = "window_join"
-
-    @property
-    def emit(self) -> str:
-        """Each pair is told once; no answer is kept."""
-        return "all"
 
 
 KEYS = ("join", *(field.name for field in fields(WindowJoinPlan) if field.name != "partners"))

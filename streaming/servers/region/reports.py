@@ -89,10 +89,10 @@ class ReportRun:
         return Times(self["time_us"], self["seen_us"])
 
     def index(self, join: TimeJoin, partner: bool) -> IndexedBoxes:
-        """Return an index over the boxes of partners, or over how far the reports reach in a join."""
+        """Return an index over the boxes, or over how far the reports reach for partners if a join transforms them."""
         way = None if partner else join.way
         if way not in self._indexes:
-            bounds = self["bounds"] if partner else join.reach(self["bounds"])
+            bounds = self["bounds"] if way is None else join.reach(self["bounds"])
             self._indexes[way] = IndexedBoxes(bounds, join.space)
         return self._indexes[way]
 

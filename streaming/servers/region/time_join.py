@@ -235,7 +235,7 @@ class _Evaluation:
         if not len(others):
             return found
         time_us, bounds = others.column("time_us"), others.column("bounds")
-        reach = join.reach(bounds) if partner else bounds
+        reach = join.reach(bounds) if partner else join.about(bounds)
         lower_us, upper_us = (join.lower_us, join.upper_us) if partner else (-join.upper_us, -join.lower_us)
         for run in waited.of(join.partner_stream if partner else join.stream):
             close = np.flatnonzero((time_us + lower_us <= run.last_us) & (time_us + upper_us >= run.first_us))

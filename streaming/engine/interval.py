@@ -194,7 +194,7 @@ class Interval:
             self._log.publish(fragments)
             self._traces.publish(fragments, began_ns)
             self._log.report_read(self._read, batch)
-        figures.end_batch()
+        figures.end_batch(fragments)
         figures.queries.add(fragments, layout.known.seconds)
         layout.known.seconds = {}
         self._report_regions(self._region_map(batch))

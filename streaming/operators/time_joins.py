@@ -124,6 +124,10 @@ class TimeJoin:
         """Return how long after its time a report of the one or the other side may still find partners."""
         raise NotImplementedError
 
+    def covers(self, time_us: np.ndarray) -> np.ndarray:
+        """Tell which times the join looks at at all, bool of shape (N,)."""
+        return np.ones(len(time_us), dtype=bool)
+
     def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
         """Tell which reports are not too late to be joined at all, bool of shape (N,), given the last watermark."""
         raise NotImplementedError
@@ -145,12 +149,18 @@ class WindowJoin(TimeJoin):
         """See `TimeJoin`."""
         return self.size_us
 
+    def covers(self, time_us: np.ndarray) -> np.ndarray:
+        """See `TimeJoin`: between windows that do not touch there is time that is in none."""
+        return time_us < self._newest(time_us) + self.size_us
+
     def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
-        """Tell which reports are in a window that is not told yet, and that was not complete when they came."""
-        newest = (times.time_us - self.start_us) // self.slide_us * self.slide_us + self.start_us
-        # Between windows that do not touch there is time that is in none.
-        inside = times.time_us < newest + self.size_us
-        return inside & self.in_time(times, newest) & (newest + self.size_us > watermark_us)
+        """Tell for which reports the last of their windows is not told yet, and was not complete when they came."""
+        newest = self._newest(times.time_us)
+        return self.in_time(times, newest) & (newest + self.size_us > watermark_us)
+
+    def _newest(self, time_us):
+        """Return the beginning of the last window that began by a time."""
+        return (time_us - self.start_us) // self.slide_us * self.slide_us + self.start_us
 
     def in_time(self, times: Times, window_us: np.ndarray | int) -> np.ndarray:
         """Tell which reports came before the window that begins at `window_us` was complete, bool of shape (N,)."""

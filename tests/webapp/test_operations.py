@@ -34,6 +34,7 @@ TASK = {
     "seconds": {"home": 0.5, "region": 1.25},
     "longest_s": 0.4,
     "lag_s": 0.7,
+    "late": 3,
     "written_bytes": 4096,
     "queries": [[5, 2.5, 10], [0, 0.0, 3]],
 }

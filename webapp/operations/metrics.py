@@ -104,6 +104,12 @@ METRICS = (
         _of_tasks(lambda task: task["elements"]),
     ),
     Metric(
+        "lookout_engine_late_reports_total",
+        "Reports that came too late for a join over event time, each once for each such query.",
+        TASK,
+        _of_tasks(lambda task: task["late"]),
+    ),
+    Metric(
         "lookout_engine_batches_total",
         "Micro-batches that a task of the engine has run.",
         TASK,

@@ -20,7 +20,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
-from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin
+from streaming.operators.time_joins import MICROSECONDS, IntervalJoin, TimeJoin, Times, WindowJoin
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.results import ENTERED, MOVED, result_schema
 from streaming.servers.answers.tuples import Results
@@ -99,9 +99,9 @@ def step(
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    accepted, late = _on_time(reports, joins, waiting)
-    arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     failures, tables, after = Failures(), [result_schema(control.after.space).empty_table()], {}
+    accepted, late = _on_time(reports, joins, waiting, failures)
+    arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
     for query, join in joins.items():
         began = perf_counter()
@@ -120,7 +120,7 @@ def step(
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
     kept = whole.without(lambda run: run.stream in dropped or _done(run, joins, after))
-    counters = {"results": rows.num_rows, "reports": len(kept), "late": sum(late.values())}
+    counters = {"results": rows.num_rows, "reports": len(kept), "late": late}
     none = result_schema(control.after.space).empty_table()
     told = Results(rows, none, counters, failures.errors, seconds=failures.seconds)
     return TimeJoins(kept, after, turn), told
@@ -142,17 +142,28 @@ def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:
     return bins
 
 
-def _on_time(reports, joins, waiting):
-    """Return the reports that some join can use, and by query how many of the region's own came too late for it."""
+def _on_time(reports, joins, waiting, failures):
+    """Return the reports that some join can use, and how many of the region's own came too late, for all joins."""
     stream, own = (reports[name].to_numpy() for name in ("stream", "own"))
     times = Times(reports["time_us"].to_numpy(), reports["seen_us"].to_numpy())
-    wanted, late = np.zeros(len(stream), dtype=bool), {}
+    wanted, count = np.zeros(len(stream), dtype=bool), 0
     for query, join in joins.items():
-        mine = (stream == join.stream) | (stream == join.partner_stream)
+        mine = ((stream == join.stream) | (stream == join.partner_stream)) & join.covers(times.time_us)
         early = join.on_time(times, waiting[query].watermark_us)
         wanted |= mine & early
-        late[query] = int((mine & ~early & (own != 0)).sum())
-    return reports if wanted.all() else reports.filter(pa.array(wanted)), late
+        late = mine & ~early & (own != 0)
+        if late.any():
+            count += int(late.sum())
+            failures.note(np.array([query]), _late(join, times.seen_us[late] - times.time_us[late]))
+    return reports if wanted.all() else reports.filter(pa.array(wanted)), count
+
+
+def _late(join, behind_us):
+    """Return the warning of reports that were as far behind the newest of their stream."""
+    return (
+        f"{len(behind_us)} reports came too late to be joined, up to {behind_us.max() / MICROSECONDS:g} s behind the "
+        f"newest of their stream; lateness_s is {join.plan.lateness_s:g}, idle_s is {join.plan.idle_s:g}"
+    )
 
 
 def _done(run, joins, waiting):

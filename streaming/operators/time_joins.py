@@ -120,8 +120,8 @@ class TimeJoin:
         """How much event time a bin of reports should have."""
         raise NotImplementedError
 
-    def waits_us(self, partner: bool) -> int:
-        """Return how long after its time a report of the one or the other side may still find partners."""
+    def needed_us(self, last_us: int, partner: bool) -> int:
+        """Return the watermark at which reports of the one or the other side up to `last_us` find no more partners."""
         raise NotImplementedError
 
     def covers(self, time_us: np.ndarray) -> np.ndarray:
@@ -145,9 +145,9 @@ class WindowJoin(TimeJoin):
         """See `TimeJoin`: windows begin and end at the ends of bins if they do not overlap."""
         return self.slide_us
 
-    def waits_us(self, partner: bool) -> int:
-        """See `TimeJoin`."""
-        return self.size_us
+    def needed_us(self, last_us: int, partner: bool) -> int:
+        """See `TimeJoin`: the end of the last window that has such reports."""
+        return int(self._newest(last_us)) + self.size_us
 
     def covers(self, time_us: np.ndarray) -> np.ndarray:
         """See `TimeJoin`: between windows that do not touch there is time that is in none."""
@@ -200,9 +200,9 @@ class IntervalJoin(TimeJoin):
         """See `TimeJoin`."""
         return _us(self.plan.bin_s)
 
-    def waits_us(self, partner: bool) -> int:
+    def needed_us(self, last_us: int, partner: bool) -> int:
         """See `TimeJoin`; equation 5 of the paper."""
-        return max(0, -self.lower_us if partner else self.upper_us) + 1
+        return last_us + max(0, -self.lower_us if partner else self.upper_us) + 1
 
     def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
         """Tell which reports were not late when they came."""

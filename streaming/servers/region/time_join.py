@@ -170,7 +170,7 @@ def _done(run, joins, waiting):
     """Tell whether no join needs the reports of a run any more."""
     for query, join in joins.items():
         for partner, stream in enumerate((join.stream, join.partner_stream)):
-            if run.stream == stream and run.last_us + join.waits_us(bool(partner)) > waiting[query].watermark_us:
+            if run.stream == stream and join.needed_us(run.last_us, bool(partner)) > waiting[query].watermark_us:
                 return False
     return True
 

@@ -75,6 +75,14 @@ PLANS = {
     "moving_range": {"stream": "ships", "around": {"key": "a", "half_widths": [1, None]}},
     "knn": {"stream": "ships", "kind": "knn", "k": 3, "around": {"at": [1, 2]}},
     "join": {"stream": "ships", "kind": "join", "join": {"layer": "ports"}},
+    "window_join": {"stream": "ships", "kind": "window_join", "window_s": 60, "join": {"stream": "ships"}},
+    "interval_join": {
+        "stream": "ships",
+        "kind": "interval_join",
+        "lower_s": 0,
+        "upper_s": 60,
+        "join": {"stream": "ships"},
+    },
     "aggregate": {
         "stream": "ships",
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},

@@ -38,13 +38,13 @@ def test_an_interval_counts_on_from_what_the_one_before_has_told():
     with first.stage("home"):
         time.sleep(0.002)
     first.read([RegionInput(0, {"elements": 5}, {})], oldest_us=time.time_ns() // 1000 - 3_000_000)
-    first.end_batch()
+    first.end_batch([])
     before = first.told(written_bytes=100)
     assert before["lag_s"] == pytest.approx(3.0, abs=0.5)
     assert before["longest_s"] >= 0.002
     later = TaskFigures(before)
     later.read([RegionInput(0, {"elements": 2}, {})], oldest_us=time.time_ns() // 1000)
-    later.end_batch()
+    later.end_batch([])
     told = later.told(written_bytes=11)
     assert (told["elements"], told["batches"], told["written_bytes"]) == (7, 2, 111)
     assert set(told["seconds"]) == set(STAGES)

@@ -55,7 +55,7 @@ class AllRegions:
             nothing = {name: pa.nulls(len(at), pa.string()) for name in ("partner", "partner_properties")}
             table = result_rows(answers.take(at), objects, region.cold.take(objects), nothing, self.space)
             ranks = pa.array(rank[at].astype(np.int32), mask=rank[at] == 0)
-            tables.append(table.set_column(table.num_columns - 1, "rank", ranks))
+            tables.append(table.set_column(table.schema.get_field_index("rank"), "rank", ranks))
         return pa.concat_tables(tables)
 
     def _found(self, keys):

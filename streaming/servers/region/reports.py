@@ -93,7 +93,7 @@ class ReportRun:
         way = None if partner else join.way
         if way not in self._indexes:
             bounds = self["bounds"] if way is None else join.reach(self["bounds"])
-            self._indexes[way] = IndexedBoxes(bounds, join.space)
+            self._indexes[way] = IndexedBoxes(bounds, join.space, sparse=True)
         return self._indexes[way]
 
 

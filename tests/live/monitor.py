@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,8 @@ class Monitor:
         The last `query.status` by query, and the last `stream.status`.
     engines : dict
         The last `engine.status` of each space.
+    told : dict of int to list of dict
+        Rows that are no members of an answer, by query: those of joins over event time.
     faults : list of str
         Where the server broke the grammar of answers.
     errors : list of dict
@@ -64,6 +67,7 @@ class Monitor:
         self.url, self.token, self.form = url, token, form
         self.answers: dict[int, dict[str | tuple[str, str], dict]] = {}
         self.places: dict[int, dict] = {}
+        self.told: dict[int, list[dict]] = defaultdict(list)
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
         self.engines: dict[str, dict] = {}
@@ -253,11 +257,13 @@ class Monitor:
         self.answers[query], self._batches[query] = answer, message["batch"]
 
     def _members(self, query, rows):
-        """Return the rows of members, and keep those that tell where the query is."""
+        """Return the rows of members, and keep those that tell where the query is, or of a pair of reports."""
         for row in rows:
             if row["sign"] == "@":
                 self.places[query] = row
-        return [row for row in rows if row["sign"] != "@"]
+            elif _is_told_once(row):
+                self.told[query].append(row)
+        return [row for row in rows if row["sign"] != "@" and not _is_told_once(row)]
 
     def _take_change(self, message, rows):
         query, batch = message["query"], message["batch"]
@@ -285,6 +291,10 @@ class Monitor:
         "answer.snapshot": _take_snapshot,
         "answer.change": _take_change,
     }
+
+
+def _is_told_once(row):
+    return "time_us" in row.get("partner", ())
 
 
 def _member(row):

@@ -1,7 +1,7 @@
 // The moving objects as one Leaflet layer with two canvases: trails, the ring and names below, the objects above. The
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
-import { mercatorX } from "./geometry.js";
+import { mercatorX, mercatorY } from "./geometry.js";
 import { ObjectLabels } from "./object-labels.js";
 import { NO_COLOUR } from "./objects.js";
 import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
@@ -11,6 +11,7 @@ const TRAILS_UP_TO = 500;
 const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
+const FADING_MS = 250; // between two shades of a line that fades
 const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
 
 /**
@@ -234,12 +235,15 @@ const METHODS = {
     const selected = this.store.selectedSlot();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
     const outlined = this.outlined();
-    const empty = !all && selected === undefined && outlined.size === 0 && this.labels.shown.size === 0;
+    const meetings = this.store.meetings.shown(this.now());
+    const { pinned } = this.store.meetings;
+    const empty = !meetings.length && !pinned && !all && selected === undefined && outlined.size === 0 && this.labels.shown.size === 0;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     if (this.trails) this.drawTrails(all, selected);
+    this.drawMeetings(meetings, pinned);
     this.drawOutlines(outlined);
     this.drawSelection(selected);
     const { text, surface: halo } = this.palette();
@@ -276,14 +280,45 @@ const METHODS = {
     }
   },
 
+  /** Draw the pairs of reports that were told lately, paler the older they are, and the one that was chosen. */
+  drawMeetings(groups, pinned) {
+    const { queries, accent } = this.palette();
+    const view = this.place();
+    this.lines.lineWidth = 2;
+    for (const { colour, alpha, pairs } of groups) {
+      this.lines.globalAlpha = alpha;
+      this.lines.strokeStyle = queries[colour];
+      this.meetingPath(pairs, view);
+    }
+    this.lines.globalAlpha = 1;
+    if (pinned) {
+      this.lines.strokeStyle = accent;
+      this.meetingPath([pinned], view);
+    }
+    if (groups.length > 0) this.later(FADING_MS);
+  },
+
+  meetingPath(pairs, view) {
+    this.lines.beginPath();
+    for (const { from, to } of pairs) {
+      const [start, end] = [mercatorX(from[0]), mercatorX(to[0])];
+      const x = start + Math.round(view.middle - start);
+      const far = end + Math.round(x - end); // the short way round the world
+      this.lines.moveTo(x * view.world - view.left, mercatorY(from[1]) * view.world - view.top);
+      this.lines.lineTo(far * view.world - view.left, mercatorY(to[1]) * view.world - view.top);
+    }
+    this.lines.stroke();
+  },
+
   drawTrails(all, selected) {
     const { objects } = this.store;
     const colours = this.palette();
     const view = this.place();
+    const partner = this.store.metSlot();
     this.lines.lineJoin = "round";
     for (let i = 0; i < this.visible.n; i++) {
       const slot = this.visible.slots[i];
-      if (!all && slot !== selected) continue;
+      if (!all && slot !== selected && slot !== partner) continue;
       const colour = objects.colour[slot];
       this.lines.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
       this.lines.lineWidth = slot === selected ? 2.2 : 1.2;

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
-import { count, crossingText, happened, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { count, crossingText, happened, laterText, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
 
 const REFRESH_MS = 250;
 
@@ -84,7 +84,7 @@ export class EventList {
   }
 
   #single(event) {
-    const about = event.threshold ? "threshold" : `${event.queryName} \u00b7 ${reason(event.reason, event.sign)}`;
+    const about = event.threshold ? "threshold" : `${event.queryName} \u00b7 ${why(event)}`;
     return this.#button(event, headOf(event), about, { onclick: () => this.onPick(event) });
   }
 
@@ -108,7 +108,7 @@ export class EventList {
 
   #eventsOf(group) {
     const one = (event) => {
-      const about = event.threshold ? crossingText(event) : reason(event.reason, event.sign);
+      const about = event.threshold ? crossingText(event) : why(event);
       return h("li", {}, this.#button(event, null, about, { class: "event-single quiet", onclick: () => this.onPick(event) }));
     };
     const earlier = group.entered + group.left - group.events.length;
@@ -148,6 +148,11 @@ function headOf(event) {
 /** Return the key to show beside an object's name, since names may repeat and keys do not; null without a name. */
 function keyBeside(name, { key, threshold }) {
   return threshold || name === key ? null : h("span", { class: "event-key" }, key);
+}
+
+/** Return why an event came; of a pair of reports, how much later the second was. */
+function why({ partnerAt, laterMs, reason: name, sign }) {
+  return partnerAt ? laterText(laterMs) : reason(name, sign);
 }
 
 function signWord({ sign, threshold }) {

@@ -257,6 +257,7 @@ export function happened(name, event) {
   if (event.threshold) return crossingText(event);
   const { partner, predicate, sign } = event;
   if (!partner) return name;
+  if (event.partnerAt && predicate === "dwithin") return `${name} met ${partner}${event.distance > 0 ? `, ${length(event.distance)} apart` : ""}`;
   const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
 }
@@ -321,7 +322,29 @@ export function focusText(around, name) {
 function membersText(plan, titleOf, focus) {
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
-  if (plan?.kind !== "join") return `${plan?.report ?? "inside"} a rectangle`;
+  if (plan?.join) return joinText(plan, titleOf) + timesText(plan);
+  return `${plan?.report ?? "inside"} a rectangle`;
+}
+
+/** Say when the objects of a join over event time meet. */
+function timesText({ window_s: window, lower_s: lower, upper_s: upper }) {
+  if (window !== undefined) return ` in the same ${duration(window)}`;
+  if (lower === undefined) return "";
+  const [from, to] = [lower, upper].map((seconds) => (seconds === 0 ? "at once" : `${duration(Math.abs(seconds))} ${seconds < 0 ? "before" : "after"}`));
+  return from === to ? ` ${from}` : `, from ${from} to ${to}`;
+}
+
+/** Say how much later the partner's report was: "12 s later". */
+export function laterText(laterMs) {
+  const seconds = Math.round(laterMs / 1000);
+  return seconds === 0 ? "at the same time" : `${duration(Math.abs(seconds))} ${seconds > 0 ? "later" : "before"}`;
+}
+
+function duration(seconds) {
+  return seconds >= 60 && seconds % 60 === 0 ? `${number(seconds / 60, 0)} min` : `${number(seconds, 1)} s`;
+}
+
+function joinText(plan, titleOf) {
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
@@ -376,6 +399,9 @@ export function errorField(code, message) {
   if (/\bk must\b/.test(text)) return "k";
   if (/radius|half_widths|polygon/.test(text)) return "shape";
   if (/\baround\b/.test(text)) return "focus";
+  if (/\b(window_s|slide_s|start_s)\b/.test(text)) return "windowS";
+  if (/\b(lower_s|upper_s|bin_s)\b/.test(text)) return "beforeS";
+  if (/\b(lateness_s|idle_s)\b/.test(text)) return "latenessS";
   if (/\bdistance\b/.test(text)) return "distance";
   if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
   if (/\bwhere\b|filter|cql/.test(text)) return "where";

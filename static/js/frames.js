@@ -25,7 +25,8 @@ export function apart(message) {
 /**
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
- * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row. It is the same with `ranks`
+ * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row;
+ * in a join over event time also `timeMs` and `at`, the partner's place `[lon, lat]`. It is the same with `ranks`
  * (0 for none) and `distances` (NaN for none). A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
@@ -110,18 +111,30 @@ function optional(batch, name, Type, missing) {
 
 function jsonPartner(partner) {
   if (!partner) return null;
-  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN };
+  const { key, distance, time_us: timeUs, bounds } = partner;
+  const one = { key, properties: JSON.stringify(partner.properties ?? {}), distance: distance ?? NaN };
+  return (timeUs ?? null) === null ? one : { ...one, timeMs: timeUs / 1000, at: [0, 1].map((axis) => middleOf(bounds, axis)) };
 }
 
 /** The partners of a join's rows; null for a range query, whose rows have none. */
 function partnersOf(batch) {
   const keys = batch.getChild("partner");
   if (!keys || keys.nullCount === batch.numRows) return null;
-  const [properties, distance] = [batch.getChild("partner_properties"), batch.getChild("distance")];
+  const [properties, distance, times, bounds] = ["partner_properties", "distance", "partner_time_us", "partner_bounds"].map((name) => batch.getChild(name));
   return Array.from({ length: batch.numRows }, (_, row) => {
     const key = keys.get(row);
-    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN };
+    if (key === null) return null;
+    const one = { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN };
+    const timeUs = times?.get(row) ?? null;
+    if (timeUs === null) return one;
+    const box = [...bounds.get(row)];
+    return { ...one, timeMs: Number(timeUs) / 1000, at: [0, 1].map((axis) => middleOf(box, axis)) };
   });
+}
+
+/** The middle of a box `[lo..., hi...]` along an axis. */
+function middleOf(box, axis) {
+  return middle(box[axis] ?? -Infinity, box[axis + box.length / 2] ?? Infinity);
 }
 
 /** Return the strings of a column. If all are ASCII, decode all bytes at once: offsets of bytes and of characters then agree. */

@@ -2,6 +2,7 @@
 
 import { $, offer } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
+import { WhenFields } from "./when-fields.js";
 
 const STANDARD_M = 50;
 
@@ -9,13 +10,16 @@ export class JoinFields {
   /** @param {object} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
+    this.when = new WhenFields(form);
     form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     form.addEventListener("change", () => this.#show());
   }
 
   /** Show what a plan joins with; the first layer if it joins with nothing. */
-  start(join) {
+  start(plan) {
     const { elements } = this.form;
+    const join = plan?.join;
+    this.when.start(plan);
     const source = SOURCES.find((one) => join?.[one]);
     this.offer(source ? `${source}:${join[source]}` : "");
     elements.predicate.value = join?.predicate ?? "intersects";
@@ -37,18 +41,18 @@ export class JoinFields {
     offer(this.form.elements.partner, groups, chosen);
   }
 
-  /** Return `{source, name, predicate, distance, where}` from the fields. */
+  /** Return `{source, name, predicate, distance, where, when}` from the fields; `when` as `WhenFields` returns it. */
   read() {
     const { elements } = this.form;
     const [source, ...name] = elements.partner.value.split(":");
     const distance = elements.distance.valueAsNumber;
-    return { source, name: name.join(":"), predicate: elements.predicate.value, distance, where: elements.partnerWhere.value.trim() };
+    return { source, name: name.join(":"), predicate: elements.predicate.value, distance, where: elements.partnerWhere.value.trim(), when: this.when.read() };
   }
 
   /** What is missing, by field. */
   errors() {
     const { name, predicate, distance } = this.read();
-    const errors = {};
+    const errors = this.when.errors();
     if (!name) errors.partner = "Choose a layer or a stream. You can add a layer under Layers.";
     if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Type a distance in metres.";
     return errors;
@@ -60,6 +64,7 @@ export class JoinFields {
     const apart = [...predicate.options].find(({ value }) => value === "disjoint");
     apart.disabled = ofStream; // nearly all objects are apart from nearly all others
     if (ofStream && apart.selected) predicate.value = "dwithin";
+    this.when.show(ofStream);
     $("distance-field").hidden = predicate.value !== "dwithin";
     $("partner-kind").textContent = ofStream ? "objects" : "features";
   }

@@ -10,7 +10,7 @@ import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
 import { boxOf, planOf, reportOf } from "./plan.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "beforeS", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the plan is read when it is edited, not written again
@@ -116,7 +116,7 @@ export class QueryForm {
     elements.report.value = reportOf(plan);
     elements.where.value = plan.where ?? "";
     elements.extent.value = this.joins && !plan.area ? "whole" : "rectangle";
-    this.join.start(plan.join);
+    this.join.start(plan);
     this.around.start(plan);
     this.aggregate.start(plan.aggregate);
     this.#arrange();

@@ -6,7 +6,7 @@ import { parsed, title } from "./format.js";
 import { PLACED } from "./frames.js";
 import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
-import { record, recordCrossing } from "./store-events.js";
+import { record, recordCrossing, recordMeeting } from "./store-events.js";
 import { join, leave, take } from "./store-members.js";
 
 // The reasons with which the server sends the place of a query whose focal object is lost.
@@ -64,7 +64,8 @@ export function takeChange(store, message, nowMs) {
   let placed = false;
   for (let row = 0; row < rows.length; row++) {
     const sign = rows.sign[row];
-    if (sign === PLACED) placed = setPlace(store, message.query, rows, row);
+    if (rows.partners?.[row]?.at) meet(store, message.query, stream, rows, row, nowMs);
+    else if (sign === PLACED) placed = setPlace(store, message.query, rows, row);
     else if (sign < 0) change.left(store, message.query, stream, answer, rows, row, nowMs);
     else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
   }
@@ -74,6 +75,13 @@ export function takeChange(store, message, nowMs) {
   if (store.eventsSeen !== seenBefore) topics.push("events");
   if (placed || rows.ranks) topics.push("places");
   return topics;
+}
+
+/** Take a pair of reports. They may be minutes old, so they move no object. */
+function meet(store, query, stream, rows, row, nowMs) {
+  const { partnerAt, lon, lat } = recordMeeting(store, query, stream, rows, row, nowMs);
+  const colour = store.queries.get(query)?.colour;
+  if (colour !== undefined) store.meetings.add({ query, colour, from: [lon, lat], to: partnerAt }, nowMs);
 }
 
 const change = {

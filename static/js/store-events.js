@@ -22,6 +22,31 @@ export function record(store, query, sign, reason, slot, partner, nowMs) {
   });
 }
 
+/** Record a pair of reports that a join over event time has told, and return it. */
+export function recordMeeting(store, query, stream, rows, row, nowMs) {
+  const partner = rows.partners[row];
+  const join = store.queries.get(query)?.plan?.join;
+  const event = {
+    sign: 1,
+    reason: rows.reason[row],
+    stream,
+    key: rows.keys[row],
+    text: rows.properties[row],
+    partner: title(partner.key, parsed(partner.properties)),
+    partnerKey: partner.key,
+    partnerStream: join?.stream,
+    partnerAt: partner.at,
+    distance: partner.distance,
+    laterMs: partner.timeMs - rows.timeMs[row],
+    predicate: join?.predicate,
+    timeMs: rows.timeMs[row],
+    lon: rows.lon[row],
+    lat: rows.lat[row],
+  };
+  push(store, query, nowMs, event);
+  return event;
+}
+
 /** Record that a threshold `[group, name, value]` was crossed, or is no longer crossed. */
 export function recordCrossing(store, query, sign, reason, [group, threshold, value], timeMs, nowMs) {
   const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};

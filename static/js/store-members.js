@@ -28,6 +28,7 @@ export function leave(store, slot, query) {
 export function dropAnswer(store, query) {
   const answer = store.answers.get(query);
   for (const kept of [store.answers, store.figures, store.places, store.held, store.going, store.roles, store.sentBefore]) kept.delete(query);
+  store.meetings.drop(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }

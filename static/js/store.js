@@ -1,5 +1,6 @@
 // The state of the page, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
+import { Meetings } from "./meetings.js";
 import { KINDS, Objects } from "./objects.js";
 import { joinsWith, recolour, recolourStream } from "./store-colours.js";
 import { dropAnswer } from "./store-members.js";
@@ -41,6 +42,7 @@ class Store {
     this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, also of layers that are not listed yet
     this.toldLayers = new Set(); // layers with a status since the page last asked for the list, which says nothing newer about them
     this.views = new Map(); // number -> stream
+    this.meetings = new Meetings(); // pairs of reports that were told lately
     this.answers = new Map(); // number -> Answer, of views and of queries
     this.figures = new Map(); // number -> Figures, of aggregates
     this.held = new Map(); // number -> {epoch, batch}: the last batch of a saved query's answer that the page holds
@@ -105,6 +107,7 @@ class Store {
   select(stream, key) {
     this.selected = stream === null ? null : { stream, key };
     this.selectedFeature = null;
+    this.meetings.pinned = null;
     this.emit("selection");
   }
 
@@ -113,6 +116,12 @@ class Store {
     this.selected = null;
     this.selectedFeature = feature;
     this.emit("selection");
+  }
+
+  /** The slot of the partner in the pair of reports that is chosen; undefined if none is. */
+  metSlot() {
+    const { pinned } = this.meetings;
+    return pinned ? this.objects.slot(pinned.partnerStream, pinned.partnerKey) : undefined;
   }
 
   selectedSlot() {

@@ -27,7 +27,6 @@ def test_two_ships_that_met_are_an_event_and_a_line_and_a_click_shows_both(scree
     screen.field("afterS").fill("60")
     plan = json.loads(screen.field("plan").input_value())
     assert [plan[key] for key in ("kind", "lower_s", "upper_s", "lateness_s")] == ["interval_join", -60, 60, 10]
-    screen.page.screenshot(path="/tmp/form.png")
     screen.save()
     expect(screen.query("Meetings").locator(".pill")).to_have_text("running")
     expect(screen.query("Meetings")).to_contain_text("from 1 min before to 1 min after")
@@ -37,11 +36,9 @@ def test_two_ships_that_met_are_an_event_and_a_line_and_a_click_shows_both(scree
         expect(head).to_contain_text("met MS")
         expect(head).to_contain_text(re.compile(r"2,8\d\d.m apart|2\.8\d?.km apart"))
         # The line is drawn anew with each pair.
-        screen.page.screenshot(path="/tmp/line.png")
         assert screen.painted(((HERE[0] + NEAR[0]) / 2, HERE[1]), "q0", radius=6)
     assert screen.painted(((HERE[0] + NEAR[0]) / 2, HERE[1]), "q0", present=False, radius=6)
     head.click()
     singles = screen.page.locator(".event-single")
     (singles.first if singles.count() else head).click()
     expect(screen.page.locator("#object-panel")).to_be_visible()
-    screen.page.screenshot(path="/tmp/meeting.png")

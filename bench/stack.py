@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -141,12 +141,17 @@ def told(process: subprocess.Popen) -> dict[str, Any]:
 def _line(process):
     """Return the next line of a process, which is killed if it takes too long."""
     assert process.stdout is not None
-    patience = Timer(SAID_S, process.kill)
+    patience = Timer(patience_s(process.args), process.kill)
     patience.start()
     try:
         return process.stdout.readline().strip()
     finally:
         patience.cancel()
+
+
+def patience_s(command: Sequence[str]) -> float:
+    """Return how long to wait for a line of a process: so much longer than it was asked to measure, if it was."""
+    return SAID_S + (float(command[command.index("--seconds") + 1]) if "--seconds" in command else 0.0)
 
 
 def _words(process):

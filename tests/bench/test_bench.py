@@ -23,6 +23,7 @@ from bench import (
     report,
     runner,
     scenarios,
+    stack,
     tile38,
     wire,
     written,
@@ -352,3 +353,10 @@ def test_a_missing_tile38_tells_how_to_build_it(monkeypatch, tmp_path):
 
 def test_every_quick_scenario_exists():
     assert set(scenarios.QUICK) <= {*scenarios.SCENARIOS, *scenarios.OTHERS}
+
+
+def test_a_process_that_measures_for_ten_minutes_has_ten_minutes_more_to_tell_its_figures():
+    command = [sys.executable, "-m", "bench.client", "--seconds", "600", "--queries", "1"]
+    assert stack.patience_s(command) == stack.patience_s(command[:3]) + 600
+    with stack.child("bench.client", "--seconds", "600") as process:
+        assert stack.patience_s(process.args) == stack.patience_s(command)

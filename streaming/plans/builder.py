@@ -13,6 +13,7 @@ from typing import Any
 from streaming.errors import InvalidPlan
 from streaming.kinds.around import FOCUS_KEYS, SHAPES
 from streaming.kinds.base import Plan
+from streaming.kinds.join.times import TIMES
 from streaming.plans.documents import parse_plan, plan_document
 from streaming.spaces import EARTH, Space
 
@@ -103,7 +104,26 @@ class QueryPlanBuilder:
             the first dimension elsewhere.
         """
         named = _known(layer=layer, stream=stream, stored=stored, distance=distance)
-        return self._with(kind="join", join=named | {"predicate": predicate})
+        kind = self._document.get("kind") if "join" in self._document else "join"
+        return self._with(kind=kind, join=named | {"predicate": predicate})
+
+    def in_windows_of(
+        self, window_s: float, slide_s: float | None = None, start_s: float | None = None
+    ) -> "QueryPlanBuilder":
+        """Join all reports of the two streams in the same window of event time, see `WindowJoinPlan`."""
+        return self._timed(kind="window_join", window_s=window_s, **_known(slide_s=slide_s, start_s=start_s))
+
+    def within_interval(self, lower_s: float, upper_s: float, bin_s: float | None = None) -> "QueryPlanBuilder":
+        """Join all reports of the two streams whose times differ by an interval, see `IntervalJoinPlan`."""
+        return self._timed(kind="interval_join", lower_s=lower_s, upper_s=upper_s, **_known(bin_s=bin_s))
+
+    def wait_for_reports(self, lateness_s: float | None = None, idle_s: float | None = None) -> "QueryPlanBuilder":
+        """Say how late reports may be, and for how long a silent stream is waited for, in seconds."""
+        return self._with(**_known(lateness_s=lateness_s, idle_s=idle_s))
+
+    def mirrored(self, mirrored: bool = True) -> "QueryPlanBuilder":
+        """In the join of a stream with itself over event time: tell pairs both ways."""
+        return self._with(mirrored=mirrored)
 
     def follow(self, key: str, stream: str | None = None) -> "QueryPlanBuilder":
         """Let the query follow a focal object, which belongs to the query's own stream unless another is named."""
@@ -236,7 +256,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if kind == "join":
+        if "join" in document:
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):
@@ -254,6 +274,11 @@ class QueryPlanBuilder:
         kept = {name: value for name, value in self._document.get("around", {}).items() if name not in replaced}
         return self._with(around=kept | named)
 
+    def _timed(self, **times):
+        self._partners()
+        kept = {name: value for name, value in self._document.items() if name not in TIMES}
+        return QueryPlanBuilder(kept | times, self._space)
+
     def _raise(self, threshold):
         if "aggregate" not in self._document:
             raise InvalidPlan("thresholds come after aggregate; got a plan without it")
@@ -266,7 +291,9 @@ class QueryPlanBuilder:
 
     def _partners(self):
         if "join" not in self._document:
-            raise InvalidPlan("filters of partners and pairs come after spatial_join_with; got a plan without it")
+            raise InvalidPlan(
+                "filters of partners and pairs, and times, come after spatial_join_with; got a plan without it"
+            )
         return self._document["join"]
 
 

@@ -40,13 +40,14 @@ boxes_or_null = st.one_of(st.none(), boxes)
 
 
 @st.composite
-def partners(draw):
+def partners(draw, sources=SOURCES):
     """Return what a join says of its partners."""
-    source = draw(st.sampled_from(SOURCES))
+    source = draw(st.sampled_from(sources))
     optional = {"where": wheres, "filters": st.lists(filters, max_size=2), "pair_filters": st.lists(udfs, max_size=2)}
     document = {source: draw(texts)} | draw(st.fixed_dictionaries({}, optional=optional))
-    if draw(st.booleans()):
-        document[draw(st.sampled_from([other for other in SOURCES if other != source]))] = None
+    others = [other for other in sources if other != source]
+    if others and draw(st.booleans()):
+        document[draw(st.sampled_from(others))] = None
     choices = [predicate for predicate in PREDICATES if source != "stream" or predicate != "disjoint"]
     predicate = draw(st.one_of(st.none(), st.sampled_from(choices), st.just("dwithin")))
     if predicate is not None:
@@ -148,6 +149,27 @@ def aggregate_documents(draw):
     return document | {"emit": draw(kept)}
 
 
+@st.composite
+def time_join_documents(draw):
+    """Return the document of a join over event time."""
+    needed = {"stream": texts, "join": partners(("stream",))}
+    optional = common | {"area": boxes_or_null, "emit": st.just("all"), "mirrored": st.booleans()}
+    optional |= {"lateness_s": st.sampled_from([0, 3, 0.5]), "idle_s": st.sampled_from([1, 0.25])}
+    document = draw(st.fixed_dictionaries(needed, optional=optional))
+    if draw(st.booleans()):
+        times = {"slide_s": st.sampled_from([1, 7.5, 900]), "start_s": st.sampled_from([-5, 0, 0.5])}
+        windows = {"kind": st.just("window_join"), "window_s": st.sampled_from([0.5, 60, 90])}
+        return document | draw(st.fixed_dictionaries(windows, optional=times))
+    lower, upper = sorted(draw(st.lists(st.floats(-1e5, 1e5), min_size=2, max_size=2)))
+    bins = draw(st.fixed_dictionaries({}, optional={"bin_s": st.sampled_from([0.5, 60])}))
+    return document | {"kind": "interval_join", "lower_s": lower, "upper_s": upper} | bins
+
+
 documents = st.one_of(
-    range_documents(), join_documents(), moving_documents(), nearest_documents(), aggregate_documents()
+    time_join_documents(),
+    range_documents(),
+    join_documents(),
+    moving_documents(),
+    nearest_documents(),
+    aggregate_documents(),
 )

@@ -15,6 +15,7 @@ from tests.plans.strategies import documents
 
 SHIPS = QueryPlanBuilder.create_query_on("ships")
 NEAR = SHIPS.compare_with_static_space([24, 60], [25, 61])
+BESIDE = SHIPS.spatial_join_with(stream="buses")
 JOINED = SHIPS.spatial_join_with(layer="ports")
 PRICES = Space("prices", (Dimension("price", "EUR", 0.0, 1e6),))
 ENLARGE = {
@@ -42,15 +43,22 @@ def called(document):
         ((by, amount),) = step.items()
         builder = ENLARGE[by](builder, amount)
     builder = _filtered(builder, document, "stream")
-    if document.get("kind") == "join":
+    if "join" in document:
         builder = _joined(builder, document["join"])
+    if "window_s" in document:
+        builder = builder.in_windows_of(document["window_s"], document.get("slide_s"), document.get("start_s"))
+    if "lower_s" in document:
+        builder = builder.within_interval(document["lower_s"], document["upper_s"], document.get("bin_s"))
+    builder = builder.wait_for_reports(document.get("lateness_s"), document.get("idle_s"))
+    if "mirrored" in document:
+        builder = builder.mirrored(document["mirrored"])
     if document.get("around"):
         builder = _around(builder, document["around"])
     if document.get("kind") == "knn":
         builder = builder.nearest(document["k"], document.get("max_distance"), document.get("alpha"))
     if document.get("aggregate"):
         builder = _aggregated(builder, document["aggregate"])
-    return EMIT[document.get("emit", "changes")](builder)
+    return EMIT[document["emit"]](builder) if "emit" in document else builder
 
 
 def _around(builder, around):
@@ -159,6 +167,15 @@ def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
         (lambda: SHIPS.filter_stored_by_key("a"), "come after spatial_join_with"),
         (lambda: SHIPS.filter_stored_by_where("a = 1"), "come after spatial_join_with"),
         (lambda: NEAR.filter_pairs_by_udf("x"), "come after spatial_join_with"),
+        (lambda: SHIPS.in_windows_of(60), "come after spatial_join_with"),
+        (lambda: JOINED.in_windows_of(60), "got the unknown layer"),
+        (lambda: BESIDE.in_windows_of(0), "window_s must be a finite number, above 0"),
+        (lambda: BESIDE.in_windows_of(600, 1), "slide_s must be at least a 100th of window_s, 6; got 1"),
+        (lambda: BESIDE.within_interval(5, 4), "lower_s must be at most upper_s; got 5 and 4"),
+        (lambda: BESIDE.within_interval(0, 1e9), "upper_s must be"),
+        (lambda: BESIDE.within_interval(0, 1).wait_for_reports(lateness_s=-1), "lateness_s must be"),
+        (lambda: BESIDE.within_interval(0, 1).emit_changes(), "emit must be all"),
+        (lambda: BESIDE.wait_for_reports(lateness_s=1), "unknown lateness_s"),
         (lambda: SHIPS.spatial_join_with(), "join must have one of layer, stream, stored; got none"),
         (lambda: SHIPS.spatial_join_with(layer="a", stream="b"), "got layer, stream"),
         (lambda: SHIPS.spatial_join_with(layer="a", predicate="beside"), "predicate must be one of"),

@@ -198,7 +198,9 @@ def other_types(value):
     if value is None:
         return []
     kind = (int, float) if type(value) in (int, float) else type(value)
-    return [other for other in OTHER_TYPES if isinstance(other, bool) or not isinstance(other, kind)]
+    return [
+        other for other in OTHER_TYPES if not isinstance(other, kind) or (isinstance(other, bool) and kind is not bool)
+    ]
 
 
 def without(found, name):

@@ -11,7 +11,6 @@ throughput and latency depend on windows, intervals, bins and grids.
 """
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -129,7 +129,7 @@ def figures(document: Mapping[str, Any], load: Load, grid: int = 1) -> dict[str,
         "p99 ms": float(np.quantile(milliseconds, 0.99)),
         "longest ms": float(milliseconds.max()),
         "kept": sum(len(state.reports) for state in states),
-        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024,
+        "resident MiB": psutil.Process().memory_info().rss / (1 << 20),
     }
 
 

@@ -1,9 +1,10 @@
 // The moving objects as one Leaflet layer with two canvases: trails, the ring and names below, the objects above. The
 // canvases are larger than the map, so that a short pan only moves them and draws nothing.
 
-import { mercatorX, mercatorY } from "./geometry.js";
+import { mercatorX } from "./geometry.js";
 import { ObjectLabels } from "./object-labels.js";
 import { NO_COLOUR } from "./objects.js";
+import { drawPairs, drawPicked } from "./pair-lines.js";
 import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
 
 const PADDING = 0.15; // of the map's size, on every side
@@ -11,7 +12,7 @@ const TRAILS_UP_TO = 500;
 const HIT_PX = 14;
 const WORLD_PX = 256;
 const RING_PX = 15;
-const FADING_MS = 250; // between two shades of a line that fades
+const FADE_MS = 250; // between two frames in which nothing but the lines of pairs changes
 const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
 
 /**
@@ -45,6 +46,7 @@ const METHODS = {
   onRemove() {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.placing);
+    clearTimeout(this.fading);
     this.below.remove();
     this.canvas.remove();
   },
@@ -232,22 +234,36 @@ const METHODS = {
   },
 
   drawLines() {
-    const selected = this.store.selectedSlot();
+    const selected = this.store.selectedSlots();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
     const outlined = this.outlined();
-    const meetings = this.store.meetings.shown(this.now());
-    const { pinned } = this.store.meetings;
-    const empty = !meetings.length && !pinned && !all && selected === undefined && outlined.size === 0 && this.labels.shown.size === 0;
+    const lines = this.store.picked !== null || this.store.told.fresh(this.now());
+    const empty = !all && !lines && selected.length === 0 && outlined.size === 0 && this.labels.shown.size === 0;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     if (this.trails) this.drawTrails(all, selected);
-    this.drawMeetings(meetings, pinned);
+    if (lines) this.drawPairs();
     this.drawOutlines(outlined);
-    this.drawSelection(selected);
+    for (const slot of selected) this.drawSelection(slot);
     const { text, surface: halo } = this.palette();
     this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
+  },
+
+  /** Draw the pairs that were told lately, and again until they have faded; and the pair that the user picked. */
+  drawPairs() {
+    const { told, queries, picked } = this.store;
+    const colours = this.palette();
+    const view = this.place();
+    const colourOf = (number) => (queries.get(number)?.shown ? colours.queries[queries.get(number).colour] : null);
+    drawPairs(this.lines, told, { view, nowMs: this.now(), colourOf });
+    if (picked) drawPicked(this.lines, picked, { view, colour: colours.queries[picked.colour], edge: colours.edge });
+    if (!told.fresh(this.now())) return;
+    this.fading ??= setTimeout(() => {
+      this.fading = null;
+      this.invalidate();
+    }, FADE_MS);
   },
 
   /** Return the indices in `visible` of the objects in a pair, by the colour of their query. */
@@ -280,49 +296,19 @@ const METHODS = {
     }
   },
 
-  /** Draw the pairs of reports that were told lately, paler the older they are, and the one that was chosen. */
-  drawMeetings(groups, pinned) {
-    const { queries, accent } = this.palette();
-    const view = this.place();
-    this.lines.lineWidth = 2;
-    for (const { colour, alpha, pairs } of groups) {
-      this.lines.globalAlpha = alpha;
-      this.lines.strokeStyle = queries[colour];
-      this.meetingPath(pairs, view);
-    }
-    this.lines.globalAlpha = 1;
-    if (pinned) {
-      this.lines.strokeStyle = accent;
-      this.meetingPath([pinned], view);
-    }
-    if (groups.length > 0) this.later(FADING_MS);
-  },
-
-  meetingPath(pairs, view) {
-    this.lines.beginPath();
-    for (const { from, to } of pairs) {
-      const [start, end] = [mercatorX(from[0]), mercatorX(to[0])];
-      const x = start + Math.round(view.middle - start);
-      const far = end + Math.round(x - end); // the short way round the world
-      this.lines.moveTo(x * view.world - view.left, mercatorY(from[1]) * view.world - view.top);
-      this.lines.lineTo(far * view.world - view.left, mercatorY(to[1]) * view.world - view.top);
-    }
-    this.lines.stroke();
-  },
-
   drawTrails(all, selected) {
     const { objects } = this.store;
     const colours = this.palette();
     const view = this.place();
-    const partner = this.store.metSlot();
     this.lines.lineJoin = "round";
     for (let i = 0; i < this.visible.n; i++) {
       const slot = this.visible.slots[i];
-      if (!all && slot !== selected && slot !== partner) continue;
+      const marked = selected.includes(slot);
+      if (!all && !marked) continue;
       const colour = objects.colour[slot];
       this.lines.strokeStyle = colour === NO_COLOUR ? colours.kinds[objects.kind[slot]] : colours.queries[colour];
-      this.lines.lineWidth = slot === selected ? 2.2 : 1.2;
-      this.lines.globalAlpha = slot === selected ? 0.85 : 0.4;
+      this.lines.lineWidth = marked ? 2.2 : 1.2;
+      this.lines.globalAlpha = marked ? 0.85 : 0.4;
       this.trailPath(objects.trail(slot), view);
     }
     this.lines.globalAlpha = 1;
@@ -342,7 +328,6 @@ const METHODS = {
   },
 
   drawSelection(selected) {
-    if (selected === undefined) return;
     const i = this.visible.slots.subarray(0, this.visible.n).indexOf(selected);
     if (i < 0) return;
     const { edge, accent } = this.palette();

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
-import { count, crossingText, happened, laterText, parsed, place, reason, SIGNS, title, utcClock, utcTime } from "./format.js";
+import { count, crossingText, happened, parsed, place, reason, SIGNS, title, toldText, utcClock, utcTime } from "./format.js";
 
 const REFRESH_MS = 250;
 
@@ -139,6 +139,11 @@ export class EventList {
   }
 }
 
+/** Say why there is an event; for a told pair, how close in time its reports were. */
+function why(event) {
+  return event.told ? toldText(event) : reason(event.reason, event.sign);
+}
+
 /** Return the head of an event's row: what happened to which object. */
 function headOf(event) {
   const name = title(event.key, parsed(event.text));
@@ -150,12 +155,8 @@ function keyBeside(name, { key, threshold }) {
   return threshold || name === key ? null : h("span", { class: "event-key" }, key);
 }
 
-/** Return why an event came; of a pair of reports, how much later the second was. */
-function why({ partnerAt, laterMs, reason: name, sign }) {
-  return partnerAt ? laterText(laterMs) : reason(name, sign);
-}
-
-function signWord({ sign, threshold }) {
+function signWord({ sign, threshold, told }) {
+  if (told) return "met";
   if (threshold) return sign > 0 ? "crossed" : "no longer crossed";
   return sign > 0 ? "entered" : "left";
 }

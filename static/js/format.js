@@ -1,5 +1,7 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
+import { kindOf } from "./kinds.js";
+import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
 
 const MPS_PER_FPM = LENGTHS_M.ft / 60;
@@ -257,9 +259,25 @@ export function happened(name, event) {
   if (event.threshold) return crossingText(event);
   const { partner, predicate, sign } = event;
   if (!partner) return name;
-  if (event.partnerAt && predicate === "dwithin") return `${name} met ${partner}${event.distance > 0 ? `, ${length(event.distance)} apart` : ""}`;
+  if (event.told) return `${name} met ${partner}${Number.isFinite(event.distance) ? `, ${length(event.distance)}` : ""}`;
   const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
+}
+
+/** Say when a told pair was one: in which window, or how long before or after the object its partner reported. */
+export function toldText({ partner, timeMs, partnerTimeMs, windowMs }) {
+  if (windowMs !== null) return `window from ${utcClock(windowMs)}`;
+  const laterS = (partnerTimeMs - timeMs) / 1000;
+  if (laterS === 0) return "at the same time";
+  return `${partner} ${number(Math.abs(laterS), 1)} s ${laterS > 0 ? "later" : "earlier"}`;
+}
+
+/** Say how close in time the reports of a join's pairs are: ", in the same 60 s"; nothing for a join of last positions. */
+function timesText(plan) {
+  const { when, windowS, slideS, beforeS, afterS } = timesOf(plan);
+  const seconds = (value) => number(value, 3);
+  if (when === "window") return `, in the same ${seconds(windowS)} s${slideS === null ? "" : `, every ${seconds(slideS)} s`}`;
+  return when === "interval" ? `, from ${seconds(beforeS)} s before to ${seconds(afterS)} s after` : "";
 }
 
 /** Say how many pairs there are with a layer's features now; `joins` as `store.joinsOf(layer)` returns them. */
@@ -322,35 +340,13 @@ export function focusText(around, name) {
 function membersText(plan, titleOf, focus) {
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
-  if (plan?.join) return joinText(plan, titleOf) + timesText(plan);
-  return `${plan?.report ?? "inside"} a rectangle`;
-}
-
-/** Say when the objects of a join over event time meet. */
-function timesText({ window_s: window, lower_s: lower, upper_s: upper }) {
-  if (window !== undefined) return ` in the same ${duration(window)}`;
-  if (lower === undefined) return "";
-  const [from, to] = [lower, upper].map((seconds) => (seconds === 0 ? "at once" : `${duration(Math.abs(seconds))} ${seconds < 0 ? "before" : "after"}`));
-  return from === to ? ` ${from}` : `, from ${from} to ${to}`;
-}
-
-/** Say how much later the partner's report was: "12 s later". */
-export function laterText(laterMs) {
-  const seconds = Math.round(laterMs / 1000);
-  return seconds === 0 ? "at the same time" : `${duration(Math.abs(seconds))} ${seconds > 0 ? "later" : "before"}`;
-}
-
-function duration(seconds) {
-  return seconds >= 60 && seconds % 60 === 0 ? `${number(seconds / 60, 0)} min` : `${number(seconds, 1)} s`;
-}
-
-function joinText(plan, titleOf) {
+  if (kindOf(plan).report !== "join") return `${plan?.report ?? "inside"} a rectangle`;
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? `where ${name} have been` : name;
-  if (predicate === "dwithin") return `within ${length(distance)} of ${partner}`;
-  return `${PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate} ${partner}`;
+  const near = predicate === "dwithin" ? `within ${length(distance)} of` : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate);
+  return `${near} ${partner}${timesText(plan)}`;
 }
 
 function atMost(metres) {
@@ -387,21 +383,31 @@ export function reason(name, sign) {
   return REASON_TEXT[name]?.[sign + 1] ?? name;
 }
 
+const TIME_FIELDS = {
+  window_s: "windowS",
+  start_s: "windowS",
+  slide_s: "slideS",
+  lower_s: "beforeS",
+  upper_s: "beforeS",
+  bin_s: "beforeS",
+  lateness_s: "latenessS",
+  idle_s: "latenessS",
+};
+
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
   if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
+  const time = /\b(\w+_s) must/.exec(text)?.[1];
+  if (time in TIME_FIELDS) return TIME_FIELDS[time];
   if (/\bthresholds?\b/.test(text)) return "thresholds";
   if (/\baggregate\b/.test(text)) return "aggregate";
   if (/\bmax_distance\b/.test(text)) return "maxDistance";
   if (/\bk must\b/.test(text)) return "k";
   if (/radius|half_widths|polygon/.test(text)) return "shape";
   if (/\baround\b/.test(text)) return "focus";
-  if (/\b(window_s|slide_s|start_s)\b/.test(text)) return "windowS";
-  if (/\b(lower_s|upper_s|bin_s)\b/.test(text)) return "beforeS";
-  if (/\b(lateness_s|idle_s)\b/.test(text)) return "latenessS";
   if (/\bdistance\b/.test(text)) return "distance";
   if (/\bjoin\b|predicate|\blayer\b/.test(text)) return "partner";
   if (/\bwhere\b|filter|cql/.test(text)) return "where";

@@ -25,8 +25,8 @@ export function apart(message) {
 /**
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
- * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row;
- * in a join over event time also `timeMs` and `at`, the partner's place `[lon, lat]`. It is the same with `ranks`
+ * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row; in a join over event time also
+ * `{timeMs, lon, lat, windowMs}` of the partner's report and of the window, or null. It is the same with `ranks`
  * (0 for none) and `distances` (NaN for none). A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
@@ -64,23 +64,14 @@ export function columnsOf(rows) {
     lat: column((row) => row.lat ?? NaN),
     alt: column((row) => middle(row.bounds?.[2] ?? -Infinity, row.bounds?.[5] ?? Infinity)),
     properties: rows.map((row) => JSON.stringify(row.properties ?? {})),
-    partners: rows.some((row) => row.partner) ? rows.map((row) => jsonPartner(row.partner)) : null,
+    partners: rows.some((row) => row.partner) ? rows.map(jsonPartner) : null,
     ranks: given(rows, "rank") ? Int32Array.from(rows, (row) => row.rank ?? 0) : null,
     distances: given(rows, "distance") ? column((row) => row.distance ?? NaN) : null,
   };
 }
 
 function batchColumns(batch) {
-  const bounds = batch.getChild("bounds").data[0];
-  const width = bounds.type.listSize;
-  const n = width / 2;
-  const flat = bounds.children[0].values;
-  const start = bounds.offset * width;
-  const column = (axis) => {
-    const out = new Float64Array(batch.numRows);
-    for (let row = 0, at = start + axis; row < out.length; row++, at += width) out[row] = middle(flat[at], flat[at + n]);
-    return out;
-  };
+  const places = batch.getChild("bounds");
   const codes = batch.getChild("reason").data[0].values;
   return {
     length: batch.numRows,
@@ -88,14 +79,23 @@ function batchColumns(batch) {
     reason: Array.from({ length: batch.numRows }, (_, row) => REASONS[codes[row]] ?? String(codes[row])),
     keys: strings(batch.getChild("key")),
     timeMs: Float64Array.from(batch.getChild("time_us").data[0].values.subarray(0, batch.numRows), (t) => Number(t) / 1000),
-    lon: column(0),
-    lat: column(1),
-    alt: n > 2 ? column(2) : new Float64Array(batch.numRows).fill(NaN),
+    lon: middles(places, 0),
+    lat: middles(places, 1),
+    alt: places.type.listSize > 4 ? middles(places, 2) : new Float64Array(batch.numRows).fill(NaN),
     properties: strings(batch.getChild("properties")),
     partners: partnersOf(batch),
     ranks: optional(batch, "rank", Int32Array, 0),
     distances: optional(batch, "distance", Float64Array, NaN),
   };
+}
+
+/** Return the middles of boxes along an axis. */
+function middles(boxes, axis) {
+  const { type, offset, children: [{ values }] } = boxes.data[0];
+  const [width, n] = [type.listSize, type.listSize / 2];
+  const out = new Float64Array(boxes.length);
+  for (let row = 0, at = offset * width + axis; row < out.length; row++, at += width) out[row] = middle(values[at], values[at + n]);
+  return out;
 }
 
 function given(rows, name) {
@@ -109,32 +109,39 @@ function optional(batch, name, Type, missing) {
   return Type.from({ length: batch.numRows }, (_, row) => vector.get(row) ?? missing);
 }
 
-function jsonPartner(partner) {
+function jsonPartner({ partner, ...row }) {
   if (!partner) return null;
-  const { key, distance, time_us: timeUs, bounds } = partner;
-  const one = { key, properties: JSON.stringify(partner.properties ?? {}), distance: distance ?? NaN };
-  return (timeUs ?? null) === null ? one : { ...one, timeMs: timeUs / 1000, at: [0, 1].map((axis) => middleOf(bounds, axis)) };
+  return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN, ...jsonReport(partner, row) };
+}
+
+function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs }) {
+  if (timeUs === undefined) return {};
+  const [lon, lat] = [0, 1].map((axis) => middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity));
+  return { timeMs: timeUs / 1000, lon, lat, windowMs: inMs(windowUs) };
 }
 
 /** The partners of a join's rows; null for a range query, whose rows have none. */
 function partnersOf(batch) {
   const keys = batch.getChild("partner");
   if (!keys || keys.nullCount === batch.numRows) return null;
-  const [properties, distance, times, bounds] = ["partner_properties", "distance", "partner_time_us", "partner_bounds"].map((name) => batch.getChild(name));
+  const [properties, distance] = [batch.getChild("partner_properties"), batch.getChild("distance")];
+  const report = reportOf(batch);
   return Array.from({ length: batch.numRows }, (_, row) => {
     const key = keys.get(row);
-    if (key === null) return null;
-    const one = { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN };
-    const timeUs = times?.get(row) ?? null;
-    if (timeUs === null) return one;
-    const box = [...bounds.get(row)];
-    return { ...one, timeMs: Number(timeUs) / 1000, at: [0, 1].map((axis) => middleOf(box, axis)) };
+    return key === null ? null : { key, properties: properties?.get(row) ?? "", distance: distance?.get(row) ?? NaN, ...report(row) };
   });
 }
 
-/** The middle of a box `[lo..., hi...]` along an axis. */
-function middleOf(box, axis) {
-  return middle(box[axis] ?? -Infinity, box[axis + box.length / 2] ?? Infinity);
+/** Return a function of a row that returns `{timeMs, lon, lat, windowMs}` of the partner's report, if the frame tells it. */
+function reportOf(batch) {
+  const [times, boxes, windows] = ["partner_time_us", "partner_bounds", "window_us"].map((name) => batch.getChild(name));
+  if (!times || times.nullCount === batch.numRows) return () => ({});
+  const [lon, lat] = [middles(boxes, 0), middles(boxes, 1)];
+  return (row) => (times.get(row) === null ? {} : { timeMs: inMs(times.get(row)), lon: lon[row], lat: lat[row], windowMs: inMs(windows?.get(row)) });
+}
+
+function inMs(us) {
+  return us === undefined || us === null ? null : Number(us) / 1000;
 }
 
 /** Return the strings of a column. If all are ASCII, decode all bytes at once: offsets of bytes and of characters then agree. */

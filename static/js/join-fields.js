@@ -1,8 +1,8 @@
-// The part of the query form for joins: with a layer, with the last known objects of a stream, or with the stored ones.
+// The part of the query form for joins: with a layer, with a stream, or with the stored elements of one.
 
 import { $, offer } from "./dom.js";
 import { PREDICATES, SOURCES } from "./format.js";
-import { WhenFields } from "./when-fields.js";
+import { TimeFields } from "./time-fields.js";
 
 const STANDARD_M = 50;
 
@@ -10,7 +10,7 @@ export class JoinFields {
   /** @param {object} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
-    this.when = new WhenFields(form);
+    this.times = new TimeFields(form);
     form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     form.addEventListener("change", () => this.#show());
   }
@@ -18,13 +18,13 @@ export class JoinFields {
   /** Show what a plan joins with; the first layer if it joins with nothing. */
   start(plan) {
     const { elements } = this.form;
-    const join = plan?.join;
-    this.when.start(plan);
+    const { join } = plan;
     const source = SOURCES.find((one) => join?.[one]);
     this.offer(source ? `${source}:${join[source]}` : "");
     elements.predicate.value = join?.predicate ?? "intersects";
     elements.distance.value = join?.distance ?? STANDARD_M;
     elements.partnerWhere.value = join?.where ?? "";
+    this.times.start(plan);
     this.#show();
   }
 
@@ -35,27 +35,28 @@ export class JoinFields {
     const all = [...streams.values()];
     const groups = [
       ["Layers", choices("layer", [...layers.values()].filter((layer) => layer.version !== null))],
-      ["Last positions of a stream", choices("stream", all.filter((stream) => stream.enabled !== false))],
+      ["Streams", choices("stream", all.filter((stream) => stream.enabled !== false))],
       ["Stored positions of a stream", choices("stored", all.filter(({ stored }) => stored))],
     ];
     offer(this.form.elements.partner, groups, chosen);
   }
 
-  /** Return `{source, name, predicate, distance, where, when}` from the fields; `when` as `WhenFields` returns it. */
+  /** Return `{source, name, predicate, distance, where, times}` from the fields. */
   read() {
     const { elements } = this.form;
     const [source, ...name] = elements.partner.value.split(":");
     const distance = elements.distance.valueAsNumber;
-    return { source, name: name.join(":"), predicate: elements.predicate.value, distance, where: elements.partnerWhere.value.trim(), when: this.when.read() };
+    const { value: predicate } = elements.predicate;
+    return { source, name: name.join(":"), predicate, distance, where: elements.partnerWhere.value.trim(), times: this.times.read() };
   }
 
   /** What is missing, by field. */
   errors() {
-    const { name, predicate, distance } = this.read();
-    const errors = this.when.errors();
+    const { source, name, predicate, distance } = this.read();
+    const errors = {};
     if (!name) errors.partner = "Choose a layer or a stream. You can add a layer under Layers.";
     if (predicate === "dwithin" && !(distance >= 0)) errors.distance = "Type a distance in metres.";
-    return errors;
+    return source === "stream" ? { ...errors, ...this.times.errors() } : errors;
   }
 
   #show() {
@@ -64,8 +65,8 @@ export class JoinFields {
     const apart = [...predicate.options].find(({ value }) => value === "disjoint");
     apart.disabled = ofStream; // nearly all objects are apart from nearly all others
     if (ofStream && apart.selected) predicate.value = "dwithin";
-    this.when.show(ofStream);
     $("distance-field").hidden = predicate.value !== "dwithin";
+    this.times.show(ofStream);
     $("partner-kind").textContent = ofStream ? "objects" : "features";
   }
 }

@@ -138,23 +138,15 @@ const events = new EventList({
   open: () => tabs.current() === "events",
   onFilter: subscribe,
   onPick: (event) => {
-    const { stream, key, lon, lat, threshold, query, partnerAt } = event;
+    const { stream, key, lon, lat, threshold, query } = event;
+    if (event.told) return navigation.toPair(event);
     if (threshold) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
     const slot = store.objects.slot(stream, key);
     store.select(stream, key);
-    if (partnerAt) return showMeeting(event);
     if (slot === undefined) map.flyTo(lon, lat, OBJECT_ZOOM);
     else navigation.locate(slot);
   },
 });
-
-/** Show a pair of reports that met: a line between them, both tracks, and a map that holds them. */
-function showMeeting({ query, lon, lat, partnerAt, partnerStream, partnerKey }) {
-  const far = partnerAt[0] + 360 * Math.round((lon - partnerAt[0]) / 360); // the short way round the world
-  store.meetings.pinned = { query, from: [lon, lat], to: partnerAt, partnerStream, partnerKey };
-  map.fitBox({ lo: [Math.min(lon, far), Math.min(lat, partnerAt[1])], hi: [Math.max(lon, far), Math.max(lat, partnerAt[1])] });
-}
-
 const panel = new ObjectPanel({
   store,
   now,

@@ -1,6 +1,6 @@
 // Bring what the user picked into view.
 
-import { latitudeOf, longitudeOf } from "./geometry.js";
+import { latitudeOf, longitudeOf, turnTowards } from "./geometry.js";
 import { boxOf } from "./plan.js";
 
 export const OBJECT_ZOOM = 9;
@@ -28,6 +28,14 @@ export class Navigation {
   pick(slot) {
     this.select(slot);
     this.locate(slot);
+  }
+
+  /** Select both objects of a told pair, given its event, and fly to where they met. */
+  toPair(event) {
+    this.store.selectPair(event);
+    const { lon, lat, partnerPlace: [partnerLon, partnerLat] } = event;
+    const near = partnerLon + turnTowards(partnerLon, lon);
+    this.map.fitBox({ lo: [Math.min(lon, near), Math.min(lat, partnerLat)], hi: [Math.max(lon, near), Math.max(lat, partnerLat)] });
   }
 
   /** Show a layer, and fly to it. */

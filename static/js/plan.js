@@ -2,6 +2,7 @@
 
 import { length } from "./format.js";
 import { kindOf } from "./kinds.js";
+import { timed, timeless } from "./time-joins.js";
 import { units } from "./units.js";
 
 /** Return the box of a plan on the map: what it compares with, or the area of a join; null for the whole map, and with a focus. */
@@ -40,42 +41,15 @@ export function reportOf(plan) {
  * the old box, or that would cut the answer when the plan turns from inside to outside. Without a new box the old one stays.
  *
  * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null; for a join `join`, its partners
- *   `{source, name, predicate, distance, where, when}`; with a focus `around`; for nearest neighbours `k`, and `max_distance` or
- *   null; for ranges `aggregate` or null
+ *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
+ *   for nearest neighbours `k`, and `max_distance` or null; for ranges `aggregate` or null
  */
 export function planOf(before, fields) {
-  if (fields.report === "join") return joinOf(before, fields);
-  return { around: aroundOf, nearest: nearestOf }[fields.report]?.(untimed(before), fields) ?? rangeOf(untimed(before), fields);
-}
-
-// The keys of plans that say when, by kind, and for all kinds over event time.
-const TIMES = { window_join: ["window_s", "slide_s", "start_s"], interval_join: ["lower_s", "upper_s", "bin_s"] };
-const TIMES_OF_ALL = ["lateness_s", "idle_s", "mirrored"];
-
-/** Return a plan without what belongs to event time. */
-function untimed(before) {
-  if (!kindOf(before).told) return before;
-  const gone = [...TIMES[before.kind], ...TIMES_OF_ALL, "emit"];
-  return Object.fromEntries(Object.entries(before).filter(([key]) => !gone.includes(key)));
-}
-
-/** Return the times of a plan: those that the form shows, and of the plan before what still fits them. */
-function timesOf(before, when) {
-  if (!kindOf(when).told) return {};
-  const all = kindOf(before).told ? chosen(before, TIMES_OF_ALL) : {};
-  const same = before?.kind === when.kind ? chosen(before, TIMES[when.kind]) : {};
-  // By default a window slides by its length, and a bin is as long as the interval.
-  if (same.slide_s === same.window_s) delete same.slide_s;
-  if (same.lower_s !== when.lower_s || same.upper_s !== when.upper_s) delete same.bin_s;
-  return { ...all, ...same, ...when };
-}
-
-function chosen(plan, keys) {
-  return Object.fromEntries(keys.filter((key) => key in plan).map((key) => [key, plan[key]]));
+  return { join: joinOf, around: aroundOf, nearest: nearestOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 
 function rangeOf(before, { stream, report, where, box, aggregate }) {
-  const { area, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = before ?? {};
+  const { area, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = timeless(before);
   const plan = withAggregate({ kind: "range", ...kept, stream, report, where }, aggregate);
   const compare = box ? boxWith(box, old) : old;
   if (compare) plan.compare = compare;
@@ -86,7 +60,7 @@ function rangeOf(before, { stream, report, where, box, aggregate }) {
 
 /** Return what a plan with a focus keeps of the plan before: its area only if that had a focus, too, and no transformations. */
 function focused(before) {
-  const { area, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = before ?? {};
+  const { area, join, kind, compare, report, transform, around, k, max_distance: _max, aggregate, ...kept } = timeless(before);
   return told(around && area ? { ...kept, area } : kept);
 }
 
@@ -110,16 +84,14 @@ function told({ emit, ...plan }) {
 }
 
 function joinOf(before, { stream, where, box, join }) {
-  const { area: own, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...rest } = untimed(before) ?? {};
-  const { kind: now = "join", ...times } = timesOf(before, join.when ?? {});
-  const { emit, ...kept } = rest;
-  const told = emit && now === "join" ? { emit } : {};
+  const { area: own, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = timeless(before);
   const area = around ? undefined : own;
   const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
   const partners = { [join.source]: join.name, predicate: join.predicate, ...others };
   if (join.predicate === "dwithin") partners.distance = join.distance;
   if (join.where) partners.where = join.where;
-  const plan = { ...kept, ...told, stream, kind: now, where, join: partners, ...times };
+  const now = { ...kept, stream, kind: "join", where, join: partners };
+  const plan = join.source === "stream" && join.times && join.times.when !== "now" ? timed(now, before, join.times) : now;
   return box ? { ...plan, area: boxWith(box, area) } : plan;
 }
 

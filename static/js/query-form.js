@@ -10,7 +10,7 @@ import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
 import { boxOf, planOf, reportOf } from "./plan.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "beforeS", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the plan is read when it is edited, not written again
@@ -272,8 +272,10 @@ export class QueryForm {
     for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
     const target = first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
-    if (first === "plan") $("plan-details").open = true;
-    if (first && first !== "form") this.form.elements[target].focus();
+    if (!first || first === "form") return;
+    const details = $(`error-${first}`).closest("details");
+    if (details) details.open = true;
+    this.form.elements[target].focus();
   }
 
   #error(field, text) {

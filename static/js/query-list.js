@@ -163,7 +163,7 @@ function createRow(store, number, actions) {
 function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
-  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query)];
+  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query), store.toldCount(query.query)];
   return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
 }
 
@@ -196,11 +196,12 @@ function update(store, query, element, parts, nowMs) {
   parts.focus.hidden = !focus;
   setText(parts.focus, focus);
   const starting = waits(store, query, nowMs);
-  const empty = query.status === "running" && store.answers.has(query.query) && store.count(query.query) === 0 && !focus;
+  const told = store.toldCount(query.query);
+  const empty = query.status === "running" && store.answers.has(query.query) && (told ?? store.count(query.query)) === 0 && !focus;
   const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
   parts.note.hidden = !starting && !empty && !stale;
-  setText(parts.note, starting ? "It starts when the engine answers again." : stale || `No object of ${stream} matches now.`);
+  setText(parts.note, starting ? "It starts when the engine answers again." : stale || (told === null ? `No object of ${stream} matches now.` : "No pair has been told yet."));
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -218,15 +219,16 @@ function setHint(button, text) {
   button.title = text;
 }
 
-/** Show the number of objects in the answer; for an aggregate its figure, or with groups the number of groups. */
+/** Show the number of objects in the answer, or of pairs that were told; for an aggregate its figure, or with groups their number. */
 function countOf(store, { query, plan, status }, element) {
   const figures = store.figures.get(query);
-  const pairs = store.pairCount(query);
+  const [pairs, told] = [store.pairCount(query), store.toldCount(query)];
   const figure = figures?.groups.get("")?.value;
-  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? store.count(query));
+  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? told ?? store.count(query));
   setText(element, status === "running" && store.answered(query) ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
   if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
+  else if (told !== null) element.title = "pairs told since this page shows the query";
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
 }
 

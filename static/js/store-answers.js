@@ -4,9 +4,10 @@ import { Answer } from "./answers.js";
 import { Figures } from "./figures.js";
 import { parsed, title } from "./format.js";
 import { PLACED } from "./frames.js";
+import { kindOf } from "./kinds.js";
 import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
-import { record, recordCrossing, recordMeeting } from "./store-events.js";
+import { record, recordCrossing, recordTold } from "./store-events.js";
 import { join, leave, take } from "./store-members.js";
 
 // The reasons with which the server sends the place of a query whose focal object is lost.
@@ -55,6 +56,7 @@ export function takeChange(store, message, nowMs) {
   hold(store, message.query, message);
   heard(store, stream, message, nowMs);
   if (aggregates(store, message.query)) return figures.change(store, message, nowMs);
+  if (kindOf(store.queries.get(message.query)?.plan).told) return takeTold(store, message, nowMs);
   const seenBefore = store.eventsSeen;
   let answer = store.answers.get(message.query);
   if (!answer) store.answers.set(message.query, (answer = new Answer()));
@@ -64,8 +66,7 @@ export function takeChange(store, message, nowMs) {
   let placed = false;
   for (let row = 0; row < rows.length; row++) {
     const sign = rows.sign[row];
-    if (rows.partners?.[row]?.at) meet(store, message.query, stream, rows, row, nowMs);
-    else if (sign === PLACED) placed = setPlace(store, message.query, rows, row);
+    if (sign === PLACED) placed = setPlace(store, message.query, rows, row);
     else if (sign < 0) change.left(store, message.query, stream, answer, rows, row, nowMs);
     else change.matched(store, message.query, stream, kept ? answer : null, rows, row, nowMs);
   }
@@ -77,11 +78,17 @@ export function takeChange(store, message, nowMs) {
   return topics;
 }
 
-/** Take a pair of reports. They may be minutes old, so they move no object. */
-function meet(store, query, stream, rows, row, nowMs) {
-  const { partnerAt, lon, lat } = recordMeeting(store, query, stream, rows, row, nowMs);
-  const colour = store.queries.get(query)?.colour;
-  if (colour !== undefined) store.meetings.add({ query, colour, from: [lon, lat], to: partnerAt }, nowMs);
+/** Take pairs that are told once. They are no answer, and their objects are on the map for other reasons. */
+function takeTold(store, { query, rows }, nowMs) {
+  if (!store.answers.has(query)) store.answers.set(query, new Answer());
+  for (let row = 0; row < rows.length; row++) {
+    const partner = rows.partners?.[row];
+    if (rows.sign[row] < 1 || partner?.timeMs === undefined) continue; // of the plan before an edit
+    const places = { place: [rows.lon[row], rows.lat[row]], partnerPlace: [partner.lon, partner.lat] };
+    store.told.add({ query, key: rows.keys[row], partnerKey: partner.key, ...places }, nowMs);
+    recordTold(store, query, rows, row, nowMs);
+  }
+  return ["objects", "queries", "events"];
 }
 
 const change = {

@@ -1,10 +1,11 @@
 // The state of the page, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
-import { Meetings } from "./meetings.js";
+import { kindOf } from "./kinds.js";
 import { KINDS, Objects } from "./objects.js";
 import { joinsWith, recolour, recolourStream } from "./store-colours.js";
 import { dropAnswer } from "./store-members.js";
 import { REDUCERS } from "./store-messages.js";
+import { ToldPairs } from "./told-pairs.js";
 
 export const LIVE_STATUSES = ["pending", "running", "paused", "failed", "waiting"];
 
@@ -42,7 +43,6 @@ class Store {
     this.looks = new Map(Object.entries(looks ?? {})); // name -> {shown, byCount}, also of layers that are not listed yet
     this.toldLayers = new Set(); // layers with a status since the page last asked for the list, which says nothing newer about them
     this.views = new Map(); // number -> stream
-    this.meetings = new Meetings(); // pairs of reports that were told lately
     this.answers = new Map(); // number -> Answer, of views and of queries
     this.figures = new Map(); // number -> Figures, of aggregates
     this.held = new Map(); // number -> {epoch, batch}: the last batch of a saved query's answer that the page holds
@@ -51,6 +51,7 @@ class Store {
     this.sentBefore = new Map(); // number -> region -> its entry in `roles` when the connection was made; its counts go on from there
     this.regions = new Map(); // space -> the last message `regions`, while the page shows them
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
+    this.told = new ToldPairs();
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
@@ -67,6 +68,7 @@ class Store {
     this.restated = null; // while the page asks for the list anew: the queries whose status has come; otherwise null
     this.selected = null; // {stream, key}
     this.selectedFeature = null; // {layer, key, properties}
+    this.picked = null; // the event of a told pair whose objects are both selected
     this.listeners = new Map();
   }
 
@@ -106,26 +108,33 @@ class Store {
 
   select(stream, key) {
     this.selected = stream === null ? null : { stream, key };
+    this.selectedFeature = this.picked = null;
+    this.emit("selection");
+  }
+
+  /** Select both objects of a told pair, given its event; the panel is that of the first. */
+  selectPair(event) {
+    this.selected = { stream: event.stream, key: event.key };
     this.selectedFeature = null;
-    this.meetings.pinned = null;
+    this.picked = event;
     this.emit("selection");
   }
 
   /** Select a feature `{layer, key, properties}` of a layer, in place of an object. */
   selectFeature(feature) {
-    this.selected = null;
+    this.selected = this.picked = null;
     this.selectedFeature = feature;
     this.emit("selection");
   }
 
-  /** The slot of the partner in the pair of reports that is chosen; undefined if none is. */
-  metSlot() {
-    const { pinned } = this.meetings;
-    return pinned ? this.objects.slot(pinned.partnerStream, pinned.partnerKey) : undefined;
-  }
-
   selectedSlot() {
     return this.selected ? this.objects.slot(this.selected.stream, this.selected.key) : undefined;
+  }
+
+  /** Return the slots of the selected objects that are on the map: none, one, or the two of a pair. */
+  selectedSlots() {
+    const partner = this.picked && this.objects.slot(this.picked.partnerStream, this.picked.partnerKey);
+    return [this.selectedSlot(), partner ?? undefined].filter((slot) => slot !== undefined);
   }
 
   /** Show or hide a query's rectangle and its colour on the map. */
@@ -183,6 +192,11 @@ class Store {
   focusSilent(query, nowMs) {
     const kind = this.streams.get(this.places.get(query)?.stream)?.kind ?? KINDS.length - 1;
     return this.focusAgeMs(query, nowMs) > STALE_MS[KINDS[kind]];
+  }
+
+  /** Return how many pairs a query told while the page showed it; null for a query that keeps an answer. */
+  toldCount(query) {
+    return kindOf(this.queries.get(query)?.plan).told ? (this.told.counts.get(query) ?? 0) : null;
   }
 
   /** Return the number of pairs in the answer of a join. */

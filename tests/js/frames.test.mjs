@@ -20,7 +20,7 @@ function frame(head, batches, joined = false) {
       new Field("time_us", new Int64()),
       new Field("bounds", new FixedSizeList(6, new Field("item", new Float64(), true))),
       new Field("properties", new Utf8(), true),
-      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true), new Field("rank", new Int32(), true)] : []),
+      ...(joined ? [new Field("partner", new Utf8(), true), new Field("partner_properties", new Utf8(), true), new Field("distance", new Float64(), true), new Field("rank", new Int32(), true), new Field("partner_time_us", new Int64(), true), new Field("partner_bounds", new FixedSizeList(6, new Field("item", new Float64(), true)), true), new Field("window_us", new Int64(), true)] : []),
     ],
     new Map([["lookout", JSON.stringify(head)]]),
   );
@@ -39,6 +39,9 @@ function frame(head, batches, joined = false) {
         column("partner_properties", new Utf8(), (row) => row.partner_properties ?? null),
         column("distance", new Float64(), (row) => row.distance ?? null),
         column("rank", new Int32(), (row) => row.rank ?? null),
+        column("partner_time_us", new Int64(), (row) => row.partner_time_us ?? null),
+        column("partner_bounds", schema.fields[5].type, (row) => row.partner_bounds ?? null),
+        column("window_us", new Int64(), (row) => row.window_us ?? null),
       ] : []),
     ];
     return new Arrow.RecordBatch(schema, Arrow.makeData({ type: new Arrow.Struct(schema.fields), length: rows.length, children }));
@@ -132,6 +135,20 @@ test("JSON rows give the same partners", () => {
   const json = { sign: "+", key: "a", time_us: 1, lon: 1, lat: 2, reason: "moved", partner: { key: "X", properties: { a: 1 }, distance: null } };
   assert.deepEqual(columnsOf([json, { ...json, partner: undefined }]).partners, [{ key: "X", properties: '{"a":1}', distance: NaN }, null]);
   assert.equal(columnsOf([{ ...json, partner: undefined }]).partners, null);
+});
+
+test("a told pair carries its partner's report and its window", () => {
+  const bounds = [10, 60, -Infinity, 12, 62, Infinity];
+  const report = { partner: "X", partner_properties: "{}", distance: 4.5, partner_time_us: 7000n };
+  const rows = [row("a"), row("b", { ...report, partner_bounds: bounds, window_us: 5000n }), row("c", { ...report, partner_bounds: [1, 2, 0, 1, 2, 0] })];
+  const told = { key: "X", properties: "{}", distance: 4.5, timeMs: 7 };
+  const wanted = [{ ...told, lon: 11, lat: 61, windowMs: 5 }, { ...told, lon: 1, lat: 2, windowMs: null }];
+  assert.deepEqual(readFrame(Arrow, frame({}, [rows], true)).rows.partners, [null, ...wanted]);
+  assert.deepEqual(readFrame(Arrow, frame({}, [rows.slice(0, 1), rows.slice(1)], true)).rows.partners, [null, ...wanted]);
+  const json = { sign: "+", key: "b", time_us: 1, lon: 1, lat: 2, reason: "moved" };
+  const partner = { key: "X", properties: {}, distance: 4.5, time_us: 7000 };
+  const [windowed, timed] = [{ ...partner, bounds: [10, 60, null, 12, 62, null] }, { ...partner, bounds: [1, 2, 0, 1, 2, 0] }];
+  assert.deepEqual(columnsOf([{ ...json, partner: windowed, window_us: 5000 }, { ...json, partner: timed }]).partners, wanted);
 });
 
 test("neighbours carry their ranks and distances, and the place of a query its reach", () => {

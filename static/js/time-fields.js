@@ -1,0 +1,48 @@
+// The part of the query form that says which reports of two streams a join pairs: the last ones, or those that are close in time.
+
+import { $ } from "./dom.js";
+import { timesOf } from "./time-joins.js";
+
+const NUMBERS = ["windowS", "slideS", "beforeS", "afterS", "latenessS", "idleS"];
+
+export class TimeFields {
+  /** @param {HTMLFormElement} form the query form */
+  constructor(form) {
+    this.form = form;
+  }
+
+  /** Show the times of a plan. */
+  start(plan) {
+    const times = timesOf(plan);
+    this.form.elements.when.value = times.when;
+    for (const name of NUMBERS) this.form.elements[name].value = times[name] ?? "";
+  }
+
+  /** Return `{when, windowS, slideS, beforeS, afterS, latenessS, idleS}` from the fields; `slideS` is null if it is empty. */
+  read() {
+    const { elements } = this.form;
+    const numbers = Object.fromEntries(NUMBERS.map((name) => [name, elements[name].valueAsNumber]));
+    return { when: elements.when.value, ...numbers, slideS: elements.slideS.value === "" ? null : numbers.slideS };
+  }
+
+  /** What is missing, by field. */
+  errors() {
+    const { when, windowS, slideS, beforeS, afterS, latenessS, idleS } = this.read();
+    const errors = {};
+    if (when === "window" && !(windowS > 0)) errors.windowS = "Type how many seconds a window is long.";
+    else if (when === "window" && slideS !== null && !(slideS > 0)) errors.slideS = "Type after how many seconds the next window begins, or nothing.";
+    if (when === "interval" && ![beforeS, afterS].every(Number.isFinite)) errors.beforeS = "Type two numbers of seconds.";
+    else if (when === "interval" && -beforeS > afterS) errors.beforeS = "The interval must not end before it begins.";
+    if (when !== "now" && !(latenessS >= 0 && idleS > 0)) errors.latenessS = "Type two numbers of seconds.";
+    return errors;
+  }
+
+  /** Show the fields that belong to the choice; none unless the join is with a stream. */
+  show(ofStream) {
+    const { value: when } = this.form.elements.when;
+    $("when-field").hidden = !ofStream;
+    $("window-fields").hidden = when !== "window";
+    $("interval-fields").hidden = when !== "interval";
+    $("late-fields").hidden = when === "now";
+  }
+}

@@ -34,12 +34,13 @@ def withdraw_space(name: str) -> None:
 
 
 def publish(stream: Stream) -> None:
-    """Publish a stream to the gateway if its definition differs, and tell the engine its time-to-live and storage."""
+    """Publish a stream to the gateway if its definition differs, and tell the engine what to do with it."""
     document = json.dumps(stream.definition())
     if client().hget(STREAMS_KEY, stream.name) != document.encode():
         client().hset(STREAMS_KEY, stream.name, document)
         client().publish(STREAMS_CHANNEL, stream.name)
-    log(stream.space_id).send("stream", stream=stream.name, ttl_s=stream.ttl_s, stored=stream.stored)
+    told = {"ttl_s": stream.ttl_s, "stored": stream.stored, "sketch": stream.sketch}
+    log(stream.space_id).send("stream", stream=stream.name, **told)
 
 
 def withdraw(name: str, space: str) -> None:

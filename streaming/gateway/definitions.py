@@ -11,10 +11,11 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.gateway.transports import make_transport
+from streaming.sketch.settings import InvalidSketch, parse_settings
 from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
-_OPTIONAL = ("enabled", "ttl_s", "stored", "max_ahead_s")
+_OPTIONAL = ("enabled", "ttl_s", "stored", "sketch", "max_ahead_s")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class StreamDefinition:
         Time to live of an object, in seconds; None for ever.
     stored : bool
         Whether the engine stores its elements.
+    sketch : dict or None
+        How the engine sketches its elements (`streaming.sketch.settings`); None for not at all.
     max_ahead_s : float
         Elements whose event time is ahead of the clock by more seconds than this are malformed.
     """
@@ -42,6 +45,7 @@ class StreamDefinition:
     enabled: bool = True
     ttl_s: float | None = None
     stored: bool = False
+    sketch: Mapping[str, Any] | None = None
     max_ahead_s: float = MAX_AHEAD_S
 
 
@@ -78,8 +82,18 @@ def check_definition(
         raise InvalidOptions(f"ttl_s must be null or a positive number; got {definition.ttl_s!r}")
     if not _is_positive(definition.max_ahead_s):
         raise InvalidOptions(f"max_ahead_s must be a positive number; got {definition.max_ahead_s!r}")
+    if definition.sketch is not None:
+        check_sketch(definition.sketch, spaces[definition.space])
     make_transport(definition.transport, access)
     make_decoder(definition.decoder, definition.name, spaces[definition.space])
+
+
+def check_sketch(document: Any, space: Space) -> None:
+    """Raise InvalidOptions unless a document says how the stream of a space can be sketched."""
+    try:
+        parse_settings(document, space)
+    except InvalidSketch as error:
+        raise InvalidOptions(f"sketch: {error}") from None
 
 
 def _is_positive(number):

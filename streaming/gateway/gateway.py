@@ -116,8 +116,8 @@ class Gateway:
             definition = read_definition(payload)
             spaces = {name: intake.space for name, intake in self.intakes.items()}
             check_definition(definition, spaces, self.config.access)
-            words = {"stream": name, "ttl_s": definition.ttl_s, "stored": definition.stored}
-            await asyncio.to_thread(self.intakes[space].log.send, "stream", **words)
+            words = {"ttl_s": definition.ttl_s, "stored": definition.stored, "sketch": definition.sketch}
+            await asyncio.to_thread(self.intakes[space].log.send, "stream", stream=name, **words)
             health.enter("stopped")
             if definition.enabled:
                 self._start(definition, health)

@@ -8,6 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from webapp.admin.options import field_of
+from webapp.admin.sketch_fields import given_sketch, initial_values, sketch_fields
 from webapp.models import Stream
 from webapp.models.streams import kinds_of, options_of, summary_of
 
@@ -61,6 +62,7 @@ class StreamForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         for part in PARTS:
             self._show(part)
+        self.initial.update(initial_values(self.instance.sketch))
 
     def _show(self, part):
         """Fill in the saved options, and disable the fields of kinds that are not chosen."""
@@ -77,13 +79,14 @@ class StreamForm(forms.ModelForm):
                 self.fields[name].disabled = not name.startswith(f"{part}__{chosen}__")
 
     def clean(self):
-        """Collect the options of the chosen kinds into `transport_options` and `decoder_options`."""
+        """Collect the options of the chosen kinds, and the settings of the sketch, into the fields of the model."""
         cleaned = super().clean()
         for part in PARTS:
             others = cleaned.get(f"{part}_options")
             others = {} if others is None and f"{part}_options" not in self.errors else others
             if isinstance(others, dict):
                 cleaned[f"{part}_options"] = others | self._given(part, cleaned.get(part))
+        self.instance.sketch = given_sketch(cleaned, self.instance.sketch)
         return cleaned
 
     def _given(self, part, kind):
@@ -111,6 +114,8 @@ class StreamForm(forms.ModelForm):
         return placed
 
     def _place(self, field, error):
+        if field == "sketch":
+            return self._sketch_field(error)
         part = field.removesuffix("_options")
         if part not in PARTS or part == field:
             return field
@@ -120,11 +125,18 @@ class StreamForm(forms.ModelForm):
                 return name
         return field
 
+    def _sketch_field(self, error):
+        """Return the field of the sketch that an error names, else the first one."""
+        named = [field_name for field_name in sketch_fields() if field_name.removeprefix("sketch__") in error.message]
+        return (named or list(sketch_fields()))[0]
+
 
 @cache
 def stream_form() -> type[StreamForm]:
     """Return the form with a field for every option. It is made late, because it loads the libraries of all formats."""
-    return type("StreamForm", (StreamForm,), {**option_fields("transport"), **option_fields("decoder")})
+    return type(
+        "StreamForm", (StreamForm,), {**option_fields("transport"), **option_fields("decoder"), **sketch_fields()}
+    )
 
 
 def source_fields() -> list[str]:

@@ -9,6 +9,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import mark_safe
 
 from streaming.logs import HEALTH_KEY
+from streaming.spaces import EARTH
+from webapp.admin.sketch_fields import cost_in_words, sketch_fields
 from webapp.admin.stream_form import KindSelect, source_fields, stream_form
 from webapp.admin.trial import answer_trial
 from webapp.history import extent_in_words
@@ -16,6 +18,7 @@ from webapp.models import Stream
 from webapp.redis import NOT_NOW, client
 
 UNKNOWN = "—"
+_SKETCH = "A summary of all elements, by place, time and values, that answers questions without keeping the elements."
 # A feed out of order has a few stale elements; a larger share comes from wrong times.
 STALE_SHARE = 0.01
 
@@ -53,7 +56,7 @@ class StreamAdmin(admin.ModelAdmin):
     list_filter = ("enabled", "stored", "space", "transport", "decoder")
     search_fields = ("name", "title")
     actions = ("start", "stop")
-    readonly_fields = ("kept", "state", "hint", "counters", "malformed_input")
+    readonly_fields = ("kept", "sketch_cost", "state", "hint", "counters", "malformed_input")
     change_form_template = "admin/webapp/stream/change_form.html"
 
     def get_fieldsets(self, request, obj=None):
@@ -62,6 +65,7 @@ class StreamAdmin(admin.ModelAdmin):
             (None, {"fields": ("name", "space", "title", "icon", "enabled", "ttl_s", "max_ahead_s")}),
             ("Source", {"fields": source_fields(), "classes": ("source",)}),
             ("History", {"fields": ("stored", "retention_s", "kept")}),
+            ("Sketch", {"fields": (*sketch_fields(), "sketch_cost"), "description": _SKETCH}),
             *((("Health", {"fields": ("state", "hint", "counters", "malformed_input")}),) if obj else ()),
         )
 
@@ -111,6 +115,11 @@ class StreamAdmin(admin.ModelAdmin):
     def kept(self, stream):
         """What the history stores of the stream on disk."""
         return extent_in_words(stream) or "nothing yet"
+
+    @admin.display(description="what it costs")
+    def sketch_cost(self, stream):
+        """How much memory the sketch takes at the most."""
+        return cost_in_words(stream.sketch, stream.space.parsed if stream.space_id else EARTH)
 
     @admin.display(description="state")
     def state(self, stream):

@@ -7,6 +7,7 @@ from django.db import models
 
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
+from streaming.sketch.settings import InvalidSketch, parse_settings
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
@@ -63,6 +64,12 @@ class Stream(models.Model):
         validators=[MinValueValidator(60), MaxValueValidator(MAX_RETENTION_S)],
         help_text="Stored elements older than this are deleted, a file at a time. Empty: never. A day is 86400.",
     )
+    sketch = SoundJSONField(
+        "sketch",
+        null=True,
+        blank=True,
+        help_text="Summarise what has passed, to be asked later without keeping the elements. Empty: no sketch.",
+    )
     transport = models.CharField(
         "transport", max_length=40, help_text="How bytes arrive: a kind of docs/transports.md."
     )
@@ -86,6 +93,7 @@ class Stream(models.Model):
         for field in ("transport", "decoder"):
             if getattr(self, field):
                 errors |= self._option_errors(field)
+        errors |= self._sketch_errors()
         if kept := Stream.objects.filter(pk=self.pk).first():
             for field, fixed in (("name", kept.name), ("space", kept.space_id)):
                 if getattr(self, Stream._meta.get_field(field).attname) != fixed:
@@ -101,6 +109,7 @@ class Stream(models.Model):
             "enabled": self.enabled,
             "ttl_s": self.ttl_s,
             "stored": self.stored,
+            "sketch": self.sketch,
             "max_ahead_s": self.max_ahead_s,
             "transport": {"kind": self.transport, **self.transport_options},
             "decoder": {"kind": self.decoder, **self.decoder_options},
@@ -110,7 +119,19 @@ class Stream(models.Model):
         """Return the description of this stream for clients."""
         summary = {"name": self.name, "title": self.title, "icon": self.icon, "enabled": self.enabled}
         summary |= {"space": self.space_id, "stored": self.stored, "retention_s": self.retention_s}
+        summary |= {"sketch": self.sketch}
         return summary | {"origin": ORIGINS.get(self.transport)}
+
+    def _sketch_errors(self) -> dict[str, str]:
+        """Return the error of the sketch's settings, by field."""
+        space = Space.objects.filter(pk=self.space_id).first()
+        if self.sketch is None or space is None:
+            return {}
+        try:
+            parse_settings(self.sketch, space.parsed)
+        except InvalidSketch as error:
+            return {"sketch": str(error)}
+        return {}
 
     def _option_errors(self, field: str) -> dict[str, str]:
         """Return the validation errors of the transport's or the decoder's kind and options, by field."""

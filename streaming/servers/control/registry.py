@@ -36,6 +36,7 @@ from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import Registration, words
 from streaming.servers.control.running import RunningQueries
+from streaming.sketch.settings import InvalidSketch, SketchSettings, parse_settings, settings_document
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -100,6 +101,8 @@ class Registry:
         The version in force of each layer that joins may use.
     stored : mapping of int to str
         The names of the streams whose elements are stored, by stream number.
+    sketched : mapping of int to SketchSettings
+        How the streams are sketched that are, by stream number.
     catalogue : callable
         Given a layer and a version, returns its `Layer`.
     running, evaluated : RunningQueries
@@ -119,6 +122,7 @@ class Registry:
     ttl_us: Mapping[int, int] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, str] = field(default_factory=dict)
+    sketched: Mapping[int, SketchSettings] = field(default_factory=dict)
     catalogue: Catalogue | None = field(default=None, compare=False)
     running: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     evaluated: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
@@ -311,9 +315,10 @@ class Registry:
     def streams_in_full(self) -> frozenset[int]:
         """Numbers of the streams whose every element is needed, not only the newest of each object.
 
-        A query emits all of them, or the stream is stored.
+        A query emits all of them, or the stream is stored or sketched.
         """
-        return frozenset(self.running.columns.streams_in_full.keys() | self.stored.keys())
+        emitted = self.running.columns.streams_in_full.keys()
+        return frozenset(emitted | self.stored.keys() | self.sketched.keys())
 
     def ttl_of(self, stream: np.ndarray) -> np.ndarray:
         """Return the times-to-live of streams, given their numbers (M,), in microseconds; `FOREVER_US` without one."""
@@ -357,7 +362,7 @@ class Registry:
         return self._changed(change), change.applied()
 
     def _changed(self, change):
-        rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "region_map")}
+        rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "sketched", "region_map")}
         if not change.put and all(value == getattr(self, name) for name, value in rest.items()):
             return self
         numbers, put = self.numbers.numbered(change.put, self.registrations, self.running.columns)
@@ -391,6 +396,7 @@ class Registry:
         """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""
         levels = [level.number for level in self.registrations.levels]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
+        numbered["sketched"] = [[number, settings_document(told)] for number, told in self.sketched.items()]
         return {"levels": levels, "layers": dict(self.layers), "region_map": self.region_map.document()} | numbered
 
     def restored(self, head: Mapping[str, Any], levels: Iterable[Level[Registration]]) -> "Registry":
@@ -415,6 +421,7 @@ class Registry:
             dict(head["ttl_us"]),
             dict(head["layers"]),
             dict(head["stored"]),
+            {number: parse_settings(told, self.space) for number, told in head["sketched"]},
             self.catalogue,
             self._running_after({query: registrations.get(query) for query in sorted(differing)}),
             ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
@@ -430,7 +437,7 @@ class _Change:
     def __init__(self, before, plans):
         self._before, self._plans = before.registrations, plans
         self.put, self.ttl_us, self.layers = {}, dict(before.ttl_us), dict(before.layers)
-        self.stored, self.region_map = dict(before.stored), before.region_map
+        self.stored, self.sketched, self.region_map = dict(before.stored), dict(before.sketched), before.region_map
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
         self._edited = set()
 
@@ -500,6 +507,17 @@ class _Change:
             self.stored[number] = entry["stream"]
         else:
             self.stored.pop(number, None)
+        self._sketch(number, entry)
+
+    def _sketch(self, number, entry):
+        """Put the settings of a stream's sketch in force. Those that break a rule leave everything as it is."""
+        if entry.get("sketch") is None:
+            self.sketched.pop(number, None)
+            return
+        try:
+            self.sketched[number] = parse_settings(entry["sketch"], self.region_map.space)
+        except InvalidSketch as error:
+            logger.error("the sketch of the stream %s is refused: %s", entry["stream"], error)
 
     def _regions(self, entry):
         """Put the next region map in force. One that does not follow the newest is late: somebody was faster."""
@@ -525,6 +543,7 @@ class _Change:
         number = stream_number(entry["stream"])
         self.ttl_us.pop(number, None)
         self.stored.pop(number, None)
+        self.sketched.pop(number, None)
         self._dropped[number] = entry["stream"]
 
 

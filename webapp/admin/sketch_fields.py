@@ -1,0 +1,127 @@
+"""The fields of a stream's form that say how its elements are sketched, and what that will cost."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from streaming.errors import LookoutError
+from streaming.sketch.settings import SketchSettings, parse_settings
+from streaming.spaces import EARTH, Space
+
+PREFIX = "sketch__"
+MICROSECONDS = 1_000_000
+# Of a leaf: time bin, cell, planes, count, first and last time; its level; the box of its places.
+_LEAF_BYTES, _FEATURE_BYTES, _PAIR_BYTES = 6 * 8 + 1 + 4 * 8, 5 * 8, 8
+
+
+class Names(forms.CharField):
+    """Names of features, with commas between."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text to show."""
+        return value if isinstance(value, str) else ", ".join(value or ())
+
+    def to_python(self, value: Any) -> Any:
+        """Return the names."""
+        text = value if isinstance(value, str) else ", ".join(value or ())
+        return [name.strip() for name in text.split(",") if name.strip()]
+
+
+class Planes(Names):
+    """Features with their numbers of bins, such as ``speed_mps 16, altitude_m 8``."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the text to show."""
+        if isinstance(value, list):
+            value = [f"{plane['feature']} {plane['bins']}" for plane in value]
+        return super().prepare_value(value)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the planes as documents."""
+        return [_plane(entry) for entry in super().to_python(self.prepare_value(value))]
+
+
+def _plane(entry):
+    feature, _, bins = entry.rpartition(" ")
+    if not feature:
+        return {"feature": entry}
+    if not bins.isdecimal():
+        raise ValidationError(
+            f"a plane must be a feature and a number of bins, such as speed_mps 16; got {entry!r:.80}"
+        )
+    return {"feature": feature.strip(), "bins": int(bins)}
+
+
+class Seconds(forms.FloatField):
+    """A number of seconds, kept in microseconds."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """Return the seconds to show."""
+        return value / MICROSECONDS if isinstance(value, int) else value
+
+    def clean(self, value: Any) -> Any:
+        """Return the microseconds."""
+        seconds = super().clean(value)
+        return None if seconds is None else round(seconds * MICROSECONDS)
+
+
+def sketch_fields() -> dict[str, forms.Field]:
+    """Return the form fields of a sketch's settings, in order, by name."""
+    fields = {
+        "features": Names(help_text="Properties to summarise, with commas between. Empty: no sketch."),
+        "planes": Planes(
+            help_text="Features by whose values the sketch tells elements apart, each with its number of bins: "
+            "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities."
+        ),
+        "comoments": Names(help_text="Features of whose pairs correlations and regressions can be asked."),
+        "cell_bits": forms.IntegerField(help_text="How fine places are told apart: each bit halves a cell. Empty: 16."),
+        "time_bin_us": Seconds(help_text="How fine times are told apart, in seconds. Empty: 3600."),
+        "study_us": Seconds(
+            help_text="Times older than this, in seconds, are kept more and more coarsely. Empty: all are kept alike."
+        ),
+        "most_leaves": forms.IntegerField(
+            help_text="The memory budget: with more leaves than this, everything becomes coarser. Empty: 1000000."
+        ),
+    }
+    for name, field in fields.items():
+        field.required, field.label = False, name.removesuffix("_us").replace("_", " ")
+    return {f"{PREFIX}{name}": field for name, field in fields.items()}
+
+
+def initial_values(document: dict[str, Any] | None) -> dict[str, Any]:
+    """Return what the fields show of a sketch, by name."""
+    return {f"{PREFIX}{name}": value for name, value in (document or {}).items()}
+
+
+def given_sketch(cleaned: dict[str, Any], saved: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the document of the sketch that filled-in fields describe; None for no sketch.
+
+    What the form has no field for stays as it is `saved`.
+    """
+    names = [name.removeprefix(PREFIX) for name in sketch_fields()]
+    given = {name: cleaned.get(f"{PREFIX}{name}") for name in names}
+    if not given["features"]:
+        return None
+    kept = {name: value for name, value in (saved or {}).items() if name not in names}
+    return kept | {name: value for name, value in given.items() if value not in (None, [])}
+
+
+def cost_in_words(document: dict[str, Any] | None, space: Space = EARTH) -> str:
+    """Say how much memory a sketch takes at the most."""
+    if document is None:
+        return "nothing: there is no sketch"
+    try:
+        settings = parse_settings(document, space)
+    except LookoutError:
+        return "unknown: the settings are not valid"
+    most = settings.most_leaves * leaf_bytes(settings)
+    return (
+        f"at most {most / 1e6:,.0f} MB of memory in each region of the engine, and as much in its state: "
+        f"{settings.most_leaves:,} leaves of {leaf_bytes(settings)} bytes"
+    )
+
+
+def leaf_bytes(settings: SketchSettings) -> int:
+    """Return how many bytes a leaf takes."""
+    return _LEAF_BYTES + _FEATURE_BYTES * len(settings.features) + _PAIR_BYTES * len(settings.pairs)

@@ -2,7 +2,7 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -115,3 +115,52 @@ def _checked(name):
     if not _NAME.fullmatch(name):
         raise InvalidPlan(f"where: a property's name must have no quotes, brackets or backslashes; got {name!r:.220}")
     return name
+
+
+def number_columns(properties: pa.Array | pa.ChunkedArray, names: Sequence[str]) -> np.ndarray:
+    """Return properties of elements as numbers.
+
+    Parameters
+    ----------
+    properties : Arrow array of string, length N
+        JSON objects.
+    names : sequence of str, length F
+
+    Returns
+    -------
+    ndarray of float64, shape (F, N)
+        NaN where a property is missing, or no number.
+
+    Examples
+    --------
+    >>> number_columns(pa.array(['{"speed": 5, "kind": "bus"}', '{"speed": "7"}', None]), ["speed", "kind"]).tolist()
+    [[5.0, 7.0, nan], [nan, nan, nan]]
+    >>> number_columns(pa.array(['{"speed": [5]}', '{"speed": 7}', '{"speed": true}']), ["speed"]).tolist()
+    [[nan, 7.0, 1.0]]
+    """
+    text = pl.DataFrame({"properties": pl.from_arrow(properties)}, schema={"properties": pl.String})
+    for read in (_decoded_numbers, _decoded_texts, _texts_singly):
+        try:
+            return text.select(read(names)).fill_null(float("nan")).to_numpy().T
+        except pl.exceptions.ComputeError:  # a value is of another type; the next way takes twice, or ten times as long
+            continue
+    raise ValueError("properties must be JSON objects")
+
+
+def _decoded_numbers(names):
+    decoded = pl.col("properties").str.json_decode(pl.Struct(dict.fromkeys(names, pl.Float64)))
+    return [decoded.struct.field(name) for name in names]
+
+
+def _decoded_texts(names):
+    decoded = pl.col("properties").str.json_decode(pl.Struct(dict.fromkeys(names, pl.String)))
+    return [_number(decoded.struct.field(name)) for name in names]
+
+
+def _texts_singly(names):
+    return [_number(property_text(name)).alias(name) for name in names]
+
+
+def _number(text):
+    """Return texts as numbers; true and false are 1 and 0, as they are among numbers alone."""
+    return text.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)

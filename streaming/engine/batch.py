@@ -35,7 +35,7 @@ from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import server as regional
-from streaming.servers.region import stream_join, time_join
+from streaming.servers.region import sketching, stream_join, time_join
 from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.state import ObjectChanges, ObjectInput
@@ -226,6 +226,7 @@ def _save_home(store, partition, batch, state, saving, more_blocks=0):
 def _save_region(store, number, attempt, registry):
     """Save what a region left, and with the first one the registry; then the region has ended (`Store.ended`)."""
     names = [f"region/{number}", *([f"time_join/{number}"] if registry.report_reach else [])]
+    names += [f"sketch/{number}"] if registry.sketched else []
     for name in names:
         attempt.save(name, store.left(name, attempt.batch))
     if number == 0:
@@ -331,6 +332,8 @@ def region_task(
         results = results.plus(_stream_joins(layout, number, attempt, tables, border))
     if before.report_reach or after.report_reach:
         results = results.plus(_time_joins(layout, number, batch, inputs, border))
+    if before.sketched or after.sketched:
+        _sketch(layout, number, batch, sent, control)
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
@@ -432,6 +435,18 @@ def _time_joins(layout, number, batch, inputs, border):
     state, results = border.passed(lambda control: time_join.step(was, reports, homes, control, place))
     store.leave(f"time_join/{number}", batch, state)
     return results
+
+
+def _sketch(layout, number, batch, sent, control):
+    """Sketch what a region has accepted."""
+    store, before, after = layout.store, control.before, control.after
+    place, following = RegionPlace(number, after.region_map), first_number(batch)
+    if layout.rescaling(batch, after):
+        states = [store.sketchlet(other, batch, keep=False) for other in range(before.region_map.regions)]
+        was = sketching.divided(states, place, following)
+    else:
+        was = store.sketchlet(number, batch)
+    store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following))
 
 
 def _participate(layout, number, attempt, changed, border, tracks):

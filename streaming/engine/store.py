@@ -27,6 +27,8 @@ from streaming.servers.home_codec import HOME
 from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
 from streaming.servers.participant.partial import Partial
 from streaming.servers.region.codec import region_codec
+from streaming.servers.region.sketching import Sketchlet
+from streaming.servers.region.sketching_codec import sketchlet_codec
 from streaming.servers.region.state import Region
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.time_join_codec import time_join_codec
@@ -41,7 +43,7 @@ from streaming.state.versions import Attempt, Versions
 logger = logging.getLogger(__name__)
 
 # The states that tasks write. The assembler reads the partials of its own batch, and nobody reads them later.
-STATES = ("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly")
+STATES = ("registry", "home", "region", "stream_join", "time_join", "sketch", "participant", "partial", "assembly")
 PARTIALS = "partial"
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
@@ -201,6 +203,10 @@ class Store:
         """Return the state of a region's joins over event time before `batch`; kept only while there are such joins."""
         return self._versions.before(f"time_join/{number}", batch, keep)
 
+    def sketchlet(self, number: int, batch: int, keep: bool = True) -> Sketchlet:
+        """Return the sketches of a region before `batch`; kept only while streams are sketched."""
+        return self._versions.before(f"sketch/{number}", batch, keep)
+
     def members(self, number: int, batch: int, keep: bool = True) -> pl.DataFrame:
         """Return the members of aggregates in a region before `batch`; kept while there are distributed queries."""
         return self._versions.before(f"participant/{number}", batch, keep)
@@ -242,8 +248,9 @@ class Store:
 def _codecs(space, no_queries) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
     region = region_codec(space)
-    codecs = (registry_codec(no_queries), HOME, region, region, time_join_codec(space), MEMBERS_OF_AGGREGATES, PARTIAL)
-    return dict(zip(STATES, (*codecs, assembly_codec(space)), strict=True))
+    regions = (region, region, time_join_codec(space), sketchlet_codec(space))
+    codecs = (registry_codec(no_queries), HOME, *regions, MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space))
+    return dict(zip(STATES, codecs, strict=True))
 
 
 def _kind(name):

@@ -110,7 +110,13 @@ def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> 
             mine = split(sketch, _regions(place, sketch.settings), place.region_map.regions)[place.number]
             known = sketches.get(stream, Sketch.empty(sketch.settings, following))
             sketches[stream] = merge(known, mine)
-    return Sketchlet(sketches)
+    return Sketchlet({stream: _numbered(sketch, following) for stream, sketch in sketches.items()})
+
+
+def _numbered(sketch, following):
+    """Return a sketch whose runs have the numbers from `following` on, which no run of the region ever had."""
+    runs = tuple(replace(run, number=following + place) for place, run in enumerate(sketch.runs))
+    return replace(sketch, runs=runs, following=following + len(runs))
 
 
 def _regions(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarray], np.ndarray]:

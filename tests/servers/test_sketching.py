@@ -1,0 +1,142 @@
+"""Sketchlets know every accepted element once, however the input is cut: restarts, reruns, splits and merges."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.elements import point_elements
+from streaming.sketch.leaves import grouped, together
+from streaming.sketch.settings import parse_settings
+from tests.servers.harness import Engine
+
+HOUR_US = 3_600_000_000
+SKETCH = {"features": ["speed_mps", "draught_m"], "planes": [{"feature": "speed_mps", "bins": 4}], "cell_bits": 6}
+SKETCH |= {"comoments": ["speed_mps", "draught_m"], "first": 5, "follow": 20}
+ON = {"op": "stream", "stream": "ships", "sketch": SKETCH}
+
+
+def random_elements(rng, count):
+    """Elements of a few ships, some of them older than ones before, some without a feature."""
+    keys = [rng.choice("abcdef") for _ in range(count)]
+    times = [rng.randrange(48) * HOUR_US // 2 for _ in range(count)]
+    places = np.array([(rng.uniform(-180, 180), rng.uniform(-90, 90)) for _ in range(count)]).reshape(-1, 2)
+    properties = [
+        {"speed_mps": rng.choice([0.5, 3, 7.25, "fast"])}
+        | ({"draught_m": rng.uniform(1, 9)} if rng.random() < 0.7 else {})
+        for _ in range(count)
+    ]
+    return list(zip(keys, times, places.tolist(), properties, strict=True))
+
+
+def table_of(elements):
+    keys, times, places, properties = zip(*elements, strict=True) if elements else ((), (), (), ())
+    return point_elements("ships", keys, list(times), np.array(places).reshape(-1, 2), properties)
+
+
+def accepted(elements):
+    """The elements that are not older than the newest of their object before them."""
+    newest, chosen = {}, []
+    for element in elements:
+        if element[1] >= newest.get(element[0], element[1]):
+            newest[element[0]] = element[1]
+            chosen.append(element)
+    return chosen
+
+
+def sketches(engine, stream_count=1):
+    regions = range(engine.region_map.regions)
+    states = [engine.layout.store.sketchlet(number, engine.batch).sketches for number in regions]
+    assert all(len(state) == stream_count for state in states)
+    return [sketch for state in states for sketch in state.values()]
+
+
+def told(found):
+    """What all leaves say together, by time bin and cell."""
+    leaves = grouped(together([sketch.leaves() for sketch in found]), parse_settings(SKETCH).pairs)
+    rows = {}
+    for row in range(len(leaves)):
+        known = rows.setdefault((int(leaves.start_us[row]), int(leaves.cell[row])), [0, 0, 0.0, np.inf, -np.inf])
+        known[0] += int(leaves.count[row])
+        known[1] += int(leaves.n[0][row])
+        known[2] += float(leaves.n[0][row] * leaves.mean[0][row])
+        known[3] = min(known[3], float(leaves.low[0][row]))
+        known[4] = max(known[4], float(leaves.high[0][row]))
+    return {name: [*known[:2], round(known[2], 6), *known[3:]] for name, known in rows.items()}
+
+
+def expected(elements):
+    rows = {}
+    bits = SKETCH["cell_bits"] // 2
+    for _, time_us, (x, y), properties in elements:
+        cell = 0
+        grid = int((x + 180) / 360 * (1 << bits)), int((y + 90) / 180 * (1 << bits))
+        for bit in reversed(range(bits)):
+            cell = cell << 2 | (grid[0] >> bit & 1) << 1 | grid[1] >> bit & 1
+        known = rows.setdefault((time_us // HOUR_US * HOUR_US, cell), [0, 0, 0.0, np.inf, -np.inf])
+        known[0] += 1
+        speed = properties["speed_mps"]
+        if speed != "fast":
+            known[1:] = [known[1] + 1, known[2] + speed, min(known[3], speed), max(known[4], speed)]
+    return {name: [*known[:2], round(known[2], 6), *known[3:]] for name, known in rows.items()}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32))
+def test_all_sketchlets_together_know_each_accepted_element_once(seed):
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        engine = Engine(Path(folder), partitions=rng.choice([1, 2]), regions=rng.choice([1, 4]))
+        engine.run([], [ON])
+        seen = []
+        for _ in range(rng.randrange(2, 12)):
+            elements = random_elements(rng, rng.randrange(0, 12))
+            blocks = [("ships", 0, table_of(elements))]
+            engine.run(blocks, [])
+            if rng.random() < 0.2:
+                engine.restart()
+            seen += elements
+        # Elements of one object come in their order, and those of others do not matter.
+        found = sketches(engine)
+        assert told(found) == expected(accepted(seen))
+        assert sum(sketch.count for sketch in found) == len(accepted(seen))
+
+
+def test_a_batch_that_runs_again_sketches_its_elements_once(tmp_path):
+    engine, elements = Engine(tmp_path, saved_every=1, rescaled=0.0), random_elements(random.Random(1), 40)
+    engine.run([], [ON])
+    engine.run([("ships", 0, table_of(elements[:20]))], [])
+    engine.run([("ships", 0, table_of(elements[20:]))], [])
+    engine.rewind()
+    engine.forget()
+    engine.run([("ships", 0, table_of(elements[20:]))], [])
+    assert told(sketches(engine)) == expected(accepted(elements))
+
+
+def test_a_stream_that_is_no_longer_sketched_loses_its_sketch(tmp_path):
+    engine, elements = Engine(tmp_path, rescaled=0.0), random_elements(random.Random(2), 20)
+    engine.run([("ships", 0, table_of(elements))], [ON])
+    assert sum(sketch.count for sketch in sketches(engine))
+    engine.run([], [{"op": "stream", "stream": "ships"}])
+    assert not sketches(engine, stream_count=0)
+    engine.run([], [ON])
+    assert not sum(sketch.count for sketch in sketches(engine))
+
+
+def test_another_budget_keeps_the_sketch_and_other_features_begin_a_new_one(tmp_path):
+    engine, elements = Engine(tmp_path, rescaled=0.0), random_elements(random.Random(3), 30)
+    engine.run([("ships", 0, table_of(elements))], [ON])
+    engine.run([], [ON | {"sketch": SKETCH | {"most_leaves": 1000}}])
+    assert told(sketches(engine)) == expected(accepted(elements))
+    engine.run([], [ON | {"sketch": SKETCH | {"features": ["speed_mps"], "comoments": []}}])
+    assert not sum(sketch.count for sketch in sketches(engine))
+
+
+def test_settings_that_break_a_rule_leave_the_sketch_as_it_is(tmp_path):
+    engine, elements = Engine(tmp_path, rescaled=0.0), random_elements(random.Random(4), 30)
+    engine.run([("ships", 0, table_of(elements))], [ON])
+    engine.run([], [ON | {"sketch": SKETCH | {"cell_bits": 99}}])
+    assert told(sketches(engine)) == expected(accepted(elements))

@@ -76,7 +76,7 @@ CROSSED = [[0, 0], [1, 1], [1, 0], [0, 1]]
         ({"polygon": [[0, 0], [1, 1], [2, 2]]}, "simple ring"),
         ({"polygon": [[0, 0], [1, 1], [0, 0]]}, "3 vertices besides the closing one"),
         ({"polygon": [[0, 0], [1, 1]]}, "3 to 1,000 vertices; got 2 vertices"),
-        ({"polygon": [[0, 0], [1]] * 3}, r"vertex of polygon must be a list of 2 numbers; got \[1\]"),
+        ({"polygon": [[0, 0], [1]] * 3}, r"a vertex must be a list of 2 numbers; got \[1\]"),
         ({"polygon": [[0, 0], [1, math.inf], [2, 2]]}, "an offset must be a finite number"),
         ({"key": "", "radius": 5}, "around: key must be a text"),
         ({"stream": 7, "radius": 5}, "around: stream must be a text"),

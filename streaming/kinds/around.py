@@ -8,6 +8,7 @@ PLACE* (2007), sections 4 and 5: range and kNN queries whose focal objects move.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,28 +151,36 @@ def _rectangle(widths, fixed, space):
 
 
 def _carried(polygon, space):
+    return Carried(parse_ring(polygon, "around: polygon", space, _offsets))
+
+
+def parse_ring(
+    polygon: Any, name: str, space: Space, vertex: Callable[[list, str, Space], tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    """Return the vertices of a simple ring, which is not closed; `vertex` reads the two numbers of one of them."""
     if space.n < 2:
-        raise InvalidPlan(f"around: polygon needs a space of two dimensions or more; got {space.name!r}")
+        raise InvalidPlan(f"{name} needs a space of two dimensions or more; got {space.name!r}")
     if not isinstance(polygon, list) or not 3 <= len(polygon) <= MAX_VERTICES:
         what = f"{len(polygon)} vertices" if isinstance(polygon, list) else repr(polygon)[:200]
-        raise InvalidPlan(f"around: polygon must be a list of 3 to {MAX_VERTICES:,} vertices; got {what}")
-    ring = tuple(_vertex(vertex, space) for vertex in polygon)
+        raise InvalidPlan(f"{name} must be a list of 3 to {MAX_VERTICES:,} vertices; got {what}")
+    for numbers in polygon:
+        if not isinstance(numbers, list) or len(numbers) != 2:
+            raise InvalidPlan(f"{name}: a vertex must be a list of 2 numbers; got {numbers!r:.200}")
+    ring = tuple(vertex(numbers, name, space) for numbers in polygon)
     if ring[0] == ring[-1]:
         ring = ring[:-1]
     if len(ring) < 3:
-        raise InvalidPlan(f"around: polygon must have 3 vertices besides the closing one; got {polygon!r:.200}")
+        raise InvalidPlan(f"{name} must have 3 vertices besides the closing one; got {polygon!r:.200}")
     shape = shapely.Polygon(ring)
     if not shape.is_valid or not shape.area > 0:
         reason = shapely.is_valid_reason(shape) if not shape.is_valid else "no area"
-        raise InvalidPlan(f"around: polygon must be a simple ring with an area; got {reason}")
-    return Carried(ring)
+        raise InvalidPlan(f"{name} must be a simple ring with an area; got {reason}")
+    return ring
 
 
-def _vertex(vertex, space):
-    if not isinstance(vertex, list) or len(vertex) != 2:
-        raise InvalidPlan(f"around: a vertex of polygon must be a list of 2 numbers; got {vertex!r:.200}")
+def _offsets(numbers, name, space):
     longest = _longest(space)
-    east, north = (parse_number(offset, "around: polygon: an offset", lo=-longest, hi=longest) for offset in vertex)
+    east, north = (parse_number(offset, f"{name}: an offset", lo=-longest, hi=longest) for offset in numbers)
     return east, north
 
 

@@ -49,6 +49,7 @@ class Evaluation(Enum):
     MOVING_RANGE = "each region compares its own objects with a range about a focus"
     NEAREST = "the assembler ranks what the regions found nearest to a focus"
     AGGREGATE = "the assembler merges what the regions computed"
+    SKETCH = "the assembler merges what the regions' sketches answered"
 
     @property
     def distributed(self) -> bool:
@@ -58,7 +59,7 @@ class Evaluation(Enum):
     @property
     def assembled(self) -> bool:
         """Whether the assembler reports the answer, instead of each region its part."""
-        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE)
+        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.SKETCH)
 
 
 @dataclass(frozen=True)

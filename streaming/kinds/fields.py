@@ -26,7 +26,7 @@ EMITS = ("changes", "membership", "all")
 def common(document: dict[str, Any], space: Space) -> dict[str, Any]:
     """Return the fields that plans of all kinds share: `stream`, `where`, `filters` and `emit`."""
     return {
-        "stream": _stream(document),
+        "stream": parse_stream(document),
         "where": parse_where(document.get("where", "")),
         "filters": parse_filters(document.get("filters", []), "filters", space),
         "emit": parse_choice(document, "emit", EMITS),
@@ -71,7 +71,8 @@ def area_of(plan: Plan, space: Space, missing: Box) -> dict[str, Any]:
     return {"area": box_document(plan.area, space)} if needed else {}
 
 
-def _stream(document):
+def parse_stream(document: dict[str, Any]) -> str:
+    """Return the name of the stream of a document."""
     stream = document.get("stream")
     if not isinstance(stream, str) or not stream:
         raise InvalidPlan(f"stream must be the name of a stream; got {stream!r:.200}")

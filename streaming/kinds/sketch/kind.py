@@ -1,0 +1,149 @@
+"""Queries of a stream's sketch: how a plan is read, written, described and evaluated."""
+
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.base import Evaluation, Kind
+from streaming.kinds.fields import area_of, opening, parse_stream, whole
+from streaming.kinds.parts import check_keys, given, parse_number, parse_text
+from streaming.kinds.schema import of_kind
+from streaming.kinds.sketch.asks import ask_document, parse_asks
+from streaming.kinds.sketch.places import parse_place
+from streaming.kinds.sketch.plan import (
+    MAX_RANGES,
+    OTHER_KEYS,
+    RANGE_KEYS,
+    SKETCH_KEYS,
+    FeatureRange,
+    Other,
+    SketchPlan,
+)
+from streaming.kinds.sketch.schema import definition, definitions
+from streaming.kinds.sketch.times import parse_times, times_document
+from streaming.kinds.sketch.words import described
+from streaming.spaces import Space
+
+
+class SketchKind(Kind[SketchPlan]):
+    """Questions about what has passed, answered from a sketch."""
+
+    name, written, plan_class = "sketch", "sketch", SketchPlan
+
+    def parse(self, document: dict[str, Any], space: Space) -> SketchPlan:
+        check_keys(document, SKETCH_KEYS, "a query of a sketch")
+        if "ask" not in document:
+            raise InvalidPlan("a query of a sketch must have ask, a list of questions; got none")
+        asks, place, time = (
+            parse_asks(document["ask"]),
+            parse_place(document, "", space),
+            parse_times(document.get("time")),
+        )
+        other = _other(document.get("other"), place or (whole(space), ()), time, space)
+        contrasts = any(ask.question == "contrast" for ask in asks)
+        if contrasts != (other is not None):
+            got = "contrast without other" if contrasts else "other without contrast"
+            raise InvalidPlan(f"other belongs to the question contrast; got {got}")
+        once = document.get("once", False)
+        if not isinstance(once, bool):
+            raise InvalidPlan(f"once must be true or false; got {once!r:.80}")
+        area, polygon = place or (whole(space), ())
+        return SketchPlan(
+            stream=parse_stream(document),
+            ask=asks,
+            area=area,
+            polygon=polygon,
+            time=time,
+            ranges=_ranges(document.get("ranges", [])),
+            other=other,
+            confidence=parse_number(document.get("confidence", 0.95), "confidence", lo=0.5, hi=0.9999),
+            once=once,
+        )
+
+    def document(self, plan: SketchPlan, space: Space) -> dict[str, Any]:
+        ranges = [_range_document(entry) for entry in plan.ranges]
+        optional = {"time": times_document(plan.time), "ranges": ranges, "other": _other_document(plan, space)}
+        return (
+            opening(plan)
+            | {"ask": [ask_document(ask) for ask in plan.ask]}
+            | _place_document(plan, space)
+            | {key: value for key, value in optional.items() if value}
+            | {"confidence": plan.confidence, "once": plan.once}
+        )
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        return described(document)
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        return definitions()
+
+    def condition(self) -> dict[str, Any]:
+        return of_kind("sketch")
+
+    def evaluation(self, plan: SketchPlan) -> Evaluation:
+        return Evaluation.SKETCH
+
+
+def _ranges(documents):
+    if not isinstance(documents, list) or len(documents) > MAX_RANGES:
+        raise InvalidPlan(f"ranges must be a list of at most {MAX_RANGES} objects; got {documents!r:.200}")
+    ranges = tuple(_range(entry) for entry in documents)
+    names = [entry.feature for entry in ranges]
+    if len(set(names)) < len(names):
+        raise InvalidPlan(f"the features of ranges must differ from each other; got {', '.join(names):.200}")
+    return ranges
+
+
+def _range(document):
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"a range must be an object with a feature and its bounds; got {document!r:.200}")
+    check_keys(document, RANGE_KEYS, "a range")
+    feature = parse_text(document.get("feature"), "a range: feature")
+    bounds = {key: parse_number(document[key], f"a range: {key}") for key in RANGE_KEYS[1:] if key in document}
+    for sides in (("lo", "above"), ("hi", "below")):
+        if len(given(bounds, sides)) > 1:
+            raise InvalidPlan(f"a range must have one of {', '.join(sides)}; got both")
+    if not bounds:
+        raise InvalidPlan("a range must have lo or above, or hi or below; got none")
+    found = FeatureRange(feature, **bounds)
+    lo, hi = found.bounds
+    if lo > hi:
+        raise InvalidPlan(f"a range must have values; got none for {feature:.80}")
+    return found
+
+
+def _range_document(entry):
+    return {key: value for key in RANGE_KEYS if (value := getattr(entry, key)) is not None}
+
+
+def _place_document(place, space):
+    """Return the keys of a place: those of a polygon, or of a box unless it is the whole space."""
+    if place.polygon:
+        return {"polygon": [list(vertex) for vertex in place.polygon]}
+    return area_of(place, space, whole(space))
+
+
+def _other(document, place, time, space):
+    if document is None:
+        return None
+    if not isinstance(document, dict) or not given(document, OTHER_KEYS):
+        raise InvalidPlan(f"other must be an object with one of {', '.join(OTHER_KEYS)}; got {document!r:.200}")
+    check_keys(document, OTHER_KEYS, "other")
+    area, polygon = parse_place(document, "other: ", space) or place
+    time = time if document.get("time") is None else parse_times(document["time"], "other: time")
+    return Other(area, polygon, time)
+
+
+def _other_document(plan, space):
+    """Return what the other selection has besides what it shares with the selection."""
+    other = plan.other
+    if other is None:
+        return {}
+    document: dict[str, Any] = {}
+    if (other.area, other.polygon) != (plan.area, plan.polygon):
+        document |= _place_document(other, space) or {"area": {"lo": [None], "hi": [None]}}
+    if other.time != plan.time or not document:
+        document["time"] = times_document(other.time)
+    return document

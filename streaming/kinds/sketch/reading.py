@@ -1,0 +1,247 @@
+"""Read queries of a sketch as text like SQL: into the JSON document of a plan.
+
+The parser is LALR: it does not recurse, and its time grows with the length of the text, whatever the text is.
+
+References
+----------
+Synopsis (2017), section 3.5: queries in a format like SQL.
+"""
+
+import functools
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.sketch.asks import QUESTIONS
+from streaming.kinds.sketch.grammar import GRAMMAR, WORDS
+
+MAX_CHARACTERS = 100_000
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+
+
+def document_of(text: str) -> dict[str, Any]:
+    """Return the JSON document of the plan that a text describes; `SketchKind.parse` reads it.
+
+    Parameters
+    ----------
+    text : str
+        See docs/sketch-queries.md.
+
+    Raises
+    ------
+    InvalidPlan
+        If the text is too long or breaks the grammar. The message says in which line and column, both counted from 1,
+        what is expected there, and what the text has.
+
+    Examples
+    --------
+    >>> document_of("SELECT mean(temp) FROM weather WHERE wind > 3 ONCE")["ranges"]
+    [{'feature': 'wind', 'above': 3}]
+    >>> document_of("SELECT mean(temp) FRM weather")
+    Traceback (most recent call last):
+        ...
+    streaming.errors.InvalidPlan: line 1, column 19: FROM or a comma is expected; got FRM
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidPlan(f"a query must have at most {MAX_CHARACTERS:,} characters; got {len(text):,}")
+    try:
+        document: Any = _parser().parse(text)
+    except UnexpectedToken as error:
+        offset = len(text) if error.token.type == "$END" else error.token.start_pos
+        raise _unexpected(text, offset, error.accepts or error.expected) from None
+    except UnexpectedCharacters as error:
+        raise _unexpected(text, error.pos_in_stream, error.allowed) from None
+    return document
+
+
+@functools.cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", transformer=_Documents(), maybe_placeholders=False)
+
+
+def _unexpected(text, offset, expected):
+    """Return the error about what the text has at an offset, where terminals of the grammar are expected."""
+    words = sorted({WORDS[terminal] for terminal in expected})
+    wanted = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "something else"
+    got = text[offset:].split(None, 1)[0][:30] if text[offset:].strip() else "the end"
+    line = text.count("\n", 0, offset) + 1
+    return _misplaced(line, offset - (text.rfind("\n", 0, offset) + 1) + 1, f"{wanted} is expected; got {got}")
+
+
+def _misplaced(line: int, column: int, words: str) -> InvalidPlan:
+    """Return the error about a place in a text; line and column are counted from 1."""
+    return InvalidPlan(f"line {line}, column {column}: {words}")
+
+
+def _twice(token, words):
+    return _misplaced(token.line, token.column, f"{words} must be given once; got it twice")
+
+
+@v_args(inline=True)
+class _Documents(Transformer):
+    """Makes the JSON document of a plan from its text."""
+
+    def start(self, asks, stream, *parts):
+        document = {"stream": stream[1], "kind": "sketch", "ask": asks}
+        for part in parts:
+            document |= part
+        return document
+
+    def everything(self, _):
+        return [{"question": "select"}]
+
+    def asks(self, *asks):
+        return list(asks)
+
+    def ask(self, question, *arguments):
+        if question.lower() not in QUESTIONS:
+            raise _misplaced(
+                question.line, question.column, f"one of {', '.join(QUESTIONS)} is expected; got {question}"
+            )
+        document: dict[str, Any] = {"question": question.lower()}
+        for argument in arguments:
+            if isinstance(argument, tuple):
+                _add_argument(document, *argument)
+        return document
+
+    def feature(self, name):
+        return name[0], "features", name[1]
+
+    def option(self, key, value):
+        return key, str(key), value[1] if isinstance(value, tuple) else value
+
+    def literal(self, value):
+        return value[0], "text" if value[0].type == "TEXT" else "value", value[1]
+
+    def word(self, token):
+        return str(token)
+
+    def list(self, *items):
+        return [item[1] for item in items]
+
+    def where(self, *conditions):
+        return _selection(conditions)
+
+    def against(self, *conditions):
+        return {"other": _selection(conditions)}
+
+    def confidence(self, number):
+        return {"confidence": number[1]}
+
+    def once(self):
+        return {"once": True}
+
+    def within(self, token, place):
+        return token, place
+
+    def polygon(self, *vertices):
+        return {"polygon": list(vertices)}
+
+    def box(self, lo, hi):
+        return {"area": {"lo": lo, "hi": hi}}
+
+    def vertex(self, *numbers):
+        return [number[1] for number in numbers]
+
+    def corner(self, *bounds):
+        return [bound[1] for bound in bounds]
+
+    def nothing(self):
+        return None, None
+
+    def times(self, *parts):
+        ranges = [part for part in parts if part[0].type == "TIME"]
+        return ranges[0][0], {"time": {"ranges": [entry for _, entry in ranges]} | _zone(parts[len(ranges) :])}
+
+    def from_to(self, token, start, end):
+        return token, {"from": start[1], "to": end[1]}
+
+    def from_on(self, token, _, start):
+        return token, {"from": start[1]}
+
+    def until(self, token, _, end):
+        return token, {"to": end[1]}
+
+    def last(self, token, number, unit, *zone):
+        last_s = number[1] * _SECONDS[unit.lower().removesuffix("s")]
+        return token, {"time": {"last_s": last_s} | _zone(zone)}
+
+    def daily(self, token, start, end, *zone):
+        return token, {"time": {"daily": {"from": start[1], "to": end[1]}} | _zone(zone)}
+
+    def anytime(self, token, *zone):
+        return token, {"time": _zone(zone)}
+
+    def zone(self, text):
+        return text
+
+    def above(self, name, comparison, number):
+        return name[0], _bounded(name, **{"above" if comparison == ">" else "lo": number[1]})
+
+    def below(self, name, comparison, number):
+        return name[0], _bounded(name, **{"below" if comparison == "<" else "hi": number[1]})
+
+    def between(self, name, low, high):
+        return name[0], _bounded(name, lo=low[1], hi=high[1])
+
+    def equal(self, name, number):
+        return name[0], _bounded(name, lo=number[1], hi=number[1])
+
+    def plain(self, token):
+        return token, str(token)
+
+    def quoted(self, token):
+        return token, token[1:-1].replace('""', '"')
+
+    def number(self, token):
+        return token, int(token) if token.lstrip("+-").isdecimal() else float(token)
+
+    def text(self, token):
+        return token, token[1:-1].replace("''", "'")
+
+
+def _zone(texts):
+    """Return the key `zone`, if a text for it is there."""
+    return {"zone": texts[0][1]} if texts else {}
+
+
+def _add_argument(document, token, key, value):
+    """Add an argument of a question to its document."""
+    if key == "features":
+        document.setdefault(key, []).append(value)
+    elif key in document:
+        raise _twice(token, key)
+    else:
+        document[key] = value
+
+
+def _bounded(name, **bounds):
+    return {"ranges": {name[1]: bounds}}
+
+
+def _selection(conditions):
+    """Return what conditions select, as keys of a document."""
+    selected: dict[str, Any] = {}
+    ranges: dict[str, dict[str, float]] = {}
+    for token, condition in conditions:
+        ((key, value),) = condition.items()
+        if key == "time":
+            selected[key] = _merged(token, selected.get(key, {}), value)
+        elif key == "ranges":
+            ((feature, bounds),) = value.items()
+            ranges[feature] = _merged(token, ranges.get(feature, {}), bounds)
+        elif selected.keys() & {"area", "polygon"}:
+            raise _twice(token, "the place")
+        else:
+            selected[key] = value
+    listed = [{"feature": feature} | bounds for feature, bounds in ranges.items()]
+    return selected | ({"ranges": listed} if listed else {})
+
+
+def _merged(token: Token, some: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return two objects as one, which may have the same key only with the same value."""
+    for key in some.keys() & more.keys():
+        if some[key] != more[key]:
+            raise _twice(token, key)
+    return some | more

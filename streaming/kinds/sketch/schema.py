@@ -1,0 +1,167 @@
+"""JSON Schema of queries of a sketch."""
+
+from streaming.kinds.around import MAX_VERTICES
+from streaming.kinds.schema import Schema, allow_null, described, given_as, list_of, object_schema, ref, summary
+from streaming.kinds.sketch.asks import (
+    CONTRASTED,
+    EVERY,
+    FORMS,
+    MAX_ASKS,
+    MAX_BINS,
+    MAX_DEVIATIONS,
+    MAX_FEATURES,
+    MAX_HORIZON_S,
+    MAX_LEVEL,
+    STATISTICS,
+    Cells,
+    Contrast,
+    Density,
+    Member,
+    Statistic,
+)
+from streaming.kinds.sketch.plan import BOUNDS, MAX_RANGES, OTHER_KEYS, FeatureRange, Other, SketchPlan
+from streaming.kinds.sketch.times import MAX_LAST_S, TimeRange, Times
+from streaming.kinds.sketch.times import MAX_RANGES as MAX_TIME_RANGES
+
+_NAME: Schema = {"type": "string", "minLength": 1}
+_NUMBER: Schema = {"type": "number"}
+_OPTIONS: dict[str, Schema] = {
+    "deviations": _NUMBER | {"exclusiveMinimum": 1, "maximum": MAX_DEVIATIONS},
+    "lo": _NUMBER,
+    "hi": _NUMBER,
+    "value": _NUMBER,
+    "text": _NAME,
+    "bins": {"type": "integer", "minimum": 1, "maximum": MAX_BINS},
+    "at": {"type": "array", "maxItems": MAX_FEATURES, "items": _NUMBER},
+    "horizon_s": _NUMBER | {"exclusiveMinimum": 0, "maximum": MAX_HORIZON_S},
+    "model": _NAME,
+    "level": {"type": "integer", "minimum": 1, "maximum": MAX_LEVEL},
+    "every": {"enum": list(EVERY)},
+}
+
+
+def definition() -> Schema:
+    """Return the schema of the documents of the kind."""
+    special = _PLACE | {
+        "ask": list_of(MAX_ASKS, *_asks()) | {"minItems": 1},
+        "time": ref("times"),
+        "ranges": list_of(MAX_RANGES, "feature_range"),
+        "other": ref("other_selection"),
+        "confidence": _NUMBER | {"minimum": 0.5, "maximum": 0.9999},
+        "once": {"type": "boolean"},
+    }
+    schema = object_schema(SketchPlan, special) | _ONE_PLACE
+    allow_null(schema, ["area", "time", "other"])
+    schema["properties"]["polygon"].pop("default")
+    schema["required"] = ["stream", "kind", "ask"]
+    asked = {"properties": {"ask": {"contains": _asks_for("contrast")}}}
+    other = given_as("other", "object")
+    return schema | {"if": asked, "then": other, "else": {"not": other}}
+
+
+def definitions() -> dict[str, Schema]:
+    """Return the schemas of questions, times, ranges of features and the other selection, by name."""
+    ranges = object_schema(FeatureRange, dict.fromkeys(BOUNDS, _NUMBER))
+    ranges |= {"anyOf": [_has(key) for key in BOUNDS], "allOf": [_not_both("lo", "above"), _not_both("hi", "below")]}
+    other = object_schema(Other, _PLACE | {"time": ref("times")}) | _ONE_PLACE
+    allow_null(other, ["area", "time"])
+    other |= {"required": [], "anyOf": [_given(key) for key in OTHER_KEYS]}
+    return _asks() | {"times": _times(), "feature_range": ranges, "other_selection": other}
+
+
+def _asks():
+    """Return the schema of each form of question, by name."""
+    return {f"ask_{cls.__name__.lower()}": _form(cls) for cls in dict.fromkeys(form.plan for form in FORMS.values())}
+
+
+def _form(cls):
+    """Return the schema of one form of question."""
+    forms = {name: form for name, form in FORMS.items() if form.plan is cls}
+    least = min(form.least for form in forms.values())
+    most = max(form.most for form in forms.values())
+    statistics = {"statistic": {"enum": list(CONTRASTED if cls is Contrast else STATISTICS)}}
+    names = {"features": _names(least, most), "by": _names(1, MAX_FEATURES)}
+    question = {"question": {"enum": list(forms), "description": "What is asked."}}
+    schema = object_schema(cls, _OPTIONS | statistics | names | question)
+    schema["properties"] |= question
+    schema["required"] = ["question", *(["features"] if least else []), *next(iter(forms.values())).needed]
+    return schema | _RULES.get(cls, {})
+
+
+def _names(least, most):
+    return {"type": "array", "minItems": least, "maxItems": most, "items": _NAME, "uniqueItems": True}
+
+
+def _asks_for(*questions):
+    return {"properties": {"question": {"enum": list(questions)}}, "required": ["question"]}
+
+
+def _has(key):
+    return {"required": [key]}
+
+
+def _given(key):
+    """Return the schema of an object in which a key has a value other than null."""
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def _not_both(some, other):
+    return {"not": {"allOf": [_given(some), _given(other)]}}
+
+
+def _at_least(least):
+    return {"required": ["features"], "properties": {"features": {"minItems": least}}}
+
+
+def _with_statistic(*statistics):
+    return {"required": ["statistic"], "properties": {"statistic": {"enum": list(statistics)}}}
+
+
+def _times():
+    """Return the schema of times: an object whose keys are not the fields of the class."""
+    range_sides = {"from": _instant("The first time"), "to": _instant("The end, which does not belong to the range")}
+    daily_sides = {"from": _clock("The first second"), "to": _clock("The end, on the next day if it is not later")}
+    one = {"type": "object", "description": summary(TimeRange), "properties": range_sides}
+    one |= {"anyOf": [_has("from"), _has("to")], "additionalProperties": False}
+    daily = {"type": ["object", "null"], "properties": daily_sides, "required": ["from", "to"]}
+    properties = {
+        "ranges": {"type": ["array", "null"], "maxItems": MAX_TIME_RANGES, "items": one},
+        "last_s": {"type": ["number", "null"], "minimum": 1e-6, "maximum": MAX_LAST_S},
+        "daily": daily | {"additionalProperties": False},
+        "zone": {"type": "string", "default": "UTC"},
+    }
+    return {
+        "description": summary(Times),
+        "type": "object",
+        "properties": {key: schema | described(Times, key) for key, schema in properties.items()},
+        "additionalProperties": False,
+        **_not_both("ranges", "last_s"),
+    }
+
+
+def _instant(words):
+    return {"type": "string", "description": f"{words}, in ISO 8601."}
+
+
+def _clock(words):
+    return {"type": "string", "description": f"{words}: HH:MM or HH:MM:SS, at most 24:00."}
+
+
+_VERTEX = {"type": "array", "minItems": 2, "maxItems": 2, "items": _NUMBER}
+_PLACE = {
+    "area": ref("box"),
+    "polygon": {"type": ["array", "null"], "minItems": 3, "maxItems": MAX_VERTICES, "items": _VERTEX},
+}
+_ONE_PLACE = _not_both("area", "polygon")
+_RULES: dict[type, Schema] = {
+    Statistic: {
+        "allOf": [
+            {"if": _asks_for("correlation"), "then": _at_least(2)},
+            {"if": {"not": _asks_for("select", "count")}, "then": _at_least(1)},
+        ]
+    },
+    Contrast: {"if": _with_statistic("correlation"), "then": _at_least(2)},
+    Cells: {"if": _with_statistic(*STATISTICS[1:]), "then": _at_least(1)},
+    Density: {"anyOf": [_has("lo"), _has("hi")]},
+    Member: {"oneOf": [_has("value"), _has("text")]},
+}

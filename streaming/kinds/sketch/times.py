@@ -1,0 +1,309 @@
+"""The times that a query of a sketch asks about: from JSON and back, and as intervals of event time.
+
+If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
+"""
+
+import zoneinfo
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.parts import check_keys, given, parse_number
+
+TIMES_KEYS = ("ranges", "last_s", "daily", "zone")
+MAX_RANGES = 16
+# A hundred years.
+MAX_LAST_S = 3_155_760_000.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True)
+class TimeRange:
+    """Event times from a time to just before another.
+
+    Parameters
+    ----------
+    from_us : int or None
+        The first time, in microseconds since 1970 UTC; None for no bound.
+    to_us : int or None
+        The end, which does not belong to the range.
+    """
+
+    from_us: int | None = None
+    to_us: int | None = None
+
+
+@dataclass(frozen=True)
+class Daily:
+    """Hours of each day, by the clocks of a time zone.
+
+    Parameters
+    ----------
+    from_s : int
+        The first second, in seconds since midnight.
+    to_s : int
+        The second behind the last; if it is not above `from_s`, the hours end on the next day. It may be 24:00.
+    """
+
+    from_s: int
+    to_s: int
+
+
+@dataclass(frozen=True)
+class Times:
+    """The event times of a selection; all times if nothing is given.
+
+    Parameters
+    ----------
+    ranges : tuple of TimeRange
+        Absolute times: one of these ranges must have an element.
+    last_s : float or None
+        The last so many seconds instead, up to the moment when the answer is made.
+    daily : Daily or None
+        Of those times, only these hours of each day.
+    zone : str
+        The time zone of `daily`, and of times in documents that have no offset: a name of the IANA database.
+    """
+
+    ranges: tuple[TimeRange, ...] = ()
+    last_s: float | None = None
+    daily: Daily | None = None
+    zone: str = "UTC"
+
+    def intervals_us(self, now_us: int, first_us: int, end_us: int) -> np.ndarray:
+        """Return the times as intervals of event time.
+
+        Parameters
+        ----------
+        now_us : int
+            The moment of the answer, in microseconds since 1970 UTC.
+        first_us, end_us : int
+            The times of interest: of the answer, only what lies in [first_us, end_us) is returned.
+
+        Returns
+        -------
+        ndarray of int64, shape (N, 2)
+            Intervals [from, to) in order of time, which do not touch each other.
+
+        Examples
+        --------
+        >>> Times(last_s=2.0).intervals_us(10_000_000, 0, 9_000_000).tolist()
+        [[8000000, 9000000]]
+        """
+        spans = self._spans_us(now_us)
+        spans = np.column_stack([np.maximum(spans[:, 0], first_us), np.minimum(spans[:, 1], end_us)])
+        spans = _joined(spans[spans[:, 0] < spans[:, 1]])
+        if self.daily is None or not len(spans):
+            return spans
+        hours = _hours_us(self.daily, self.zone, int(spans[0, 0]), int(spans[-1, 1]))
+        return _joined(_common(spans, hours))
+
+    def _spans_us(self, now_us):
+        """Return the absolute or relative times, without the hours of the day."""
+        limits = np.iinfo(np.int64)
+        if self.last_s is not None:
+            return np.array([[now_us - round(self.last_s * 1e6), now_us]], dtype=np.int64)
+        spans = [
+            (
+                limits.min if entry.from_us is None else entry.from_us,
+                limits.max if entry.to_us is None else entry.to_us,
+            )
+            for entry in self.ranges or (TimeRange(),)
+        ]
+        return np.array(spans, dtype=np.int64)
+
+
+def _joined(spans):
+    """Return intervals (N, 2) in order, and as one where they overlap or touch."""
+    if not len(spans):
+        return spans.reshape(0, 2)
+    spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    ends = np.maximum.accumulate(spans[:, 1])
+    begins = np.flatnonzero(np.concatenate([[True], spans[1:, 0] > ends[:-1]]))
+    return np.column_stack([spans[begins, 0], ends[np.concatenate([begins[1:], [len(spans)]]) - 1]])
+
+
+def _common(some, others):
+    """Return what two sets of intervals have in common, each of which is in order and does not overlap."""
+    first = np.searchsorted(others[:, 1], some[:, 0], side="right")
+    count = np.maximum(0, np.searchsorted(others[:, 0], some[:, 1], side="left") - first)
+    rows = np.repeat(np.arange(len(some)), count)
+    matched = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    lo = np.maximum(some[rows, 0], others[matched, 0])
+    return np.column_stack([lo, np.minimum(some[rows, 1], others[matched, 1])])
+
+
+def _hours_us(daily, zone, first_us, end_us):
+    """Return the hours of each day of a zone that may meet [first_us, end_us), as intervals (N, 2)."""
+    clock = zoneinfo.ZoneInfo(zone)
+    first, last = (_local_date(us, clock) for us in (first_us, end_us))
+    days = range((last - first).days + 2)
+    following = daily.to_s <= daily.from_s
+    begin = [_instant_us(first, day - 1, daily.from_s, clock) for day in days]
+    end = [_instant_us(first, day - 1 + following, daily.to_s, clock) for day in days]
+    hours = np.array([begin, end], dtype=np.int64).T
+    return _joined(hours[hours[:, 0] < hours[:, 1]])
+
+
+def _local_date(us, clock) -> date:
+    return (_EPOCH + us * _MICROSECOND).astimezone(clock).date()
+
+
+def _instant_us(first, day, second, clock):
+    """Return when the clocks of a zone show a second of a day; where they show it twice, the first time."""
+    wall = datetime.combine(first, time()) + timedelta(days=day, seconds=second)
+    return us_of(wall.replace(tzinfo=clock))
+
+
+def us_of(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970 UTC, without rounding."""
+    return (moment.astimezone(UTC) - _EPOCH) // _MICROSECOND
+
+
+def parse_times(document: Any, name: str = "time") -> Times:
+    """Return the times of a JSON object; all times for null."""
+    if document is None:
+        return Times()
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"{name} must be an object with {', '.join(TIMES_KEYS)}; got {document!r:.200}")
+    check_keys(document, TIMES_KEYS, name)
+    named = given(document, ("ranges", "last_s"))
+    if len(named) > 1:
+        raise InvalidPlan(f"{name} must have one of ranges, last_s; got both")
+    zone = _zone(document.get("zone", "UTC"), name)
+    last_s = document.get("last_s")
+    if last_s is not None:
+        last_s = round(parse_number(last_s, f"{name}: last_s", lo=1e-6, hi=MAX_LAST_S), 6)
+    daily = document.get("daily")
+    return Times(
+        _ranges(document.get("ranges", []), name, zone), last_s, None if daily is None else _daily(daily, name), zone
+    )
+
+
+def _zone(zone, name):
+    try:
+        # "localtime" is another zone on each machine.
+        if isinstance(zone, str) and zone != "localtime" and zoneinfo.ZoneInfo(zone).key == zone:
+            return zone
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        pass
+    raise InvalidPlan(f"{name}: zone must be a name of the IANA time zone database; got {zone!r:.80}")
+
+
+def _ranges(ranges, name, zone):
+    if ranges is None:
+        return ()
+    if not isinstance(ranges, list) or len(ranges) > MAX_RANGES:
+        raise InvalidPlan(f"{name}: ranges must be a list of at most {MAX_RANGES} objects; got {ranges!r:.200}")
+    return tuple(_range(entry, name, zone) for entry in ranges)
+
+
+def _range(document, name, zone):
+    what = f"{name}: a range"
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"{what} must be an object with from, to or both; got {document!r:.200}")
+    check_keys(document, ("from", "to"), what)
+    if not document:
+        raise InvalidPlan(f"{what} must have from, to or both; got none")
+    from_us, to_us = (
+        parse_instant(document[side], f"{what}: {side}", zone) if side in document else None for side in ("from", "to")
+    )
+    if from_us is not None and to_us is not None and not from_us < to_us:
+        raise InvalidPlan(f"{what}: from must be before to; got {document['from']} and {document['to']}")
+    return TimeRange(from_us, to_us)
+
+
+def parse_instant(value: Any, name: str, zone: str = "UTC") -> int:
+    """Return a time in ISO 8601 as microseconds since 1970 UTC; without an offset, it is one of `zone`.
+
+    Examples
+    --------
+    >>> parse_instant("1970-01-01T08:00:01", "from", "Asia/Shanghai")
+    1000000
+    """
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        moment = datetime.fromisoformat(value)
+        us = us_of(moment if moment.tzinfo else moment.replace(tzinfo=zoneinfo.ZoneInfo(zone)))
+    except (ValueError, OverflowError):
+        raise InvalidPlan(f"{name} must be a time in ISO 8601, such as 2013-06-01T14:00Z; got {value!r:.80}") from None
+    return us
+
+
+def _daily(document, name):
+    what = f"{name}: daily"
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"{what} must be an object with from and to; got {document!r:.200}")
+    check_keys(document, ("from", "to"), what)
+    if len(given(document, ("from", "to"))) < 2:
+        raise InvalidPlan(f"{what} must have from and to; got {', '.join(document) or 'none'}")
+    from_s, to_s = (_second(document[side], f"{what}: {side}") for side in ("from", "to"))
+    if from_s == to_s or (from_s, to_s) == (86_400, 0):
+        raise InvalidPlan(f"{what}: from and to must differ; got {document['from']} twice")
+    if from_s == 86_400:
+        raise InvalidPlan(f"{what}: from must be before 24:00; got {document['from']}")
+    return Daily(from_s, to_s)
+
+
+def _second(value, name):
+    """Return the second of the day of a text ``HH:MM`` or ``HH:MM:SS``."""
+    if value == "24:00":
+        return 86_400
+    try:
+        if not isinstance(value, str):
+            raise ValueError
+        clock = time.fromisoformat(value)
+        if clock.tzinfo or clock.microsecond:
+            raise ValueError
+    except ValueError:
+        raise InvalidPlan(f"{name} must be a time of day, such as 14:00; got {value!r:.80}") from None
+    return clock.hour * 3_600 + clock.minute * 60 + clock.second
+
+
+def times_document(times: Times) -> dict[str, Any]:
+    """Return the JSON form of times; empty for all times."""
+    document: dict[str, Any] = {}
+    if times.ranges:
+        document["ranges"] = [_range_document(entry, times.zone) for entry in times.ranges]
+    if times.last_s is not None:
+        document["last_s"] = times.last_s
+    if times.daily is not None:
+        document["daily"] = {"from": clock_text(times.daily.from_s), "to": clock_text(times.daily.to_s)}
+    return document | ({"zone": times.zone} if times.zone != "UTC" else {})
+
+
+def _range_document(entry, zone):
+    sides = {"from": entry.from_us, "to": entry.to_us}
+    return {side: instant_text(us, zone) for side, us in sides.items() if us is not None}
+
+
+def instant_text(us: int, zone: str = "UTC") -> str:
+    """Return a time as text in ISO 8601, by the clocks of a zone and with their offset; `parse_instant` is the inverse.
+
+    Examples
+    --------
+    >>> instant_text(1_000_000), instant_text(1_000_000, "Asia/Shanghai")
+    ('1970-01-01T00:00:01Z', '1970-01-01T08:00:01+08:00')
+    """
+    try:
+        text = (_EPOCH + us * _MICROSECOND).astimezone(zoneinfo.ZoneInfo(zone)).isoformat()
+    except OverflowError:  # the first and the last hours of the calendar
+        text = (_EPOCH + us * _MICROSECOND).isoformat()
+    return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+
+
+def clock_text(second: int) -> str:
+    """Return a second of the day as text.
+
+    Examples
+    --------
+    >>> clock_text(50_400), clock_text(86_400), clock_text(1)
+    ('14:00', '24:00', '00:00:01')
+    """
+    text = f"{second // 3_600:02}:{second // 60 % 60:02}"
+    return text + (f":{second % 60:02}" if second % 60 else "")

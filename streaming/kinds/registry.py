@@ -10,6 +10,7 @@ from streaming.kinds.knn.kind import NearestKind
 from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, parse_choice
 from streaming.kinds.range.kind import RangeKind
+from streaming.kinds.sketch.kind import SketchKind
 from streaming.kinds.window_join.kind import WindowJoinKind
 
 # A later kind may claim documents that an earlier one would claim, too.
@@ -21,6 +22,7 @@ KINDS: tuple[Kind[Any], ...] = (
     AggregateKind(),
     WindowJoinKind(),
     IntervalJoinKind(),
+    SketchKind(),
 )
 
 

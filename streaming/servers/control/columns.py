@@ -15,6 +15,8 @@ from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
 STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN = (1 << bit for bit in range(7))
+# The eighth bit is free.
+SKETCH = 1 << 8
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -34,6 +36,7 @@ def bits_of(plan: Plan) -> int:
         BY_DISTANCE: kind.measures(plan),
         LAYER_JOIN: kind.layer(plan) is not None,
         TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
+        SKETCH: evaluation is Evaluation.SKETCH,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 
@@ -59,7 +62,7 @@ class Columns:
     ----------
     query, answer : ndarray of int64, shape (Q,)
         The numbers of the queries, ascending, and of their answers.
-    bits : ndarray of uint8, shape (Q,)
+    bits : ndarray of uint16, shape (Q,)
         What each query is; see `bits_of`.
     ordered_answer, ordered_query : ndarray of int64, shape (Q,)
         The same pairs, by answer, ascending. The queries that share an answer are in any order.
@@ -69,7 +72,7 @@ class Columns:
 
     query: np.ndarray = field(default_factory=_none)
     answer: np.ndarray = field(default_factory=_none)
-    bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    bits: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
     ordered_answer: np.ndarray = field(default_factory=_none)
     ordered_query: np.ndarray = field(default_factory=_none)
     streams_in_full: Mapping[int, int] = field(default_factory=Counter)
@@ -101,7 +104,7 @@ class Columns:
         queries, answers, _, what = zip(*rows, strict=True)
         order = np.argsort(query := np.array(queries, dtype=np.int64))
         query, answer = query[order], np.array(answers, dtype=np.int64)[order]
-        bits = np.array(what, dtype=np.uint8)[order]
+        bits = np.array(what, dtype=np.uint16)[order]
         place, order = np.searchsorted(self.query, query), np.argsort(answer, kind="stable")
         ordered = np.searchsorted(self.ordered_answer, answer[order])
         return Columns(
@@ -126,7 +129,7 @@ class Columns:
 
     def having(self, bits: int) -> np.ndarray:
         """Tell which queries have one of the bits, bool of shape (Q,)."""
-        return (self.bits & np.uint8(bits)) != 0
+        return (self.bits & np.uint16(bits)) != 0
 
     def answers_of(self, queries: np.ndarray) -> np.ndarray:
         """Return the answers of those of some queries that run, int64, ascending, each once."""

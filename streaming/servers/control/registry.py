@@ -21,6 +21,7 @@ import numpy as np
 from streaming.elements import stream_number
 from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.sketch.plan import SketchPlan
 from streaming.operators.distributed import DistributedQueries
 from streaming.operators.layer import Layer
 from streaming.operators.padding import LayerReach
@@ -300,6 +301,11 @@ class Registry:
     def report_reach(self) -> Reach:
         """How far reports reach for partners in joins over event time; false without one. Those left out count, too."""
         return self.running.time_joins.reach
+
+    @property
+    def sketch_plans(self) -> Mapping[int, SketchPlan]:
+        """The queries of sketches that run, by number."""
+        return self.evaluated.sketches.plans
 
     @property
     def distributed(self) -> DistributedQueries:

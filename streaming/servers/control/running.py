@@ -18,11 +18,11 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.operators.time_joins import TimeJoin, by_place, compiled
-from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, TIME_JOIN, Columns, Row, distinct_of
+from streaming.servers.control.columns import DISTRIBUTED, SKETCH, STREAM_JOIN, TIME_JOIN, Columns, Row, distinct_of
 from streaming.spaces import Space
 
 # The queries with one of these bits have no answer that a region computes by itself.
-APART = STREAM_JOIN | TIME_JOIN | DISTRIBUTED
+APART = STREAM_JOIN | TIME_JOIN | DISTRIBUTED | SKETCH
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,14 @@ class RunningQueries:
         All of them.
     answers : ndarray of int64
         The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams, of joins over event time and of distributed queries.
+        streams, of joins over event time, of distributed queries and of queries of sketches.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
     stream_joins : StreamJoinGroup
     time_joins : TimeJoinGroup
     distributed : DistributedGroup
+    sketches : Group
+        The queries of sketches.
     """
 
     columns: Columns
@@ -130,6 +132,7 @@ class RunningQueries:
     stream_joins: StreamJoinGroup
     time_joins: TimeJoinGroup
     distributed: DistributedGroup
+    sketches: Group
 
     @classmethod
     def none(cls, space: Space) -> "RunningQueries":
@@ -138,6 +141,7 @@ class RunningQueries:
             StreamJoinGroup(space, STREAM_JOIN),
             TimeJoinGroup(space, TIME_JOIN),
             DistributedGroup(space, DISTRIBUTED),
+            Group(space, SKETCH),
         )
         return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
 
@@ -161,16 +165,19 @@ class RunningQueries:
             self.stream_joins.changed(ended, begun),
             self.time_joins.changed(ended, begun),
             self.distributed.changed(ended, begun),
+            self.sketches.changed(ended, begun),
         )
 
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
-        stream_joins, time_joins = chosen.stream_joins.changed((), rows), chosen.time_joins.changed((), rows)
-        distributed = chosen.distributed.changed((), rows)
+        groups = (chosen.stream_joins, chosen.time_joins, chosen.distributed, chosen.sketches)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(
-            chosen.columns.changed((), rows), answers, self.levels.only(answers), stream_joins, time_joins, distributed
+            chosen.columns.changed((), rows),
+            answers,
+            self.levels.only(answers),
+            *(group.changed((), rows) for group in groups),  # type: ignore[arg-type]
         )
 
     def are(self, names: np.ndarray, bit: int) -> np.ndarray:
@@ -189,5 +196,5 @@ class RunningQueries:
         place, shared = find(columns.ordered_answer, query)
         query[shared] = columns.ordered_query[place[shared]]
         place, known = find(columns.query, query)
-        known[known] = columns.bits[place[known]] & np.uint8(bit) != 0
+        known[known] = columns.bits[place[known]] & np.uint16(bit) != 0
         return known

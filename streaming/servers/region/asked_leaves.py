@@ -1,0 +1,106 @@
+"""What a region sends to the assembler for queries of sketches: the leaves that their questions need.
+
+References
+----------
+Synopsis (2017), section 3.5: sketchlets evaluate a query on their parts of the sketch.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from streaming.elements import stream_number
+from streaming.operators.failures import Failures
+from streaming.servers.control.border import QueriesFailed
+from streaming.servers.control.registry import Registry
+from streaming.servers.control.step import ControlStep
+from streaming.servers.region.sketching import Sketchlet
+from streaming.sketch.leaves import Leaves
+from streaming.sketch.questions import Need, parts
+from streaming.sketch.settings import InvalidSketch
+from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
+
+
+@dataclass(frozen=True)
+class AskedLeaves:
+    """What a region sends to the assembler.
+
+    Parameters
+    ----------
+    leaves : mapping of int to mapping of Need to Leaves
+        By query.
+    seconds : mapping of int to float
+        How long it took to find them, by query; no state.
+    """
+
+    leaves: Mapping[int, Mapping[Need, Leaves]] = field(default_factory=dict)
+    seconds: Mapping[int, float] = field(default_factory=dict)
+
+
+def due(control: ControlStep) -> list[int]:
+    """Return the queries of sketches that are answered in a micro-batch.
+
+    These are the new and the edited ones, and at each tick those that are not to be answered once.
+    """
+    plans, applied = control.after.sketch_plans, control.applied
+    changed = set(applied.changed.tolist())
+    return [query for query, plan in plans.items() if query in changed or (applied.now_us and not plan.once)]
+
+
+def concerns_sketches(before: Registry, after: Registry, applied) -> bool:
+    """Tell whether the assembler has to say something about queries of sketches in a micro-batch."""
+    plans = before.sketch_plans.keys() | after.sketch_plans.keys()
+    if not plans:
+        return False
+    touched = {*applied.changed.tolist(), *applied.cancelled.tolist(), *applied.snapshots}
+    return bool(applied.now_us) or not plans.isdisjoint(touched)
+
+
+def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
+    """Find the leaves of a region that the questions which are due need.
+
+    Raises
+    ------
+    QueriesFailed
+        If a question asks for what the sketch does not keep, or the stream is not sketched.
+    """
+    found, failed, costs = {}, {}, Failures()
+    for query in due(control):
+        plan, began = control.after.sketch_plans[query], perf_counter()
+        sketch = sketchlet.sketches.get(stream_number(plan.stream))
+        if sketch is None:
+            failed[query] = f"the stream {plan.stream} is not sketched: switch its sketch on in the admin"
+            continue
+        try:
+            found[query] = parts(plan, sketch, control.now_us)
+        except InvalidSketch as error:
+            failed[query] = str(error)
+        costs.seconds[query] = perf_counter() - began
+    if failed:
+        raise QueriesFailed(failed)
+    return AskedLeaves(found, costs.seconds)
+
+
+def _encoded(state):
+    rows = [(query, need, leaves) for query, needed in state.leaves.items() for need, leaves in needed.items()]
+    head = [[query, *need, *_shape(leaves)] for query, need, leaves in rows]
+    return {HEAD: Tables([with_head(NOTHING, {"rows": head}), *_tables(leaves for _, _, leaves in rows)])}
+
+
+def _tables(several: Iterable[Leaves]):
+    return [leaves.table() for leaves in several]
+
+
+def _shape(leaves):
+    return len(leaves.n), len(leaves.comoment)
+
+
+def _decoded(parts_):
+    head, *tables = parts_[HEAD].tables()
+    found: dict[int, dict[Need, Leaves]] = {}
+    for (query, other, feature, apart, features, pairs), table in zip(head_of(head)["rows"], tables, strict=True):
+        found.setdefault(query, {})[Need(other, feature, apart)] = Leaves.of_table(table, features, pairs)
+    return AskedLeaves(found)
+
+
+ASKED_LEAVES = Codec(lambda batch: AskedLeaves(), _encoded, _decoded)

@@ -1,0 +1,182 @@
+"""The answers of a plan equal what pandas says of all elements, within their bounds, from any number of regions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from streaming.plans import parse_plan
+from streaming.sketch.observations import Observations
+from streaming.sketch.questions import answered, needs, parts
+from streaming.sketch.settings import InvalidSketch, parse_settings
+from streaming.sketch.sketch import Sketch, add
+
+HOUR_US = 3_600_000_000
+DAY_US = 24 * HOUR_US
+SETTINGS = parse_settings(
+    {
+        "features": ["temp", "wind"],
+        "planes": [{"feature": "temp", "bins": 16}],
+        "comoments": ["temp", "wind"],
+        "cell_bits": 6,
+        "time_bin_us": 24 * 3_600_000_000,
+        "first": 500,
+    }
+)
+AREA = {"lo": [-20.0, -20.0], "hi": [70.0, 40.0]}
+SUMMER = {"ranges": [{"from": "1970-01-15", "to": "1970-02-20"}]}
+
+
+@pytest.fixture(scope="module")
+def weather():
+    """Elements of 60 days as a table, with some missing winds."""
+    rng, n = np.random.default_rng(7), 20_000
+    temp = rng.normal(10, 5, n).round(2)
+    wind = np.where(rng.random(n) < 0.1, np.nan, 3 + 0.2 * temp + rng.normal(0, 1, n))
+    columns = {"time_us": np.sort(rng.integers(0, 60 * DAY_US, n)), "temp": temp, "wind": wind}
+    return pd.DataFrame(columns | {"x": rng.uniform(-180, 180, n), "y": rng.uniform(-90, 90, n)})
+
+
+@pytest.fixture(scope="module")
+def regions(weather):
+    """The sketches of three regions, which grew batch by batch."""
+    found = []
+    for _, rows in weather.groupby(np.digitize(weather["x"], [-60, 60])):
+        sketch = Sketch.empty(SETTINGS)
+        for batch in np.array_split(np.arange(len(rows)), 7):
+            some = rows.iloc[batch]
+            place, values = some[["x", "y"]].to_numpy().T, some[["temp", "wind"]].to_numpy().T
+            sketch = add(sketch, Observations(some["time_us"].to_numpy(), place, values))
+        found.append(sketch)
+    return found
+
+
+def asked(regions, ask, now_us=60 * DAY_US, **more):
+    plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [ask], **more})
+    found = [parts(plan, sketch, now_us) for sketch in regions]
+    (answer,) = answered(plan, SETTINGS, {need: [one[need] for one in found] for need in needs(plan)}, now_us)
+    assert answer["question"] == ask["question"] and answer["features"] == ask.get("features", [])
+    return answer
+
+
+def inside(weather):
+    """The rows in `AREA` and `SUMMER`."""
+    span = [pd.Timestamp(day).value // 1000 for day in ("1970-01-15", "1970-02-20")]
+    chosen = weather[weather["x"].between(-20, 70) & weather["y"].between(-20, 40)]
+    return chosen[(chosen["time_us"] >= span[0]) & (chosen["time_us"] < span[1])]
+
+
+def within(answer, truth, slack=1e-6):
+    assert answer["low"] - slack <= truth <= answer["high"] + slack, (answer, truth)
+
+
+@pytest.mark.parametrize("question", ["count", "sum", "mean", "std", "min", "max"])
+@pytest.mark.parametrize("feature", ["temp", "wind"])
+def test_statistics_of_all_elements_are_exact(weather, regions, question, feature):
+    (answer,) = asked(regions, {"question": question, "features": [feature]})["answers"]
+    truth = getattr(weather[feature], question)()
+    assert answer["of"] == feature and answer["value"] == pytest.approx(truth)
+    within(answer, truth, 1e-6 * abs(truth))
+
+
+@pytest.mark.parametrize("question", ["count", "sum", "mean", "std", "min", "max"])
+def test_statistics_of_an_area_and_a_time_lie_within_their_bounds(weather, regions, question):
+    ask = {"question": question, "features": ["wind"]}
+    found = asked(regions, ask, area=AREA, time=SUMMER, confidence=0.999)
+    within(found["answers"][0], getattr(inside(weather)["wind"], question)())
+    assert 0 < found["basis"]["cut"] < found["basis"]["leaves"]
+
+
+def test_regions_together_answer_as_one_would(regions, weather):
+    whole = Sketch.empty(SETTINGS)
+    place, values = weather[["x", "y"]].to_numpy().T, weather[["temp", "wind"]].to_numpy().T
+    whole = add(whole, Observations(weather["time_us"].to_numpy(), place, values))
+    for ask in ({"question": "mean", "features": ["temp"]}, {"question": "count"}):
+        several, one = (asked(some, ask, area=AREA)["answers"][0]["value"] for some in (regions, [whole]))
+        assert several == pytest.approx(one, rel=0.02)
+
+
+def test_elements_are_counted_without_a_feature(weather, regions):
+    (answer,) = asked(regions, {"question": "count"})["answers"]
+    assert (answer["of"], answer["value"]) == (None, len(weather))
+
+
+def test_a_correlation_is_that_of_elements_with_both_features(weather, regions):
+    (answer,) = asked(regions, {"question": "correlation", "features": ["temp", "wind"]})["answers"]
+    assert answer["of"] == ["temp", "wind"]
+    assert answer["value"] == pytest.approx(weather["temp"].corr(weather["wind"]))
+
+
+def test_a_contrast_is_the_difference_of_two_selections(weather, regions):
+    ask = {"question": "contrast", "features": ["temp"], "statistic": "mean"}
+    found = asked(regions, ask, area=AREA, other={"area": {"lo": [-180, -90], "hi": [-90, 0]}}, confidence=0.999)
+    one = weather[weather["x"].between(-20, 70) & weather["y"].between(-20, 40)]["temp"].mean()
+    other = weather[weather["x"].between(-180, -90) & weather["y"].between(-90, 0)]["temp"].mean()
+    (answer,) = found["answers"]
+    within(answer, one - other)
+    assert answer["value"] == pytest.approx(answer["one"]["value"] - answer["other"]["value"])
+    assert found["basis_of_other"]["elements"] > 0
+
+
+def test_densities_lie_within_their_bounds(weather, regions):
+    ask = {"question": "density", "features": ["temp"], "lo": 5.0, "hi": 12.5}
+    within(asked(regions, ask, confidence=0.999)["answers"][0], weather["temp"].between(5, 12.5).mean())
+    ask = {"question": "outliers", "features": ["temp"], "deviations": 2.0}
+    apart = (weather["temp"] - weather["temp"].mean()).abs() > 2 * weather["temp"].std()
+    within(asked(regions, ask, confidence=0.999)["answers"][0], apart.mean())
+
+
+def test_deciles_lie_within_their_bounds(weather, regions):
+    answers = asked(regions, {"question": "deciles", "features": ["temp"]}, confidence=0.999)["answers"]
+    assert [answer["part"] for answer in answers] == pytest.approx(np.arange(1, 10) / 10)
+    for answer in answers:
+        within(answer, np.quantile(weather["temp"], answer["part"], method="inverted_cdf"))
+
+
+def test_the_bins_of_a_histogram_have_all_values(weather, regions):
+    answers = asked(regions, {"question": "histogram", "features": ["temp"], "bins": 12}, confidence=0.999)["answers"]
+    counts, edges = np.histogram(weather["temp"], 12)
+    assert [answer["lo"] for answer in answers] == pytest.approx(edges[:-1])
+    for answer, count in zip(answers, counts, strict=True):
+        within(answer, count / len(weather))
+
+
+def test_cells_of_a_map_have_the_elements_that_lie_there(weather, regions):
+    found = asked(regions, {"question": "cells", "level": 6, "features": ["temp"], "statistic": "mean"})
+    cells = found["cells"]
+    assert found["level"] == 6 and len(cells["cell"]) == 64
+    for lo, hi, value, n in zip(cells["lo"], cells["hi"], cells["value"], cells["n"], strict=True):
+        there = weather[weather["x"].between(lo[0], hi[0]) & weather["y"].between(lo[1], hi[1])]
+        assert n == len(there) and value == pytest.approx(there["temp"].mean())
+
+
+def test_cells_finer_than_the_sketch_come_as_fine_as_it_is(regions):
+    assert asked(regions, {"question": "cells", "level": 20})["level"] == 6
+
+
+def test_a_series_has_the_statistics_of_each_day(weather, regions):
+    found = asked(regions, {"question": "series", "features": ["wind"], "every": "day"})
+    truth = weather["wind"].groupby(weather["time_us"] // DAY_US).agg(["count", "sum", "mean", "std", "min", "max"])
+    columns = found["series"]["wind"]
+    assert found["from_us"] == [day * DAY_US for day in range(60)]
+    assert columns["n"] == pytest.approx(truth["count"].tolist())
+    for statistic in ("sum", "mean", "std", "min", "max"):
+        assert columns[statistic]["value"] == pytest.approx(truth[statistic].tolist())
+
+
+def test_a_sub_sketch_tells_of_all_features(regions):
+    answers = asked(regions, {"question": "select"}, area=AREA)["answers"]
+    assert {answer["of"] for answer in answers} == {"temp", "wind"}
+
+
+def test_nothing_is_the_answer_where_nothing_is(regions):
+    found = asked(regions, {"question": "mean", "features": ["temp"]}, time={"last_s": 60}, now_us=90 * DAY_US)
+    assert found["answers"] == [{"of": "temp", "value": None, "low": None, "high": None}]
+    assert found["basis"]["elements"] == 0 and found["basis"]["first_us"] is None
+
+
+@pytest.mark.parametrize(
+    "ask", [{"question": "mean", "features": ["rain"]}, {"question": "deciles", "features": ["x"]}]
+)
+def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
+    with pytest.raises(InvalidSketch, match="one of temp, wind; got"):
+        asked(regions, ask)

@@ -7,9 +7,12 @@ from django.conf import settings
 from django.db import transaction
 
 from streaming.errors import InvalidPlan, LookoutError
-from streaming.kinds.base import Plan
+from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
+from streaming.kinds.sketch.reading import document_of
 from streaming.plans import parse_plan, plan_document
+from streaming.sketch.questions import checked
+from streaming.sketch.settings import parse_settings
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
@@ -73,6 +76,7 @@ def _checked(document, stream):
     for source in kind_of(plan).sources(plan):
         _check_source(source, stream.space)
     check_filters(plan, space)
+    check_sketch(plan, stream)
     return plan_document(plan, space)
 
 
@@ -109,6 +113,38 @@ def check_filters(plan: Plan, space: Space) -> None:
             check_filter(entry.udf, entry.argument, space, pairs)
         except LookoutError as error:
             raise Refused("plan", str(error)) from None
+
+
+def check_sketch(plan: Plan, stream: Stream) -> None:
+    """Raise Refused if a plan asks the sketch of a stream for what it does not keep."""
+    if kind_of(plan).evaluation(plan) is not Evaluation.SKETCH:
+        return
+    if stream.sketch is None:
+        raise Refused("sketch", f"the stream {stream.name} must be sketched, which staff can switch on in the admin")
+    try:
+        checked(plan, parse_settings(stream.sketch, stream.space.parsed))
+    except LookoutError as error:
+        raise Refused("plan", str(error)) from None
+
+
+def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, Any]]:
+    """Return the space and the full plan of a question to a sketch, given as a plan or as a text.
+
+    Raises
+    ------
+    Refused
+        Where there is not one of the two, or it breaks a rule.
+    """
+    if (plan is None) == (text is None):
+        raise Refused("fields", "sketch.ask needs either plan, an object, or text")
+    try:
+        document = document_of(text) if plan is None else plan
+    except InvalidPlan as error:
+        raise Refused("plan", str(error)) from None
+    if document.get("kind") != "sketch":
+        raise Refused("plan", f"kind must be sketch; got {document.get('kind')!r:.80}")
+    document = checked_plan(document)
+    return _stream(document["stream"]).space_id, document
 
 
 def register(owner, name: str, plan: Any, shared: bool = False) -> Query:

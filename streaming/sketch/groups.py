@@ -167,7 +167,7 @@ def by_cell(chosen: Chosen, level: int) -> tuple[np.ndarray, int, Membership]:
     """
     bits = bits_of(chosen.settings, chosen.column("level").astype(np.int64))
     level = min(level, int(bits.min(initial=level)))
-    cells, group = np.unique(chosen.column("cell") >> (bits - level), return_inverse=True)
+    cells, group = np.unique(chosen.column("cell").astype(np.int64) >> (bits - level), return_inverse=True)
     return cells, level, Membership(np.arange(len(group)), group, np.ones(len(group)), len(cells))
 
 

@@ -72,6 +72,11 @@ def parts(plan: SketchPlan, sketch: Sketch, now_us: int) -> dict[Need, Leaves]:
     return {need: _chosen(plan, need, sketch, now_us).sketch() for need in needs(plan)}
 
 
+def checked(plan: SketchPlan, settings: SketchSettings) -> None:
+    """Raise InvalidSketch unless a sketch keeps what the questions of a plan need."""
+    answered(plan, settings, dict.fromkeys(needs(plan), ()), 0)
+
+
 def answered(
     plan: SketchPlan, settings: SketchSettings, found: Mapping[Need, Sequence[Leaves]], now_us: int
 ) -> list[dict[str, Any]]:
@@ -323,6 +328,8 @@ def _statistic(found, statistic):
 
 def _series(question):
     ask, chosen = question.ask, question.leaves(apart=True)
+    for name in ask.features:
+        chosen.settings.position(name)
     first, last = chosen.column("first_us"), chosen.column("last_us")
     if not len(first):
         return {"from_us": [], "series": {name: {} for name in ask.features}, "basis": _basis(basis_of(chosen))}

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.plans import parse_plan
 from streaming.sketch.observations import Observations
-from streaming.sketch.questions import answered, needs, parts
+from streaming.sketch.questions import answered, checked, needs, parts
 from streaming.sketch.settings import InvalidSketch, parse_settings
 from streaming.sketch.sketch import Sketch, add
 
@@ -180,3 +180,15 @@ def test_nothing_is_the_answer_where_nothing_is(regions):
 def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
     with pytest.raises(InvalidSketch, match="one of temp, wind; got"):
         asked(regions, ask)
+
+
+def test_a_plan_is_checked_without_a_sketch():
+    checked(
+        parse_plan({"stream": "weather", "kind": "sketch", "ask": [{"question": "series", "features": ["temp"]}]}),
+        SETTINGS,
+    )
+    plan = parse_plan(
+        {"stream": "weather", "kind": "sketch", "ask": [{"question": "cells", "level": 4, "features": ["x"]}]}
+    )
+    with pytest.raises(InvalidSketch, match="one of temp, wind; got 'x'"):
+        checked(plan, SETTINGS)

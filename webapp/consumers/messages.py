@@ -6,6 +6,7 @@ from typing import Any
 
 from streaming.kinds.join.plan import PREDICATES
 from streaming.kinds.parts import MAX_WHERE_CHARACTERS
+from streaming.kinds.sketch.reading import MAX_CHARACTERS as MAX_QUESTION_CHARACTERS
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
 from webapp.query_list import PAGE_QUERIES
@@ -100,6 +101,10 @@ def _is_objects(value):
     return isinstance(value, list) and len(value) <= MAX_SAMPLE and all(isinstance(one, dict) for one in value)
 
 
+def _is_question(value):
+    return isinstance(value, str) and len(value) <= MAX_QUESTION_CHARACTERS
+
+
 def _is_predicate(value):
     return value in PREDICATES
 
@@ -138,6 +143,7 @@ SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, requi
 PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
 DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
 
+QUESTION = Field(f"a text of at most {MAX_QUESTION_CHARACTERS} characters", _is_question, required=False)
 WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
 PROPERTIES = Field(f"a list of at most {MAX_SAMPLE} names", _is_properties)
 OBJECTS = Field(f"a list of at most {MAX_SAMPLE} objects", _is_objects)
@@ -158,6 +164,8 @@ FIELDS: dict[str, dict[str, Field]] = {
     "regions.unsubscribe": {"space": SPACE},
     "view.subscribe": {"streams": STREAMS, "area": AREA, "format": FORMAT, "joined": JOINED},
     "view.unsubscribe": {},
+    "sketch.ask": {"plan": NEW_PLAN, "text": QUESTION, "format": FORMAT},
+    "sketch.end": {"query": QUERY},
     "table.get": {"table": TABLE, "key": KEY, "limit": ROWS},
     "table.query": {"table": TABLE, "box": BOX, "span": SPAN, "limit": ROWS},
     "table.join": {

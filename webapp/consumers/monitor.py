@@ -18,6 +18,7 @@ from django.conf import settings
 
 from streaming.spaces import EARTH, space_document
 from webapp import history, queries
+from webapp.consumers.asking import Asked
 from webapp.consumers.hubs import Hubs
 from webapp.consumers.limits import TokenBucket
 from webapp.consumers.listing import Listing, listing_of
@@ -71,6 +72,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.outbox = Outbox(self._transmit, self._look_up, self._recover, settings.MAX_QUEUED_BYTES)
         self.hubs = Hubs(self)
         self.viewport = Viewport(self.hubs, self.say)
+        self.asked = Asked(self.hubs, self.say)
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
@@ -274,6 +276,15 @@ class Monitor(AsyncWebsocketConsumer):
         """Close the viewport."""
         await self.viewport.show(reference, {}, "json")
 
+    async def on_sketch_ask(self, reference, format, plan=None, text=None):
+        """Ask a sketch a question, given as a plan or as a text."""
+        space, plan = await database_sync_to_async(queries.question)(plan, text)
+        await self.asked.ask(reference, space, plan, format)
+
+    async def on_sketch_end(self, reference, query):
+        """End a question to a sketch."""
+        self.asked.end(query)
+
     async def on_table_get(self, reference, **fields):
         """Reply with the rows that a table stores under a key."""
         await self._ask(reference, "table.get", fields)
@@ -394,6 +405,7 @@ class Monitor(AsyncWebsocketConsumer):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.hubs.leave)
             stack.callback(self.viewport.close)
+            stack.callback(self.asked.close)
             self.sender.cancel()
             await asyncio.wait([self.sender])
 

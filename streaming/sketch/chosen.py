@@ -266,7 +266,8 @@ def _by_range(feature, range_: FeatureRange, leaves, rows, cut):
         np.where(touching, present, 0.0),
     )
     crossing = np.flatnonzero(touching & ~inside)
-    known = summary(leaves, feature, rows[crossing])
+    columns = (getattr(leaves, name)[feature][rows[crossing]] for name in ("n", "mean", "m2", "low", "high"))
+    known = summary_of(*columns)
     parts = range_parts(range_.low, range_.high, known)
     for column, part in zip((share, least, most), parts, strict=True):
         column[crossing] = part * present[crossing]
@@ -278,11 +279,9 @@ def _and(cut, share, least, most):
     return Cut(cut.share * share, np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most))
 
 
-def summary(leaves: Leaves, feature: int, rows: Rows) -> Summary:
-    """Return what leaves know of a feature."""
-    n = np.maximum(leaves.n[feature][rows], 1)
-    variance = leaves.m2[feature][rows] / n
-    return Summary(n, leaves.mean[feature][rows], variance, leaves.low[feature][rows], leaves.high[feature][rows])
+def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray, high: np.ndarray) -> Summary:
+    """Return what leaves know of a feature, given columns of theirs."""
+    return Summary(n, mean, m2 / np.maximum(n, 1), low, high)
 
 
 def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

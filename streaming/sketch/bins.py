@@ -1,0 +1,172 @@
+"""Bins of the planes: of about equally many elements, so that what is common is told apart finely.
+
+Synopsis finds them from an online density estimate. Here they come from the exact quantiles of the first elements, and
+later from the leaves, which say how many elements lie in which short interval. A KLL sketch would do as well, but the
+library's compacts by coins that it throws, so a state would be another one after a restart.
+
+References
+----------
+Synopsis (2017), sections 3.1.1 (the order of the planes) and 3.1.2 (density-driven quantisation).
+"""
+
+import functools
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.sketch.settings import SketchSettings
+
+# A key has a byte for each plane, then a bit for elements with all features of co-moments, then the tag of the bins.
+BITS_A_PLANE = 8
+COMPLETE_BIT = 48
+COMPLETE = np.int64(1 << COMPLETE_BIT)
+_TAG_BIT = COMPLETE_BIT + 1
+_TAGS = (1 << 14) - 1
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The edges between the bins of each plane.
+
+    Parameters
+    ----------
+    edges : tuple of ndarray of float64, shape (bins - 1,)
+        For each plane of the settings, ascending. A value that equals an edge belongs to the bin above it.
+    order : tuple of int
+        The planes from the top of the key down.
+    """
+
+    edges: tuple[np.ndarray, ...] = ()
+    order: tuple[int, ...] = ()
+
+    @functools.cached_property
+    def tag(self) -> np.int64:
+        """What tells leaves of these bins from those of others, at its place in a key."""
+        told = b"".join(np.ascontiguousarray(edges).tobytes() for edges in self.edges) + bytes(self.order)
+        return np.int64((zlib.crc32(told) & _TAGS) << _TAG_BIT)
+
+    def codes(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the bins of values.
+
+        Parameters
+        ----------
+        values : sequence of ndarray of float64, shape (N,)
+            For each plane; NaN if the feature is missing.
+
+        Returns
+        -------
+        ndarray of int64, shape (planes, N)
+            From 1 up, in the order of the planes in the settings; 0 for a missing value.
+        """
+        codes = np.zeros((len(self.edges), len(values[0]) if values else 0), dtype=np.int64)
+        for code, edges, column in zip(codes, self.edges, values, strict=True):
+            code[:] = np.searchsorted(edges, column, "right") + 1
+            code[np.isnan(column)] = 0
+        return codes
+
+    def packed(self, codes: np.ndarray) -> np.ndarray:
+        """Return the part of a key that codes make, int64 of shape (N,), with the tag of these bins."""
+        key = np.full(codes.shape[1], self.tag)
+        for place, plane in enumerate(reversed(self.order)):
+            key |= codes[plane] << (BITS_A_PLANE * place)
+        return key
+
+
+def halved(planes: np.ndarray, times: np.ndarray, settings: SketchSettings) -> np.ndarray:
+    """Return keys of planes after neighbouring bins were merged so many times.
+
+    Parameters
+    ----------
+    planes : ndarray of int64, shape (K,)
+        As `Bins.packed` returns them, with or without `COMPLETE`.
+    times : ndarray of int64, shape (K,)
+        How often, against the bins as they are in `planes`. At the settings' `bin_levels` only `COMPLETE` is left.
+    settings : SketchSettings
+    """
+    result = planes & ~np.int64((1 << COMPLETE_BIT) - 1)
+    for place in range(len(settings.planes)):
+        code = (planes >> (BITS_A_PLANE * place)) & 0xFF
+        result |= np.where(code > 0, (np.maximum(code - 1, 0) >> times) + 1, 0) << (BITS_A_PLANE * place)
+    return result
+
+
+def equal_bins(values: np.ndarray, bins: int) -> np.ndarray:
+    """Return the edges between bins of about equally many values, float64 of shape (up to bins - 1,).
+
+    A value that is so common that it would fill several bins fills one.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (N,)
+        Without NaN.
+    bins : int
+    """
+    if not len(values):
+        return np.empty(0)
+    ordered = np.sort(values)
+    places = (np.arange(1, bins) * len(ordered)) // bins
+    edges = np.unique(ordered[places])
+    return edges[edges > ordered[0]]
+
+
+def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int) -> np.ndarray:
+    """Return the edges between bins of about equal mass, given how many elements lie in which interval.
+
+    The elements of an interval count as spread evenly. The result depends on nothing that rounding could change: not
+    on the order of the intervals, nor on means.
+
+    Parameters
+    ----------
+    low, high : ndarray of float64, shape (K,)
+    n : ndarray of int64, shape (K,)
+    bins : int
+    """
+    order = np.lexsort((n, high, low))
+    low, high, n = low[order], high[order], n[order]
+    # Each interval stands for so many points, at the middles of its equal parts.
+    points = 4
+    middle = (np.arange(points) + 0.5) / points
+    values = (low[:, None] + (high - low)[:, None] * middle).reshape(-1)
+    weight = np.repeat(n, points)
+    order = np.argsort(values, kind="stable")
+    values, reached = values[order], np.cumsum(weight[order])
+    if not len(values):
+        return np.empty(0)
+    wanted = (np.arange(1, bins) * reached[-1]) // bins
+    edges = np.unique(values[np.searchsorted(reached, wanted, "right")])
+    return edges[edges > values[0]]
+
+
+def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:
+    """Return the order of planes, from the top down, that makes few vertices; greedily, plane by plane.
+
+    A vertex at a depth is a distinct prefix of codes, so the plane that makes the fewest prefixes goes next.
+
+    Parameters
+    ----------
+    codes : ndarray of int64, shape (planes, N)
+
+    Examples
+    --------
+    >>> fan_out_order(np.array([[1, 2, 3, 4], [1, 1, 2, 2]]))
+    (1, 0)
+    """
+    left, order = list(range(len(codes))), []
+    prefix = np.zeros(codes.shape[1], dtype=np.int64)
+    while left:
+        prefixes = [np.unique((prefix << BITS_A_PLANE) | codes[plane], return_inverse=True) for plane in left]
+        best = min(range(len(left)), key=lambda place: len(prefixes[place][0]))
+        prefix = prefixes[best][1]
+        order.append(left.pop(best))
+    return tuple(order)
+
+
+def vertices(codes: np.ndarray, order: Sequence[int]) -> int:
+    """Return how many vertices a graph of planes in some order has: the distinct prefixes of all lengths."""
+    prefix, count = np.zeros(codes.shape[1], dtype=np.int64), 0
+    for plane in order:
+        distinct, prefix = np.unique((prefix << BITS_A_PLANE) | codes[plane], return_inverse=True)
+        count += len(distinct)
+    return count

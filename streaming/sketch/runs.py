@@ -1,0 +1,145 @@
+"""Runs of leaves: immutable, numbered, with indexes that are made when somebody first asks.
+
+What a batch brings is one small run, and runs of a similar size are merged (tiering, as in
+`streaming.servers.sorted_runs`). Several runs may have a leaf of the same key, and all of them count.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.runs import first_of_runs
+from streaming.sketch.leaves import Leaves, Pairs, grouped, merged, together
+
+# So many young runs of a similar size are merged into one.
+TIER = 4
+LEVEL_BITS = 2
+
+# Into so many groups the leaves are merged for questions about the values of a feature at all times and places.
+VALUE_GROUPS = 256
+
+
+@dataclass(frozen=True)
+class CellIndex:
+    """The leaves of a run by cell.
+
+    Parameters
+    ----------
+    order : ndarray of int64, shape (K,)
+        The positions of the leaves, cell by cell.
+    at : ndarray of int64, shape (C + 1,)
+        Where in `order` each of the C cells begins and ends.
+    box : ndarray of float64, shape (4, C)
+        The smallest box with all places of a cell's elements: lower corner, then upper corner.
+    """
+
+    order: np.ndarray
+    at: np.ndarray
+    box: np.ndarray
+
+
+@dataclass(frozen=True)
+class LeafRun:
+    """An immutable run; no other run of its sketch ever has its number.
+
+    Parameters
+    ----------
+    number : int
+    leaves : Leaves
+        Ordered by time bin, cell, and planes; at least one.
+    pairs : sequence of (int, int)
+        The pairs of features of which co-moments are kept.
+    """
+
+    number: int
+    leaves: Leaves
+    pairs: Pairs
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    @property
+    def size(self) -> int:
+        """The order of magnitude of its length."""
+        return (len(self).bit_length() - 1) // LEVEL_BITS
+
+    def tables(self) -> list[pa.Table]:
+        """Return what is stored of the run."""
+        return [self.leaves.table()]
+
+    @functools.cached_property
+    def by_cell(self) -> CellIndex:
+        """The index by cell; cells of different levels are different ones."""
+        leaves = self.leaves
+        key = (leaves.cell << 6) | np.minimum(leaves.level, 63)
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(first_of_runs(key[order]))
+        low = np.minimum.reduceat(leaves.place_low[:, order], first, axis=1)
+        high = np.maximum.reduceat(leaves.place_high[:, order], first, axis=1)
+        return CellIndex(order, np.append(first, len(order)), np.concatenate([low, high]))
+
+    @functools.cached_property
+    def by_time(self) -> Leaves:
+        """The leaves, merged over cells and planes: one or two for each time bin."""
+        return self._rolled(self.leaves.start_us, np.zeros(len(self), dtype=np.int64))
+
+    @functools.cached_property
+    def whole(self) -> Leaves:
+        """The leaves, merged over everything: one or two."""
+        none = np.zeros(len(self.by_time), dtype=np.int64)
+        return _rolled(self.by_time, none, none, self.pairs)
+
+    def by_value(self, feature: int) -> Leaves:
+        """Return the leaves, merged over all times and cells: those whose means of a feature are neighbours."""
+        if feature not in self._by_value:
+            groups = _groups_by_value(self.leaves, feature)
+            self._by_value[feature] = _rolled(self.leaves, np.zeros(len(self), dtype=np.int64), groups, self.pairs)
+        return self._by_value[feature]
+
+    @functools.cached_property
+    def _by_value(self):
+        return {}
+
+    def _rolled(self, start_us, bins):
+        return _rolled(self.leaves, start_us, bins, self.pairs)
+
+
+def _groups_by_value(leaves, feature):
+    """Return a number for each leaf: groups of about equally many elements, by the mean of a feature."""
+    order = np.argsort(leaves.mean[feature], kind="stable")
+    reached = np.cumsum(leaves.n[feature][order])
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = reached * VALUE_GROUPS // (reached[-1] + 1) if len(order) else reached
+    return group
+
+
+def _rolled(leaves, start_us, bins, pairs):
+    """Return leaves merged by start and bin; those with co-moments stay apart from those without."""
+    complete = leaves.complete
+    order = np.lexsort((complete, bins, start_us))
+    first = np.zeros(len(order), dtype=bool)
+    for key in (start_us, bins, complete):
+        first |= first_of_runs(key[order])
+    return merged(leaves, order, np.flatnonzero(first), pairs)
+
+
+def tiered(runs: Sequence[LeafRun], following: int) -> tuple[tuple[LeafRun, ...], int]:
+    """Return runs after the merges that are due, which their lengths alone decide, and the next number."""
+    merges = list(runs)
+    while True:
+        many = 0
+        while many < len(merges) and merges[-many - 1].size <= merges[-1].size:
+            many += 1
+        if many < TIER:
+            return tuple(merges), following
+        merges[-many:] = [compacted(merges[-many:], following)]
+        following += 1
+
+
+def compacted(runs: Sequence[LeafRun], number: int) -> LeafRun:
+    """Return several runs as one, in which each key has one leaf."""
+    pairs = runs[0].pairs
+    return LeafRun(number, grouped(together([run.leaves for run in runs]), pairs), pairs)

@@ -1,0 +1,342 @@
+"""A sketch of a stream, immutable: it grows by elements, is merged with others, and is split by place.
+
+The first elements are kept whole. Once there are `SketchSettings.first` of them, they decide the bins of the planes,
+and elements become leaves. The bins are made anew after `follow` elements, from the leaves since the last time. Both
+happen after a count of elements, wherever batches end, so the cut of a stream into batches does not matter.
+"""
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streaming.sketch.bins import COMPLETE, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
+from streaming.sketch.cells import cells_of
+from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
+from streaming.sketch.levels import Levels, bits_of, starts_of
+from streaming.sketch.observations import Observations
+from streaming.sketch.runs import LeafRun, compacted, tiered
+from streaming.sketch.settings import InvalidSketch, SketchSettings
+
+# There may be so much more leaves than the budget, before runs are merged and counted.
+SLACK = 1.25
+# Bins are made of leaves only if there are so many a bin.
+LEAVES_A_BIN = 4
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """An immutable version of a sketch.
+
+    Parameters
+    ----------
+    settings : SketchSettings
+    bins : Bins or None
+        None as long as elements are kept whole.
+    waiting : tuple of Observations
+        The elements that are kept whole.
+    runs : tuple of LeafRun
+        Oldest first.
+    following : int
+        The number of the next run.
+    newest_us : int
+        The time of the newest element; the least integer without any.
+    coarseness : int
+        The least level of all leaves.
+    count : int
+        How many elements were sketched.
+    unplaced : int
+        How many elements were not, because they have no place in one of the two dimensions.
+    since : int
+        How many elements came since the bins were made.
+    """
+
+    settings: SketchSettings
+    bins: Bins | None = None
+    waiting: tuple[Observations, ...] = ()
+    runs: tuple[LeafRun, ...] = ()
+    following: int = 0
+    newest_us: int = -(2**63)
+    coarseness: int = 0
+    count: int = 0
+    unplaced: int = 0
+    since: int = 0
+
+    @classmethod
+    def empty(cls, settings: SketchSettings, following: int = 0) -> "Sketch":
+        """Return a sketch of nothing, whose first run has the number `following`."""
+        return cls(settings, None if settings.planes else Bins(), following=following)
+
+    def __len__(self) -> int:
+        """Return how many leaves there are, with those of elements that are kept whole."""
+        return sum(map(len, self.asked))
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the leaves take, without indexes."""
+        return sum(run.leaves.nbytes for run in self.asked)
+
+    @property
+    def levels(self) -> Levels:
+        """The levels of accuracy of all times."""
+        return Levels(self.settings, self.newest_us, self.coarseness)
+
+    @functools.cached_property
+    def asked(self) -> tuple[LeafRun, ...]:
+        """The runs that questions are put to; each element that is kept whole is a leaf of its own."""
+        if not self.waiting:
+            return self.runs
+        waiting = Observations.together(self.waiting)
+        keys = _keys(self, waiting, np.zeros((0, len(waiting)), dtype=np.int64))
+        singly = (keys.start_us, keys.cell, np.arange(len(waiting)))
+        pairs = self.settings.pairs
+        leaves = summarised(keys, singly, waiting.time_us, waiting.place, waiting.values, pairs)
+        return (*self.runs, LeafRun(-1, leaves, pairs))
+
+    def leaves(self) -> Leaves:
+        """Return all leaves as one, each key once; this takes time for every leaf."""
+        if not self.asked:
+            return no_leaves(self.settings)
+        return grouped(together([run.leaves for run in self.asked]), self.settings.pairs)
+
+
+def add(sketch: Sketch, observations: Observations) -> Sketch:
+    """Return a sketch that knows more elements, in the order in which they came.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    observations : Observations
+        Infinite values count as missing. Elements without a finite place are counted, and not sketched.
+    """
+    placed = np.isfinite(observations.place).all(axis=0)
+    if not placed.all():
+        sketch = replace(sketch, unplaced=sketch.unplaced + int((~placed).sum()))
+        observations = observations.take(placed)
+    if not np.isfinite(observations.values).all():
+        finite = np.where(np.isfinite(observations.values), observations.values, np.nan)
+        observations = replace(observations, values=finite)
+    while len(observations):
+        part = observations.take(slice(0, _room(sketch)))
+        observations = observations.take(slice(len(part), None))
+        sketch = _with_bins(_taken(sketch, part))
+    return _within_budget(sketch)
+
+
+def merge(sketch: Sketch, other: Sketch) -> Sketch:
+    """Return one sketch of the elements of two, which have no element in common.
+
+    The runs of `other` get new numbers. Sums differ from those of any other order of merges by rounding only; extremes
+    and counts do not differ.
+
+    Raises
+    ------
+    InvalidSketch
+        If the settings differ.
+    """
+    if sketch.settings != other.settings:
+        raise InvalidSketch("only sketches of equal settings can be merged")
+    if sketch.bins is None and other.bins is not None:
+        return merge(replace(other, following=max(sketch.following, other.following)), sketch)
+    together_ = replace(
+        sketch,
+        newest_us=max(sketch.newest_us, other.newest_us),
+        coarseness=max(sketch.coarseness, other.coarseness),
+        count=sketch.count + other.count - _waiting(other),
+        unplaced=sketch.unplaced + other.unplaced,
+    )
+    for run in other.runs:
+        together_ = _with_run(together_, run.leaves)
+    together_ = _tiered(_levelled(together_))
+    for waiting in other.waiting:
+        together_ = add(together_, waiting)
+    return _within_budget(together_)
+
+
+def split(sketch: Sketch, region_of: Callable[[np.ndarray], np.ndarray], regions: int) -> list[Sketch]:
+    """Return a sketch for each region, with the leaves whose middle lies there; together they are the whole.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    region_of : callable
+        Given places, float64 of shape (2, K), returns the region of each, int64 of shape (K,).
+    regions : int
+
+    Returns
+    -------
+    list of Sketch
+        Runs get new numbers. What was not sketched is counted in the first one.
+    """
+    parts = []
+    for region in range(regions):
+        part = replace(sketch, runs=(), waiting=(), count=0, unplaced=0 if region else sketch.unplaced)
+        for run in sketch.runs:
+            middle = (run.leaves.place_low + run.leaves.place_high) / 2
+            part = _with_run(part, run.leaves.take(np.flatnonzero(region_of(middle) == region)))
+        waiting = [some.take(region_of(some.place) == region) for some in sketch.waiting]
+        part = replace(part, waiting=tuple(some for some in waiting if len(some)))
+        count = sum(int(run.leaves.count.sum()) for run in part.runs) + _waiting(part)
+        parts.append(replace(part, count=count))
+    return parts
+
+
+def _room(sketch):
+    """Return how many elements can come before the bins are made."""
+    if sketch.bins is None:
+        return max(1, sketch.settings.first - _waiting(sketch))
+    return sketch.settings.follow - sketch.since if _follows(sketch) else None
+
+
+def _follows(sketch):
+    return bool(sketch.settings.follow and sketch.settings.planes)
+
+
+def _waiting(sketch):
+    return sum(map(len, sketch.waiting))
+
+
+def _taken(sketch, observations):
+    """Return a sketch with more elements, for which there is room."""
+    newest = max(sketch.newest_us, int(observations.time_us.max()))
+    crossed = newest // sketch.settings.time_bin_us > sketch.newest_us // sketch.settings.time_bin_us
+    sketch = replace(sketch, newest_us=newest, count=sketch.count + len(observations))
+    if crossed:
+        sketch = _levelled(sketch)
+    if sketch.bins is None:
+        return replace(sketch, waiting=(*sketch.waiting, observations))
+    sketch = replace(sketch, since=sketch.since + len(observations))
+    return _tiered(_with_run(sketch, _leaves_of(sketch, observations)))
+
+
+def _leaves_of(sketch, observations):
+    """Return the leaves of elements by the bins of a sketch."""
+    codes = sketch.bins.codes([observations.values[feature] for feature in sketch.settings.plane_features])
+    keys = _keys(sketch, observations, codes)
+    uniform = int(keys.level.min()) == int(keys.level.max()) == 0
+    # Keys have many bits; the numbers that they are made of have few.
+    told = [keys.start_us // sketch.settings.time_bin_us, keys.cell]
+    told += (
+        [(keys.planes & COMPLETE) != 0, *(codes[plane] for plane in sketch.bins.order)] if uniform else [keys.planes]
+    )
+    groups = [number.astype(np.int64) for number in told]
+    values = observations.values
+    return summarised(keys, groups, observations.time_us, observations.place, values, sketch.settings.pairs)
+
+
+def _keys(sketch, observations, codes):
+    """Return the keys of elements, given their bins, for the levels of their times."""
+    settings = sketch.settings
+    level = sketch.levels.of(observations.time_us)
+    chosen = list(settings.comoment_features)
+    planes = sketch.bins.packed(codes) if len(codes) else np.zeros(len(observations), dtype=np.int64)
+    planes = planes | np.where(np.isfinite(observations.values[chosen]).all(axis=0), COMPLETE, 0)
+    cell = cells_of(observations.place, *_bounds(settings), settings.cell_bits)
+    none = Keys(starts_of(settings, observations.time_us, np.zeros_like(level)), level * 0, cell, planes)
+    return _coarser(none, level, settings)
+
+
+def _coarser(keys, level, settings):
+    """Return keys at a higher level."""
+    drop = bits_of(settings, keys.level) - bits_of(settings, level)
+    start_us = starts_of(settings, keys.start_us, level)
+    if not level.any():
+        return Keys(start_us, level.astype(np.int8), keys.cell, keys.planes)
+    planes = halved(keys.planes, level - keys.level, settings)
+    planes = np.where(level >= settings.bin_levels, planes & COMPLETE, planes)
+    return Keys(start_us, level.astype(np.int8), keys.cell >> drop, planes)
+
+
+def _bounds(settings):
+    dimensions = [settings.space.dimensions[axis] for axis in settings.axes]
+    return np.array([dimension.lo for dimension in dimensions]), np.array([d.extent for d in dimensions])
+
+
+def _with_run(sketch, leaves):
+    if not len(leaves):
+        return sketch
+    run = LeafRun(sketch.following, leaves, sketch.settings.pairs)
+    return replace(sketch, runs=(*sketch.runs, run), following=sketch.following + 1)
+
+
+def _tiered(sketch):
+    runs, following = tiered(sketch.runs, sketch.following)
+    return replace(sketch, runs=runs, following=following)
+
+
+def _levelled(sketch):
+    """Return a sketch in which all leaves have the level that they should have by now."""
+    levels, runs, coarser = sketch.levels, [], []
+    following = sketch.following
+    for run in sketch.runs:
+        level = levels.of(run.leaves.start_us)
+        rising = level > run.leaves.level
+        if not rising.any():
+            runs.append(run)
+            continue
+        rows = np.flatnonzero(rising)
+        risen, old = level[rows], run.leaves.take(rows)
+        keys = Keys(old.start_us, old.level.astype(np.int64), old.cell, old.planes)
+        coarser.append(with_keys(old, _coarser(keys, risen, sketch.settings)))
+        if len(rows) < len(run):
+            runs.append(LeafRun(following, run.leaves.take(np.flatnonzero(~rising)), run.pairs))
+            following += 1
+    sketch = replace(sketch, runs=tuple(runs), following=following)
+    if not coarser:
+        return sketch
+    return _tiered(_with_run(sketch, grouped(together(coarser), sketch.settings.pairs)))
+
+
+def _within_budget(sketch):
+    """Return a sketch with no more leaves than the settings allow, but for some slack; coarser, if it takes that."""
+    most = sketch.settings.most_leaves
+    if sum(map(len, sketch.runs)) <= SLACK * most:
+        return sketch
+    sketch = _one_run(sketch)
+    while sum(map(len, sketch.runs)) > most and sketch.coarseness < sketch.levels.most:
+        sketch = _one_run(_levelled(replace(sketch, coarseness=sketch.coarseness + 1)))
+    return sketch
+
+
+def _one_run(sketch):
+    if len(sketch.runs) < 2:
+        return sketch
+    return replace(sketch, runs=(compacted(sketch.runs, sketch.following),), following=sketch.following + 1)
+
+
+def _with_bins(sketch):
+    """Return a sketch whose bins are made, or made anew, if it is time for it."""
+    if sketch.bins is None and _waiting(sketch) >= sketch.settings.first:
+        waiting = Observations.together(sketch.waiting)
+        sketch = replace(sketch, bins=_first_bins(sketch.settings, waiting), waiting=())
+        return _with_run(sketch, _leaves_of(sketch, waiting))
+    if _follows(sketch) and sketch.bins is not None and sketch.since >= sketch.settings.follow:
+        return replace(sketch, bins=_following_bins(sketch), since=0)
+    return sketch
+
+
+def _first_bins(settings, waiting):
+    edges = []
+    for plane, feature in zip(settings.planes, settings.plane_features, strict=True):
+        column = waiting.values[feature]
+        edges.append(equal_bins(column[~np.isnan(column)], plane.bins))
+    return _ordered(tuple(edges), [waiting.values[feature] for feature in settings.plane_features])
+
+
+def _following_bins(sketch):
+    """Return bins for the elements since the last time: those of the leaves that have the present bins."""
+    leaves, settings, tag = sketch.leaves(), sketch.settings, sketch.bins.tag
+    recent = leaves.take(np.flatnonzero((leaves.planes >> 49 << 49) == tag))
+    edges = []
+    for place, (plane, feature) in enumerate(zip(settings.planes, settings.plane_features, strict=True)):
+        known = recent.take(np.flatnonzero(recent.n[feature] > 0))
+        few = len(known) < LEAVES_A_BIN * plane.bins
+        columns = known.low[feature], known.high[feature], known.n[feature]
+        edges.append(sketch.bins.edges[place] if few else equal_bins_of_intervals(*columns, plane.bins))
+    return Bins(tuple(edges), sketch.bins.order)
+
+
+def _ordered(edges, values):
+    """Return bins whose planes are ordered by their fan-out."""
+    return Bins(edges, fan_out_order(Bins(edges).codes(values)))

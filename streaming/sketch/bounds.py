@@ -86,8 +86,8 @@ def _largest(limit, mean, variance, low, high):
 def part_of(limit: float | np.ndarray, known: Summary) -> np.ndarray:
     """Return an estimate of the part of the values at or below a limit, float64 of shape (K,).
 
-    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right; where that breaks
-    a bound, the bound is the estimate.
+    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right; where that
+    breaks a bound, the bound is the estimate.
     """
     mean, low, high = known.mean, known.low, known.high
     extent = np.where(high > low, high - low, 1.0)

@@ -129,7 +129,7 @@ def _part(seen, low, high, confidence, basis):
 
 
 def _ranges(low, high, seen):
-    """Return for leaves that are cut which parts of their values lie in a range: as far as they can match, and of all."""
+    """Return which parts of the values of leaves that are cut lie in a range: of those that can match, and of all."""
     return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:])
 
 

@@ -14,7 +14,9 @@ from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN = (1 << bit for bit in range(7))
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER = (
+    1 << bit for bit in range(8)
+)
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -34,6 +36,7 @@ def bits_of(plan: Plan) -> int:
         BY_DISTANCE: kind.measures(plan),
         LAYER_JOIN: kind.layer(plan) is not None,
         TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
+        ENCOUNTER: evaluation is Evaluation.ENCOUNTER,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 

@@ -168,22 +168,50 @@ def hilbert_order(bounds: np.ndarray, space: Space) -> np.ndarray:
     ndarray of int64, shape (N,)
         Positions in `bounds`.
     """
-    if not len(bounds):
-        return np.zeros(0, dtype=np.int64)
-    axes = [_cells(bounds[:, axis], bounds[:, space.n + axis]) for axis in range(min(2, space.n))]
-    return np.argsort(axes[0] if len(axes) == 1 else hilbert_distance(*axes), kind="stable")
+    middle = middles(bounds, space)
+    low, high = np.fmin.reduce(middle, initial=np.inf), np.fmax.reduce(middle, initial=-np.inf)
+    return np.argsort(hilbert_positions(middle, low, high), kind="stable")
 
 
-def _cells(low, high):
-    """Return the cell of each interval's middle, uint32; an unbounded interval lies in the first cell."""
-    known = np.isfinite(low) & np.isfinite(high)
-    middle = low.copy()
-    middle[known] += (high[known] - low[known]) / 2
-    if not known.any():
-        return np.zeros(len(middle), dtype=np.uint32)
-    start, stop = middle[known].min(), middle[known].max()
-    scale = (2**HILBERT_BITS - 1) / (stop - start) if stop > start else 0.0
-    return np.where(known, (np.where(known, middle, start) - start) * scale, 0).astype(np.uint32)
+def middles(bounds: np.ndarray, space: Space) -> np.ndarray:
+    """Return the centres of boxes in the first two dimensions, or in the only one.
+
+    Parameters
+    ----------
+    bounds : ndarray of float64, shape (N, 2n)
+    space : Space
+
+    Returns
+    -------
+    ndarray of float64, shape (N, min(2, n))
+        NaN where a box is unbounded.
+    """
+    axes = min(2, space.n)
+    low, high = bounds[:, :axes], bounds[:, space.n : space.n + axes]
+    with np.errstate(invalid="ignore"):
+        middle = low + (high - low) / 2
+    return np.where(np.isfinite(middle), middle, np.nan)
+
+
+def hilbert_positions(middle: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the positions of places along a Hilbert curve through a box; in one dimension, along the axis.
+
+    Parameters
+    ----------
+    middle : ndarray of float64, shape (N, d)
+        In one or two dimensions; NaN lies in the first cell.
+    low, high : ndarray of float64, shape (d,)
+        The box around all places.
+
+    Returns
+    -------
+    ndarray of uint32, shape (N,)
+    """
+    extent = np.where(high > low, high - low, np.inf)
+    with np.errstate(invalid="ignore"):
+        cells = (middle - low) * ((2**HILBERT_BITS - 1) / extent)
+    columns = np.where(np.isnan(cells), 0, cells).astype(np.uint32).T
+    return columns[0] if len(columns) == 1 else hilbert_distance(*columns)
 
 
 def hilbert_distance(x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -1,11 +1,14 @@
-"""Import a file as a part of a layer: read its features in batches, transform, repair, name, sort and write them."""
+"""Import a file as a part of a layer: read its features in batches, transform, repair, name, sort and write them.
 
+No step holds all features in memory: see `streaming.layers.sorting`.
+"""
+
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
@@ -13,15 +16,17 @@ import shapely
 from streaming.elements import bounds_array, wrapped
 from streaming.layers.features import MAX_KEY_CHARACTERS, InvalidLayer, geometry_bounds
 from streaming.layers.job import Imported, Job
-from streaming.layers.parts import write_part
+from streaming.layers.keys import UniqueKeys
+from streaming.layers.parts import Summary, write_groups
 from streaming.layers.placing import placed, transform_to
 from streaming.layers.reading import Rows, check_sequence, opened
+from streaming.layers.sorting import Spill
 from streaming.layers.unpack import SEQUENCE, Unpacked, unpacked
 from streaming.spaces import Space
 
 # At most this many problems are listed; the others are only counted.
 PROBLEMS_TOLD = 100
-# Offsets in Arrow's binary columns have 31 bits, and all features of a version are one table.
+# Offsets in Arrow's binary columns have 31 bits, and an edit may take all features of a version as one table.
 MAX_COLUMN_BYTES = 2**31 - 1
 # Reading takes this share of an import, sorting and writing the rest.
 READING_SHARE = 0.8
@@ -30,9 +35,11 @@ PART = "part.parquet"
 
 @dataclass
 class _Gathered:
-    """The batches read so far, with their problems and sizes."""
+    """The features read so far, on disk, with their problems, sizes and summaries."""
 
-    tables: list[pa.Table] = field(default_factory=list)
+    spill: Spill
+    keys: UniqueKeys = field(default_factory=UniqueKeys)
+    summaries: list[Summary] = field(default_factory=list)
     problems: list[tuple[int, str]] = field(default_factory=list)
     problem_count: int = 0
     rows: int = 0
@@ -59,28 +66,32 @@ def import_file(job: Job, tell: Callable[[float], None] = lambda share: None) ->
     """
     if job.space.n < 2:
         raise InvalidLayer(f"files are imported into spaces of two dimensions or more; got {job.space.name!r}")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # from GDAL; whatever matters fails or is counted
-        gathered = _gather(unpacked(job.path, job.folder, job.limits), job, tell)
-    table = _named(gathered)
-    tell(READING_SHARE + (1 - READING_SHARE) / 4)
     part = job.folder / PART
-    summary = write_part(part, table, job.space)
+    with tempfile.TemporaryDirectory(dir=job.folder) as folder:
+        gathered = _Gathered(Spill(Path(folder), job.space))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # from GDAL; whatever matters fails or is counted
+            _gather(gathered, unpacked(job.path, job.folder, job.limits), job, tell)
+        gathered.keys.settle(lambda: gathered.spill.batches("key"))
+        groups = gathered.spill.groups(
+            lambda share: tell(READING_SHARE + (1 - READING_SHARE) * share),
+            lambda first, keys: _checked(gathered.keys.named(first, keys)),
+        )
+        summary = Summary.joined(gathered.summaries, job.space)
+        write_groups(part, groups, summary, job.space)
     tell(1.0)
     return Imported(part, summary, gathered.problems, gathered.problem_count)
 
 
-def _gather(files, job, tell):
-    """Return the features of all files, in the coordinates of the space."""
+def _gather(gathered, files, job, tell):
+    """Gather the features of all files, in the coordinates of the space."""
     if job.wanted.table and len(files) > 1:
         raise InvalidLayer(f"no table can be named where an archive holds several files; got {job.wanted.table!r}")
-    gathered = _Gathered()
     for number, file in enumerate(files):
         _read(gathered, file, job, lambda share, number=number: tell(READING_SHARE * (number + share) / len(files)))
-    if not gathered.tables:
+    if not gathered.spill.rows:
         reason = "; row {:,} was {}".format(*gathered.problems[0]) if gathered.problems else ""
         raise InvalidLayer(f"a layer needs a feature with a geometry; got none in {gathered.rows:,} rows{reason}")
-    return gathered
 
 
 def _read(gathered, file: Unpacked, job, tell):
@@ -109,10 +120,11 @@ def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
     if not kept.any():
         return
     shapes = read.geometries[kept]
+    bounds = wrapped(geometry_bounds(shapes, space), space)
     table = pa.table(
         {
             "key": _texts(rows.keys).filter(pa.array(kept)),
-            "bounds": bounds_array(wrapped(geometry_bounds(shapes, space), space)),
+            "bounds": bounds_array(bounds),
             "geometry": pa.array(shapely.to_wkb(shapes), pa.binary()),
             "properties": _texts(rows.properties).filter(pa.array(kept)),
         }
@@ -122,43 +134,19 @@ def _add(gathered: _Gathered, rows: Rows, space: Space, transform) -> None:
         gathered.column_bytes[name] = size
         if size > MAX_COLUMN_BYTES:
             raise InvalidLayer(f"the {name} of a layer must take at most {MAX_COLUMN_BYTES:,} bytes; got more")
-    gathered.tables.append(table)
+    gathered.keys.add(table["key"].chunk(0))
+    gathered.summaries.append(Summary.of(bounds, shapes, space))
+    gathered.spill.add(table)
 
 
 def _texts(texts: Iterable[str]) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def _named(gathered: _Gathered) -> pa.Table:
-    """Return one table of all batches, in which every feature has a unique key."""
-    table = pa.concat_tables(gathered.tables)
-    gathered.tables.clear()
-    keys = pa.array(unique_keys(table["key"].to_numpy()), pa.string())
+def _checked(keys: pa.Array) -> pa.Array:
+    """Return keys, of which none may be too long."""
     lengths = pc.utf8_length(keys).to_numpy()
     if lengths.max() > MAX_KEY_CHARACTERS:
         longest = keys[int(lengths.argmax())].as_py()
         raise InvalidLayer(f"a key must have at most {MAX_KEY_CHARACTERS} characters; got {longest!r:.80}")
-    return table.set_column(0, "key", keys)
-
-
-def unique_keys(keys: np.ndarray) -> np.ndarray:
-    """Make keys unique: append ``#2`` to the second occurrence of a key, ``#3`` to the third.
-
-    Parameters
-    ----------
-    keys : ndarray of str, shape (N,)
-
-    Returns
-    -------
-    ndarray of object, shape (N,)
-
-    Examples
-    --------
-    >>> unique_keys(np.array(["a", "b", "a", "a#2"], dtype=object)).tolist()
-    ['a', 'b', 'a#2', 'a#2#2']
-    """
-    different = pd.Series(keys, dtype=object)
-    while (repeated := different.duplicated()).any():
-        turn = different.groupby(different, sort=False).cumcount()[repeated] + 1
-        different[repeated] = different[repeated] + "#" + turn.astype(str)
-    return different.to_numpy()
+    return keys

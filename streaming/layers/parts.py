@@ -56,16 +56,31 @@ class Summary:
     bounds: tuple[float, ...]
     geometry_types: tuple[str, ...]
 
+    @classmethod
+    def of(cls, bounds: np.ndarray, geometries: np.ndarray, space: Space) -> "Summary":
+        """Return the summary of features, given their boxes of shape (N, 2n) and their shapely geometries or None."""
+        types = set(np.unique(shapely.get_type_id(geometries)).tolist()) - {-1}
+        return cls(len(bounds), around(bounds, space), tuple(sorted(TYPE_NAMES[number] for number in types)))
+
+    @classmethod
+    def joined(cls, summaries: Sequence["Summary"], space: Space) -> "Summary":
+        """Return the summary of the features of several summaries, at least one."""
+        types = {name for summary in summaries for name in summary.geometry_types}
+        boxes = np.array([summary.bounds for summary in summaries])
+        return cls(sum(summary.features for summary in summaries), around(boxes, space), tuple(sorted(types)))
+
 
 def summarize(table: pa.Table, space: Space) -> Summary:
     """Return the summary of features."""
-    types: set[int] = set()
-    for start in range(0, table.num_rows, ROWS_PER_GROUP):
-        geometries = shapely.from_wkb(table["geometry"].slice(start, ROWS_PER_GROUP).to_numpy())
-        types |= set(np.unique(shapely.get_type_id(geometries)).tolist())
-    bounds = bounds_of(table["bounds"])
-    names = tuple(sorted(TYPE_NAMES[number] for number in types - {-1}))
-    return Summary(table.num_rows, around(bounds, space), names)
+    starts = range(0, max(1, table.num_rows), ROWS_PER_GROUP)
+    groups = (table.slice(start, ROWS_PER_GROUP) for start in starts)
+    return Summary.joined(
+        [
+            Summary.of(bounds_of(rows["bounds"]), shapely.from_wkb(rows["geometry"].to_numpy()), space)
+            for rows in groups
+        ],
+        space,
+    )
 
 
 def around(bounds: np.ndarray, space: Space) -> tuple[float, ...]:
@@ -98,13 +113,31 @@ def write_part(path: Path, table: pa.Table, space: Space) -> Summary:
     """
     summary = summarize(table, space)
     order = hilbert_order(bounds_of(table["bounds"]), space)
-    stored = table.select(STORED).cast(pa.schema([feature_schema(space).field(name) for name in STORED]))
-    schema = _part_schema(stored.schema, summary, space)
-    with whole(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
-        for start in range(0, len(order), ROWS_PER_GROUP):
-            rows = stored.take(pa.array(order[start : start + ROWS_PER_GROUP]))
-            writer.write_table(_with_bbox(rows, schema, space), row_group_size=ROWS_PER_GROUP)
+    stored = table.select(STORED)
+    starts = range(0, len(order), ROWS_PER_GROUP)
+    write_groups(
+        path, (stored.take(pa.array(order[start : start + ROWS_PER_GROUP])) for start in starts), summary, space
+    )
     return summary
+
+
+def write_groups(path: Path, groups: Iterable[pa.Table], summary: Summary, space: Space) -> None:
+    """Write features, sorted already, as GeoParquet; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    groups : iterable of pyarrow.Table
+        With the columns `STORED`, each of `ROWS_PER_GROUP` rows, but the last.
+    summary : Summary
+        Of all features.
+    space : Space
+    """
+    stored = pa.schema([feature_schema(space).field(name) for name in STORED])
+    schema = _part_schema(stored, summary, space)
+    with whole(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+        for rows in groups:
+            writer.write_table(_with_bbox(rows.cast(stored), schema, space), row_group_size=ROWS_PER_GROUP)
 
 
 def new_part_name() -> str:

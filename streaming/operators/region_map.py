@@ -124,6 +124,17 @@ class RegionMap:
             node = np.where(above, high[node], low[node])
         return region[node]
 
+    def keeps(self, region: int, bounds: np.ndarray) -> np.ndarray:
+        """Tell which boxes (N, 2n) a region keeps, bool of shape (N,): those for which `region_of` returns it.
+
+        This looks only at the cuts around the region. None keeps what has a number that no region has.
+        """
+        around = _cuts_around(self.tree, region)
+        kept = np.full(len(bounds), around is not None)
+        for cut, above in around or ():
+            kept &= (bounds[:, cut.axis] >= cut.at) == above
+        return kept
+
     def regions_of(self, bounds: np.ndarray) -> np.ndarray:
         """Tell which regions each box (N, 2n) meets, bool of shape (N, regions); `region_of` is one of them.
 
@@ -289,6 +300,16 @@ def _cuts(tree: Tree) -> Iterator[Cut]:
         yield tree
         yield from _cuts(tree.low)
         yield from _cuts(tree.high)
+
+
+def _cuts_around(tree: Tree, region: int) -> list[tuple[Cut, bool]] | None:
+    """Return the cuts on the way to a region, each with whether the region is on its high side; None for no region."""
+    if not isinstance(tree, Cut):
+        return [] if tree == region else None
+    for side, above in ((tree.low, False), (tree.high, True)):
+        if (further := _cuts_around(side, region)) is not None:
+            return [(tree, above), *further]
+    return None
 
 
 def _depth(tree):

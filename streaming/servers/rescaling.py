@@ -25,7 +25,6 @@ from streaming.servers.answers.members import Answers
 from streaming.servers.assembler.aggregation import REGIONAL
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.registry import Registry
-from streaming.servers.elements import tracked_schema
 from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
 from streaming.servers.region.state import Region
@@ -60,10 +59,8 @@ class Rescaling:
             if number < now.regions and (was.cells[number] == now.cells[number]).all():
                 moves.append((region.objects.at(*np.empty((2, 0), dtype=np.int64)), np.empty(0, dtype=np.int64)))
                 continue
-            objects = region.objects.whole
-            to = now.region_of(objects.bounds)
-            moved = np.flatnonzero(to != number)
-            moves.append((objects.take(moved), to[moved]))
+            moved = region.objects.select(lambda run, number=number: ~now.keeps(number, run.columns["bounds"]))
+            moves.append((moved, now.region_of(moved.bounds)))
         return moves
 
     @functools.cached_property
@@ -89,23 +86,13 @@ class Rescaling:
     def region(self, number: int, empty: Region) -> Region:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""
         own = self.regions[number] if number < len(self.regions) else empty
-        sources = self._sources(number)
-        elements, members = (
-            [tracked_schema(self.before.space).empty_table()],
-            [own.pairs.of_objects(np.empty(0, np.int64))],
-        )
-        for other, objects in self._arriving(number):
-            elements.append(self.regions[other].elements(objects, self.before.space))
-            members.append(self.regions[other].pairs.of_objects(objects.key_hash))
+        sources, arriving = self._sources(number), list(self._arriving(number))
         leaving = self._moves[number][0].key_hash if number < len(self.regions) else np.empty(0, dtype=np.int64)
-        arrived = pa.concat_tables(elements)
-        arrived = arrived.take(np.argsort(arrived["key_hash"].to_numpy(), kind="stable"))
-        objects = own.objects.without(leaving)
-        if arrived.num_rows:
-            objects = objects.updated(arrived)
+        elements = [self.regions[other].elements(objects, self.before.space) for other, objects in arriving]
+        members = [self.regions[other].pairs.of_objects(objects.key_hash) for other, objects in arriving]
         left_out = [set(self.regions[source].left_out) for source in sources]
         return Region(
-            objects.settled(),
+            own.objects.without(leaving).joined(_by_key(elements)).settled(),
             _with_members(own.pairs, leaving, members).settled(),
             max(region.now_us for region in self.regions),
             {query: out for query, out in self._all_left_out(sources).items() if query in set.intersection(*left_out)},
@@ -186,16 +173,26 @@ class Rescaling:
         return replace(state, aggregation=replace(state.aggregation, parts=pl.concat(found)))
 
 
+def _by_key(several):
+    """Return the elements of several tables as one, ordered by key; None if there is no table."""
+    if len(several) < 2:
+        return several[0] if several else None
+    elements = pa.concat_tables(several)
+    return elements.take(np.argsort(elements["key_hash"].to_numpy(), kind="stable"))
+
+
 def _with_members(pairs, leaving, arriving):
     """Return the members of answers without those with some objects, and with others."""
-    old = pairs.of_objects(leaving)
-    pairs = pairs.replaced(old, old.take(np.empty(0, dtype=np.int64)), distinct(old.key))
-    new = _concatenated(arriving)
-    return pairs.replaced(new.take(np.empty(0, dtype=np.int64)), new, distinct(new.key))
+    if len(leaving):
+        old = pairs.of_objects(leaving)
+        pairs = pairs.replaced(old, old.take(np.empty(0, dtype=np.int64)), distinct(old.key))
+    return pairs.joined(_concatenated(arriving)) if arriving else pairs
 
 
 def _concatenated(several):
-    """Return several members of answers as one, ordered by key."""
+    """Return several members of answers, at least one, as one, ordered by key."""
+    if len(several) == 1:
+        return several[0]
     names = ("key", "query", "partner")
     both = Answers(*(np.concatenate([getattr(part, name) for part in several]) for name in names))
     return both.take(np.argsort(both.key, kind="stable"))

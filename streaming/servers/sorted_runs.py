@@ -171,7 +171,7 @@ class SortedRuns:
                 return part, row
             run, wanted = self.parts[place], keys[left]
             gone = _among(wanted, run.removed) if len(run.removed) else np.zeros(len(left), dtype=bool)
-            position, present = find(run.key, wanted)
+            position, present = _first_rows(run.key, wanted)
             here = present & ~gone
             part[left[here]], row[left[here]] = place, position[here]
             left = left[~(present | gone)]
@@ -179,7 +179,7 @@ class SortedRuns:
         for place, start, stop in _blocks(chunk):
             if self.base:
                 mine = left[start:stop]
-                position, present = find(self.base[place].key, keys[mine])
+                position, present = _first_rows(self.base[place].key, keys[mine])
                 part[mine[present]], row[mine[present]] = place, position[present]
         return part, row
 
@@ -256,6 +256,14 @@ class SortedRuns:
             return self
         run = Run(self.following, key, columns, removed)
         return replace(self, runs=(*self.runs, run), following=self.following + 1, count=self.count + difference)
+
+    def filled(self, key: np.ndarray, columns: Mapping[str, Column], count: int) -> "SortedRuns":
+        """Return a version of an empty table in which rows, of `count` keys in ascending order, are the base.
+
+        `put` and `settled` would copy all of them once more.
+        """
+        chunks = tuple(Run(self.following, key, columns).cut(max(LEAST_CHUNK, len(key) // CHUNKS))) if len(key) else ()
+        return replace(self, base=chunks, following=self.following + len(chunks), count=count)
 
     def with_column(self, name: str, value: Any) -> "SortedRuns":
         """Return a version in which all rows have one value in a column; all runs get new numbers."""
@@ -411,6 +419,17 @@ def _among(keys, others):
     start, stop = np.searchsorted(keys, others, "left"), np.searchsorted(keys, others, "right")
     mask[expand(start, stop - start)[1]] = True
     return mask
+
+
+def _first_rows(ordered, keys):
+    """Return the first row of each key among ordered ones, and whether it has one; the keys ascend and differ."""
+    if len(keys) <= len(ordered):
+        return find(ordered, keys)
+    row, present = np.zeros(len(keys), dtype=np.int64), np.zeros(len(keys), dtype=bool)
+    first = np.flatnonzero(first_of_runs(ordered))
+    place, known = find(keys, ordered[first])
+    row[place[known]], present[place[known]] = first[known], True
+    return row, present
 
 
 def _limits(keys, low, high):

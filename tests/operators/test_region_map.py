@@ -70,6 +70,8 @@ def test_a_region_keeps_what_lies_in_its_cell_through_splits_and_merges(seed):
         assert later.cells[:, 3:].tolist() != later.cells[:, :3].tolist()
         of = later.region_of(np.tile(places, 2))
         assert ((later.cells[of, :3] <= places) & (places <= later.cells[of, 3:])).all()
+        for region in range(later.regions + 1):  # none keeps what the region after the last one does
+            assert (later.keeps(region, np.tile(places, 2)) == (of == region)).all()
         known = later
 
 

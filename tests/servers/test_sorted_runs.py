@@ -149,6 +149,18 @@ def test_the_newest_run_may_remove_more(history, leaving, newest):
     check(table.settled(), truth)
 
 
+@settings(deadline=None, max_examples=50)
+@given(UPDATES, UPDATES)
+def test_a_table_may_begin_with_rows_that_are_its_base(first, second):
+    rows, truth = first[0], dict(first[0])
+    key = np.array([key for key in sorted(rows) for _ in rows[key]], dtype=np.int64)
+    values = [value for key in sorted(rows) for value in rows[key]]
+    table = SortedRuns(LIKE, following=7).filled(key, columns(values), len(rows))
+    assert not table.runs and (not rows or table.base[0].number == 7)
+    check(table, truth)
+    check(put(table, *second, truth).settled(), truth)
+
+
 def test_the_rows_written_follow_the_updates(monkeypatch):
     monkeypatch.undo()
     rng = np.random.default_rng(1)

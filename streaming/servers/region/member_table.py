@@ -70,6 +70,14 @@ class MemberTable:
         columns = {"answer": new.query, "partner": new.partner}
         return MemberTable(self.table.put(new.key, columns, gone, difference))
 
+    def joined(self, new: Answers) -> "MemberTable":
+        """Return a version with the members of objects that have none here yet, ordered by key."""
+        changed = distinct(new.key)
+        if len(self.table.parts):
+            return self.replaced(new.take(np.empty(0, dtype=np.int64)), new, changed)
+        columns = {"answer": new.query, "partner": new.partner}
+        return MemberTable(self.table.filled(new.key, columns, len(changed)))
+
     def without(self, answers: np.ndarray) -> "MemberTable":
         """Return the members without those of some answers."""
         objects = distinct(self.of_answers(answers).key)

@@ -6,7 +6,7 @@ the plan that is new. What a change does not concern, both share.
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.operators.time_joins import TimeJoin, by_place, compiled
+from streaming.operators.time_joins import TimeJoin, compiled, driving
 from streaming.servers.control.columns import DISTRIBUTED, STREAM_JOIN, TIME_JOIN, Columns, Row, distinct_of
 from streaming.spaces import Space
 
@@ -77,18 +77,38 @@ class StreamJoinGroup(Group):
         return Reach.of(list(self.plans.values()), self.space)
 
 
+@dataclass(frozen=True)
 class TimeJoinGroup(Group):
-    """The joins over event time."""
+    """The joins over event time.
+
+    Parameters
+    ----------
+    by_partner : frozenset of int
+        The queries whose partners drive them; see `TimeJoin`.
+    """
+
+    by_partner: frozenset[int] = frozenset()
+
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
+        """See `Group`. A query that begins, or is edited, is driven by its own stream."""
+        ended = [row for row in ended if row.bits & self.bit]
+        return replace(super().changed(ended, begun), by_partner=self.by_partner - {row.query for row in ended})
+
+    def driven(self, by_partner: frozenset[int]) -> Self:
+        """Return the group in which the partners drive some queries, as far as they are here."""
+        by_partner = by_partner & self.plans.keys()
+        return self if by_partner == self.by_partner else replace(self, by_partner=by_partner)
 
     @functools.cached_property
     def joins(self) -> Mapping[int, TimeJoin]:
         """The joins by query, ready to be evaluated."""
-        return dict(zip(self.plans, compiled(list(self.plans.values()), self.space), strict=True))
+        return {query: compiled(plan, self.space, query in self.by_partner) for query, plan in self.plans.items()}
 
     @functools.cached_property
     def reach(self) -> Reach:
         """How far reports reach for partners."""
-        return Reach.of([by_place(plan) for plan in self.plans.values()], self.space)
+        plans = [driving(plan, query in self.by_partner) for query, plan in self.plans.items()]
+        return Reach.of(plans, self.space)
 
 
 class DistributedGroup(Group):
@@ -167,11 +187,17 @@ class RunningQueries:
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
         stream_joins, time_joins = chosen.stream_joins.changed((), rows), chosen.time_joins.changed((), rows)
+        time_joins = time_joins.driven(self.time_joins.by_partner)
         distributed = chosen.distributed.changed((), rows)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(
             chosen.columns.changed((), rows), answers, self.levels.only(answers), stream_joins, time_joins, distributed
         )
+
+    def driven(self, by_partner: frozenset[int]) -> "RunningQueries":
+        """Return the queries, of which the partners drive some joins over event time."""
+        time_joins = self.time_joins.driven(by_partner)
+        return self if time_joins is self.time_joins else replace(self, time_joins=time_joins)
 
     def are(self, names: np.ndarray, bit: int) -> np.ndarray:
         """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).

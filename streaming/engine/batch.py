@@ -208,11 +208,13 @@ def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntr
     """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
 
     They do for joins with streams and for what the assembler answers: distributed queries, encounters, and, now and
-    then, queries of sketches; and when the region map changes.
+    then, queries of sketches; and when the region map, or the driving stream of a join over event time, changes.
     """
     before = layout.store.registry(batch)
     after, applied = layout.store.applied(batch, entries)
-    if before.region_map != after.region_map or concern_sketches(before, after, applied):
+    if before.region_map != after.region_map or before.by_partner != after.by_partner:
+        return True
+    if concern_sketches(before, after, applied):
         return True
     return any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
 
@@ -473,12 +475,11 @@ def _time_joins(layout, number, batch, inputs, border):
     store, control = layout.store, border.control
     before, after = control.before, control.after
     place, following = RegionPlace(number, after.region_map), first_number(batch)
-    rescaling = layout.rescaling(batch, after)
     if not before.report_reach:
         was = TimeJoins.empty(store.space, following)
-    elif rescaling:
+    elif layout.rescaling(batch, after) or before.by_partner != after.by_partner:
         states = [store.time_joins(other, batch, keep=False) for other in range(before.region_map.regions)]
-        was = time_join.divided(states, place, before, following)
+        was = time_join.divided(states, place, before, after, following)
     else:
         was = store.time_joins(number, batch)
     tables = [sent.tables["reports"] for sent in inputs if "reports" in sent.tables]

@@ -57,8 +57,8 @@ class Encounter(TimeJoin):
         What both objects must be away from.
     """
 
-    def __init__(self, plan: Any, space: Space) -> None:
-        super().__init__(plan, space)
+    def __init__(self, plan: Any, space: Space, partner_drives: bool = False) -> None:
+        super().__init__(plan, space, partner_drives)
         self.for_us, self.gap_us = (round(seconds * MICROSECONDS) for seconds in (plan.for_s, plan.gap_s))
         self.layer = plan.away_from.layer if plan.away_from else None
 

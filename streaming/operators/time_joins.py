@@ -8,8 +8,7 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 (algorithm 2), BSINLJ (algorithm 4), the time at which a bin is dropped (equation 5).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
 
@@ -20,6 +19,7 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.registry import kind_of
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
+from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand
 from streaming.operators.stream_join import Meetings, StreamJoins, reached
 from streaming.spaces import Space
@@ -49,6 +49,9 @@ class TimeJoin:
     ----------
     plan : WindowJoinPlan or IntervalJoinPlan
     space : Space
+    partner_drives : bool
+        Whether the partners are sent to each region that they reach, and the reports only to those where they lie; by
+        default it is the other way round. It changes which region tells a pair, and no pair.
 
     Attributes
     ----------
@@ -57,8 +60,8 @@ class TimeJoin:
     lateness_us, idle_us : int
     """
 
-    def __init__(self, plan: Any, space: Space) -> None:
-        self.plan, self.space = plan, space
+    def __init__(self, plan: Any, space: Space, partner_drives: bool = False) -> None:
+        self.plan, self.space, self.partner_drives = plan, space, partner_drives
         self.stream, self.partner_stream = stream_number(plan.stream), stream_number(plan.partners.name)
         self.lateness_us, self.idle_us = _us(plan.lateness_s), _us(plan.idle_s)
         self.join = by_place(plan)
@@ -68,6 +71,11 @@ class TimeJoin:
     def itself(self) -> bool:
         """Whether a stream is joined with itself."""
         return self.stream == self.partner_stream
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """The numbers of the driving stream and of the driven one."""
+        return (self.partner_stream, self.stream) if self.partner_drives else (self.stream, self.partner_stream)
 
     @property
     def way(self) -> tuple | None:
@@ -96,24 +104,51 @@ class TimeJoin:
         """Return the pairs of reports that satisfy all but the times; see `StreamJoins.pairs`."""
         return self._joins.pairs(elements, key_hash, left, right, failures)
 
-    def unmirrored(self, pairs: Meetings, key_hash: np.ndarray) -> np.ndarray:
+    def unmirrored(
+        self, pairs: Meetings, elements: Elements, key_hash: np.ndarray, time_us: np.ndarray, failures: Failures
+    ) -> np.ndarray:
         """Tell which pairs are told: of two that mirror each other, only one unless the plan wants both.
 
         Parameters
         ----------
         pairs : Meetings
-            Pairs that satisfy the whole join. Whenever one is there, so is its mirror image if that satisfies it, too.
-        key_hash : ndarray of int64, shape (N,)
+            Pairs that satisfy the whole join. Their mirror images need not be there; they are compared again.
+        elements, key_hash, failures
+            As `pairs` takes them.
+        time_us : ndarray of int64, shape (N,)
 
         Returns
         -------
         ndarray of bool, shape (P,)
         """
-        if self.plan.mirrored or not self.itself or not len(pairs.row):
-            return np.ones(len(pairs.row), dtype=bool)
+        told = np.ones(len(pairs.row), dtype=bool)
+        if self.plan.mirrored or not self.itself or not len(told):
+            return told
+        # Of two pairs that mirror each other, the one in which the hashes of the objects ascend is told.
+        told = key_hash[pairs.row] < key_hash[pairs.partner]
+        row, partner = pairs.partner[~told], pairs.row[~told]
+        mirrors = self.pairs(elements, key_hash, np.unique(row), np.unique(partner), failures)
+        mirrors = mirrors.take(self.within(time_us[mirrors.row], time_us[mirrors.partner]))
         size = len(key_hash)
-        ascending = key_hash[pairs.row] < key_hash[pairs.partner]
-        return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
+        told[~told] = ~np.isin(row * size + partner, mirrors.row * size + mirrors.partner)
+        return told
+
+    def tellers(
+        self, pairs: Meetings, bounds: np.ndarray, region_map: RegionMap, partner_drives: bool | None = None
+    ) -> np.ndarray:
+        """Return the region that tells each pair: one that both sides are sent to; see `Meetings.tellers`.
+
+        Parameters
+        ----------
+        pairs : Meetings
+        bounds : ndarray of float64, shape (N, 2n)
+        region_map : RegionMap
+        partner_drives : bool, optional
+            As it was at some time; by default, as it is.
+        """
+        if self.partner_drives if partner_drives is None else partner_drives:
+            pairs = replace(pairs, partner=pairs.row, reach=self.reach(bounds[pairs.partner]))
+        return pairs.tellers(bounds, region_map)
 
     @property
     def bin_us(self) -> int:
@@ -128,6 +163,10 @@ class TimeJoin:
         """Tell which times the join looks at at all, bool of shape (N,)."""
         return np.ones(len(time_us), dtype=bool)
 
+    def within(self, time_us: np.ndarray, partner_us: np.ndarray) -> np.ndarray:
+        """Tell which pairs of times may be those of a pair, bool of shape (P,)."""
+        return np.ones(len(time_us), dtype=bool)
+
     def on_time(self, times: Times, watermark_us: int) -> np.ndarray:
         """Tell which reports are not too late to be joined at all, bool of shape (N,), given the last watermark."""
         raise NotImplementedError
@@ -136,8 +175,8 @@ class TimeJoin:
 class WindowJoin(TimeJoin):
     """A window join."""
 
-    def __init__(self, plan: Any, space: Space) -> None:
-        super().__init__(plan, space)
+    def __init__(self, plan: Any, space: Space, partner_drives: bool = False) -> None:
+        super().__init__(plan, space, partner_drives)
         self.size_us, self.slide_us, self.start_us = _us(plan.window_s), _us(plan.slide_s), _us(plan.start_s)
 
     @property
@@ -191,8 +230,8 @@ class WindowJoin(TimeJoin):
 class IntervalJoin(TimeJoin):
     """An interval join."""
 
-    def __init__(self, plan: Any, space: Space) -> None:
-        super().__init__(plan, space)
+    def __init__(self, plan: Any, space: Space, partner_drives: bool = False) -> None:
+        super().__init__(plan, space, partner_drives)
         self.lower_us, self.upper_us = _us(plan.lower_s), _us(plan.upper_s)
 
     @property
@@ -227,9 +266,27 @@ def by_place(plan: Any) -> JoinPlan:
     return JoinPlan(plan.stream, plan.partners, plan.area, plan.transform, emit="all", **filters)
 
 
-def compiled(plans: Sequence[Any], space: Space) -> list[TimeJoin]:
-    """Return joins over event time, ready to be evaluated."""
-    return [resolve_name(kind_of(plan).operator)(plan, space) for plan in plans]
+def driving(plan: Any, partner_drives: bool) -> JoinPlan:
+    """Return the join whose reach says to which regions the reports of the two streams are sent."""
+    join = by_place(plan)
+    if not partner_drives:
+        return join
+    return replace(join, stream=plan.partners.name, partners=replace(plan.partners, name=plan.stream))
+
+
+def either_may_drive(plan: Any) -> bool:
+    """Tell whether the partners of a join over event time may be the ones that are sent to all regions they reach.
+
+    They may unless boxes are transformed: a transformation says how far a report reaches, and has no inverse. In the
+    join of a stream with itself there is nothing to choose.
+    """
+    return not plan.transform and plan.stream != plan.partners.name
+
+
+def compiled(plan: Any, space: Space, partner_drives: bool = False) -> TimeJoin:
+    """Return a join over event time, ready to be evaluated."""
+    made: TimeJoin = resolve_name(kind_of(plan).operator)(plan, space, partner_drives)
+    return made
 
 
 def _us(seconds):

@@ -17,8 +17,8 @@ from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.participant import server as participant
+from streaming.servers.region import pairing, stream_join
 from streaming.servers.region import server as regional
-from streaming.servers.region import stream_join, time_join
 from streaming.spaces import EARTH
 from tests.servers.harness import Client, Engine, one
 
@@ -53,7 +53,7 @@ STAGES = {
     ],
     "encoding": [
         *((module, "result_rows") for module in (tuples, stream_join, all_regions)),
-        *((assembler, "group_rows"), (time_join, "_rows")),
+        *((assembler, "group_rows"), (pairing, "pair_rows")),
     ],
 }
 

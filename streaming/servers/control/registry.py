@@ -30,7 +30,7 @@ from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
-from streaming.operators.time_joins import TimeJoin
+from streaming.operators.time_joins import TimeJoin, either_may_drive
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers
 from streaming.servers.control.columns import (
@@ -333,6 +333,11 @@ class Registry:
         return self.evaluated.sketches.plans
 
     @property
+    def by_partner(self) -> frozenset[int]:
+        """The joins over event time that are driven by their partners; see `TimeJoin`."""
+        return self.running.time_joins.by_partner
+
+    @property
     def distributed(self) -> DistributedQueries:
         """The distributed queries that run, ready to be placed and matched."""
         return self.evaluated.distributed.queries
@@ -394,7 +399,7 @@ class Registry:
 
     def _changed(self, change):
         rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "sketched", "region_map")}
-        if not change.put and all(value == getattr(self, name) for name, value in rest.items()):
+        if not (change.put or change.driven) and all(value == getattr(self, name) for name, value in rest.items()):
             return self
         numbers, put = self.numbers.numbered(change.put, self.registrations, self.running.columns)
         ended = self.ended[~np.isin(self.ended, list(put))] if put else self.ended
@@ -404,6 +409,7 @@ class Registry:
         refused = {query: error for query, error in self.refused.items() if query not in put} if put else self.refused
         registrations = self.registrations.changed(put)
         running = self._running_after(put)
+        running = running.driven(_driven(running, change.driven))
         return Registry(
             self.space,
             registrations,
@@ -428,7 +434,8 @@ class Registry:
         levels = [level.number for level in self.registrations.levels]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
         numbered["sketched"] = [[number, settings_document(told)] for number, told in self.sketched.items()]
-        return {"levels": levels, "layers": dict(self.layers), "region_map": self.region_map.document()} | numbered
+        more = {"region_map": self.region_map.document(), "by_partner": sorted(self.by_partner)}
+        return {"levels": levels, "layers": dict(self.layers)} | more | numbered
 
     def restored(self, head: Mapping[str, Any], levels: Iterable[Level[Registration]]) -> "Registry":
         """Return a registry that was stored. What it has in common with this one, both share.
@@ -454,7 +461,9 @@ class Registry:
             dict(head["stored"]),
             {number: parse_settings(told, self.space) for number, told in head["sketched"]},
             self.catalogue,
-            self._running_after({query: registrations.get(query) for query in sorted(differing)}),
+            self._running_after({query: registrations.get(query) for query in sorted(differing)}).driven(
+                frozenset(head["by_partner"])
+            ),
             ended=np.array([query for query, told in known.items() if not told.parsed], dtype=np.int64),
             refused={query: told.error for query, told in known.items() if told.error},
             numbers=AnswerNumbers.of(known.values()),
@@ -471,6 +480,7 @@ class _Change:
         self.stored, self.sketched, self.region_map = dict(before.stored), dict(before.sketched), before.region_map
         self._acks, self._touched, self._snapshots, self._dropped, self._now_us = [], {}, {}, {}, 0
         self._edited = set()
+        self.driven: dict[int, bool] = {}
 
     def apply(self, entry):
         operation = getattr(self, f"_{entry.get('op')}", None)
@@ -512,6 +522,7 @@ class _Change:
 
     def _put(self, entry, known, registration):
         query = entry["query"]
+        self.driven.pop(query, None)
         if known is not None or registration.parsed:
             self._touched[query] = None
         self.put.pop(query, None)  # the query that ended last comes last
@@ -560,6 +571,12 @@ class _Change:
         if found.number == self.region_map.number + 1:
             self.region_map = found
 
+    def _drive(self, entry):
+        """Let the one or the other stream of a join over event time drive it, unless the join has changed since."""
+        known = self._known(entry["query"])
+        if known is not None and known.parsed and known.revision == entry["revision"]:
+            self.driven[entry["query"]] = bool(entry["by_partner"])
+
     def _layer(self, entry):
         """Put another version of a layer in force for the joins with it."""
         if self.layers.get(entry["layer"]) != entry["version"]:
@@ -576,6 +593,13 @@ class _Change:
         self.stored.pop(number, None)
         self.sketched.pop(number, None)
         self._dropped[number] = entry["stream"]
+
+
+def _driven(running, asked):
+    """Return which joins over event time are driven by their partners after changes that were asked for."""
+    joins = running.time_joins
+    able = {query for query in asked if query in joins.plans and either_may_drive(joins.plans[query])}
+    return joins.by_partner - able | {query for query in able if asked[query]}
 
 
 def _is_news(entry, known):

@@ -6,7 +6,7 @@ the plan that is new. What a change does not concern, both share.
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.operators.time_joins import by_place, compiled
+from streaming.operators.time_joins import compiled, driving
 from streaming.servers.control.columns import (
     DISTRIBUTED,
     ENCOUNTER,
@@ -87,18 +87,38 @@ class StreamJoinGroup(Group):
         return Reach.of(list(self.plans.values()), self.space)
 
 
+@dataclass(frozen=True)
 class TimeJoinGroup(Group):
-    """The joins over event time."""
+    """The joins over event time.
+
+    Parameters
+    ----------
+    by_partner : frozenset of int
+        The queries whose partners drive them; see `TimeJoin`.
+    """
+
+    by_partner: frozenset[int] = frozenset()
+
+    def changed(self, ended: Sequence[Row], begun: Sequence[Row]) -> Self:
+        """See `Group`. A query that begins, or is edited, is driven by its own stream."""
+        ended = [row for row in ended if row.bits & self.bit]
+        return replace(super().changed(ended, begun), by_partner=self.by_partner - {row.query for row in ended})
+
+    def driven(self, by_partner: frozenset[int]) -> Self:
+        """Return the group in which the partners drive some queries, as far as they are here."""
+        by_partner = by_partner & self.plans.keys()
+        return self if by_partner == self.by_partner else replace(self, by_partner=by_partner)
 
     @functools.cached_property
     def joins(self) -> Mapping[int, Any]:
         """The joins by query, each ready to be evaluated by the class that its kind names."""
-        return dict(zip(self.plans, compiled(list(self.plans.values()), self.space), strict=True))
+        return {query: compiled(plan, self.space, query in self.by_partner) for query, plan in self.plans.items()}
 
     @functools.cached_property
     def reach(self) -> Reach:
         """How far reports reach for partners."""
-        return Reach.of([by_place(plan) for plan in self.plans.values()], self.space)
+        plans = [driving(plan, query in self.by_partner) for query, plan in self.plans.items()]
+        return Reach.of(plans, self.space)
 
 
 class EncounterGroup(TimeJoinGroup):
@@ -194,14 +214,21 @@ class RunningQueries:
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
-        groups = (chosen.stream_joins, chosen.time_joins, chosen.encounters, chosen.distributed, chosen.sketches)
+        time_joins = chosen.time_joins.changed((), rows).driven(self.time_joins.by_partner)
+        groups = (chosen.stream_joins, chosen.encounters, chosen.distributed, chosen.sketches)
+        stream_joins, *others = (group.changed((), rows) for group in groups)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(
             chosen.columns.changed((), rows),
             answers,
             self.levels.only(answers),
-            *(group.changed((), rows) for group in groups),  # type: ignore[arg-type]
+            *(stream_joins, time_joins, *others),  # type: ignore[arg-type]
         )
+
+    def driven(self, by_partner: frozenset[int]) -> "RunningQueries":
+        """Return the queries, of which the partners drive some joins over event time."""
+        time_joins = self.time_joins.driven(by_partner)
+        return self if time_joins is self.time_joins else replace(self, time_joins=time_joins)
 
     def are(self, names: np.ndarray, bit: int) -> np.ndarray:
         """Tell which numbers, of queries or of answers, are those of queries with a bit (see `columns.bits_of`).

@@ -1,8 +1,9 @@
 """The reports that wait in a region for partners: a BinR-tree.
 
 Reports are kept in bins of event time. What comes in a micro-batch makes one small run in each bin, and runs of a
-similar size in a bin are merged. Each run has R-trees of its own, which are built when somebody first looks for
-partners there. Bins are dropped as a whole.
+similar size in a bin are merged, until they are large. A run is ordered from west to east, so that a part of the space
+is a part of each run. Each run has indexes of its own, which are built when somebody first looks for partners there.
+Bins are dropped as a whole.
 
 References
 ----------
@@ -21,7 +22,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
-from streaming.operators.runs import find, first_of_runs
+from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
@@ -30,6 +31,11 @@ from streaming.spaces import Space
 
 # So many runs of a bin with a similar size are merged; sizes are similar if their logarithms to this base are.
 TIER = 4
+# Runs are not merged into one with more reports than this: no batch should wait for a merge of very many.
+MOST_MERGED = 131_072
+# The order of reports has so many bits for the place, then as many of their name as there is room for.
+_PLACE_BITS, _NAME_BITS = 30, 32
+PLACE_STEP = 1 << _NAME_BITS
 _MIX = np.uint64(0xD1B54A32D192ED03)
 
 
@@ -49,13 +55,14 @@ def reports_schema(space: Space) -> pa.Schema:
 
 def no_columns(space: Space) -> dict[str, Column]:
     """Return the columns of reports, without rows."""
-    hot = {name: np.empty(0, dtype=np.int64) for name in ("key_hash", "time_us", "seen_us", "heard_us", "turn")}
+    numbers = ("key_hash", "time_us", "seen_us", "heard_us", "turn", "name")
+    hot = {name: np.empty(0, dtype=np.int64) for name in numbers}
     return {**hot, "own": np.empty(0, dtype=np.int8), "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
 
 
 @dataclass(frozen=True)
 class ReportRun:
-    """Reports of one stream in one bin, ordered by their hashes (see `report_hashes`), with indexes over them.
+    """Reports of one stream in one bin, ordered by place and name (see `report_order`), with indexes over them.
 
     Parameters
     ----------
@@ -63,7 +70,8 @@ class ReportRun:
     first_us, last_us : int
         The bin: from its first microsecond to its last one.
     run : Run
-        With the columns of `no_columns`. `turn` counts the micro-batches in which the region has kept reports.
+        With the columns of `no_columns`. `turn` counts the micro-batches in which the region has kept reports, `name`
+        is from `report_names`.
     """
 
     stream: int
@@ -87,6 +95,23 @@ class ReportRun:
     def times(self) -> Times:
         """The times of the reports."""
         return Times(self["time_us"], self["seen_us"])
+
+    @functools.cached_property
+    def widest(self) -> float:
+        """How much the widest box extends in the first dimension."""
+        bounds = self["bounds"]
+        return float((bounds[:, bounds.shape[1] // 2] - bounds[:, 0]).max())
+
+    def holds(self, keys: np.ndarray, names: np.ndarray) -> np.ndarray:
+        """Tell which reports are in the run, given their places in the order and their names: bool of shape (K,)."""
+        start, held = find(self.run.key, keys)
+        if held.any():
+            known = np.flatnonzero(held)
+            stop = np.searchsorted(self.run.key, keys[known], "right")
+            at, row = expand(start[known], stop - start[known])
+            held[known] = False
+            held[known[at[self["name"][row] == names[known[at]]]]] = True
+        return held
 
     def index(self, join: TimeJoin, partner: bool) -> IndexedBoxes:
         """Return an index over the boxes, or over how far the reports reach for partners if a join transforms them."""
@@ -136,7 +161,7 @@ class Picked:
         return gathered([run.run for run in self.runs], part, row, names, no_columns(self.space))
 
 
-def report_hashes(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+def report_names(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return what tells a report from others: hashes of its object, its time and its box, int64 of shape (N,).
 
     Two receivers may hear the same report. Reports of two places at the same time are two reports, and go to different
@@ -148,6 +173,29 @@ def report_hashes(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray)
         mixed = (mixed ^ column.view(np.uint64)) * _MIX
         mixed ^= mixed >> np.uint64(29)
     return mixed.view(np.int64)
+
+
+def place_order(x: np.ndarray, space: Space) -> np.ndarray:
+    """Return where reports begin in the order whose boxes begin at `x` in the first dimension: int64 of its shape.
+
+    Examples
+    --------
+    >>> from streaming.spaces import EARTH
+    >>> [int(key) // PLACE_STEP for key in place_order(np.array([-np.inf, -180.0, 0.0, 999.0]), EARTH)]
+    [0, 0, 536870911, 1073741823]
+    """
+    axis, last = space.dimensions[0], (1 << _PLACE_BITS) - 1
+    share = (np.clip(x, axis.lo, axis.hi) - axis.lo) / axis.extent
+    return (share * last).astype(np.int64) * PLACE_STEP
+
+
+def report_order(name: np.ndarray, bounds: np.ndarray, space: Space) -> np.ndarray:
+    """Return the keys by which reports are ordered, int64 of shape (N,): from west to east, and then by name.
+
+    The key of a report depends on the report alone. So it tells how far a window has been joined, whatever runs and
+    regions the report has been in.
+    """
+    return place_order(bounds[:, 0], space) | (name.view(np.uint64) >> np.uint64(64 - _NAME_BITS)).view(np.int64)
 
 
 @dataclass(frozen=True)
@@ -199,12 +247,14 @@ class ReportTable:
     def _with_run(self, stream, first_us, last_us, reports, turn):
         columns = {name: reports[name].to_numpy() for name in ("key_hash", "time_us", "seen_us", "heard_us", "own")}
         columns |= {"bounds": bounds_of(reports["bounds"]), "turn": turn}
-        key = report_hashes(*(columns[name] for name in ("key_hash", "time_us", "bounds")))
-        order = np.argsort(key, kind="stable")
-        order = order[first_of_runs(key[order])]
+        name = columns["name"] = report_names(*(columns[name] for name in ("key_hash", "time_us", "bounds")))
+        order = order_of_hashes(name)
+        order = order[first_of_runs(name[order])]
+        key = report_order(name, columns["bounds"], self.space)
+        order = order[np.argsort(key[order], kind="stable")]
         for run in self.of(stream):
             if run.first_us <= last_us and run.last_us >= first_us and len(order):
-                order = order[~find(run.run.key, key[order])[1]]
+                order = order[~run.holds(key[order], name[order])]
         if not len(order):
             return self
         columns = {name: column[order] for name, column in columns.items()}
@@ -254,7 +304,8 @@ def _alike(runs):
     levels = defaultdict(list)
     for run in runs:
         levels[(len(run).bit_length() - 1) // 2].append(run)
-    return next((alike for _, alike in sorted(levels.items()) if len(alike) >= TIER), [])
+    due = (alike for _, alike in sorted(levels.items()) if len(alike) >= TIER)
+    return next((alike for alike in due if sum(map(len, alike)) <= MOST_MERGED), [])
 
 
 def _merged(runs, number, space):

@@ -1,7 +1,8 @@
 """Joins over event time in a region: the reports that wait for partners, and the pairs that they make.
 
-A report is sent to the region where it lies, and to all regions into which it reaches for partners. Each pair is found
-in every region that knows both reports, and told by one of them (`Meetings.tellers`).
+A report is sent to the region where it lies. Those of the driving stream are also sent to all regions into which they
+reach for partners. Each pair is found in every region that knows both reports, and told by one of them
+(`TimeJoin.tellers`).
 
 References
 ----------
@@ -9,25 +10,26 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 to which reports are sent (algorithm 3), BSINLJ (algorithm 4).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
+from streaming.elements import bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin, too_late
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
-from streaming.results import ENTERED, MOVED, result_schema
+from streaming.results import result_schema
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.reports import Picked, ReportTable, reports_schema
+from streaming.servers.region.pairing import Pairing
+from streaming.servers.region.reports import ReportTable, reports_schema
 from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
 from streaming.spaces import Space
 
 
@@ -43,11 +45,14 @@ class Waiting:
         When that was, by the engine's clock.
     watermark_us : int
         The event time up to which both streams are complete.
+    ended : tuple of EndedWindow
+        The windows up to there of which some pairs are not told yet, in the order of time.
     """
 
     since: int
     since_us: int
     watermark_us: int = NEVER_US
+    ended: tuple[EndedWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,35 +100,48 @@ def step(
     -------
     state : TimeJoins
     results : Results
-        One ``+`` for each pair; for window joins, one for each window that has the pair.
+        One ``+`` for each pair; for window joins, one for each window that has the pair. The counter ``unjoined`` says
+        how many reports of windows that have ended are left: the next step goes on with them.
     """
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
-    failures, tables, after = Failures(), [result_schema(control.after.space).empty_table()], {}
+    failures, space = Failures(), control.after.space
     accepted, late = _on_time(reports, joins, waiting, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
+    tables, slices = [result_schema(space).empty_table()], dict[int, WindowSlices]()
+    ended: dict[int, list[EndedWindow]] = {}
     for query, join in joins.items():
-        began = perf_counter()
-        known = waiting[query]
-        until_us = complete_until(
-            homes, (join.stream, join.partner_stream), known.since_us, control.now_us, join.idle_us
-        )
-        until_us = max(known.watermark_us, until_us - join.lateness_us)
-        evaluation = _Evaluation(query, join, known, control.after.space, place, failures)
+        began, known = perf_counter(), waiting[query]
+        until_us = _complete(join, known, homes, control.now_us)
+        pairing = Pairing(query, join, space, place, failures)
         if isinstance(join, WindowJoin):
-            tables += evaluation.windows(whole, until_us)
+            slices[query] = WindowSlices(pairing, whole, known.since)
+            ended[query] = [*known.ended, *slices[query].ended(known.watermark_us, until_us, turn)]
         elif isinstance(join, IntervalJoin):
-            tables += evaluation.intervals(was.reports, arrived)
-        after[query] = replace(known, watermark_us=until_us)
+            tables.append(_Intervals(pairing, known.since, known.watermark_us).rows(was.reports, arrived))
+        waiting[query] = replace(known, watermark_us=until_us)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
+    most = budget(accepted.num_rows, [join for join in joins.values() if isinstance(join, WindowJoin)])
+    for query, rows, seconds in sliced(slices, ended, most):
+        tables.append(rows)
+        failures.charge(np.array([query]), np.array([seconds]))
+    after = {query: replace(known, ended=tuple(ended.get(query, ()))) for query, known in waiting.items()}
     rows = pa.concat_tables(tables)
     dropped = control.applied.dropped
     kept = whole.without(lambda run: run.stream in dropped or _done(run, joins, after))
-    counters = {"results": rows.num_rows, "reports": len(kept), "late": late}
-    none = result_schema(control.after.space).empty_table()
+    unjoined = sum(slices[query].left(window) for query, windows in ended.items() for window in windows)
+    counters = {"results": rows.num_rows, "reports": len(kept), "late": late, "unjoined": unjoined}
+    none = result_schema(space).empty_table()
     told = Results(rows, none, counters, failures.errors, seconds=failures.seconds)
     return TimeJoins(kept, after, turn), told
+
+
+def _complete(join, known, homes, now_us):
+    """Return the event time up to which both streams of a join are complete, which never falls."""
+    streams = join.stream, join.partner_stream
+    until_us = complete_until(homes, streams, known.since_us, now_us, join.idle_us)
+    return max(known.watermark_us, until_us - join.lateness_us)
 
 
 def _waiting(was, query, turn, control):
@@ -163,48 +181,37 @@ def _done(run, joins, waiting):
     """Tell whether no join needs the reports of a run any more."""
     for query, join in joins.items():
         for partner, stream in enumerate((join.stream, join.partner_stream)):
-            if run.stream == stream and join.needed_us(run.last_us, bool(partner)) > waiting[query].watermark_us:
+            if run.stream == stream and join.needed_us(run.last_us, bool(partner)) > _told_us(join, waiting[query]):
                 return False
     return True
 
 
+def _told_us(join, known):
+    """Return the event time up to which a join has told everything."""
+    if not known.ended:
+        return known.watermark_us
+    return known.ended[0].start_us + join.size_us - 1
+
+
 @dataclass(frozen=True)
-class _Evaluation:
-    """A join over event time in a micro-batch."""
+class _Intervals:
+    """An interval join in a micro-batch."""
 
-    query: int
-    join: Any
-    known: Waiting
-    space: Space
-    place: RegionPlace
-    failures: Failures
+    pairing: Pairing
+    since: int
+    watermark_us: int
 
-    def windows(self, reports: ReportTable, until_us: int) -> Iterator[pa.Table]:
-        """Yield the pairs of each window that is complete now."""
-        join, after_us = self.join, self.known.watermark_us
-        if until_us <= after_us:
-            return
-        sides = [reports.of(stream) for stream in (join.stream, join.partner_stream)]
-        due = (join.due(*_bins_of(runs), after_us, until_us) for runs in sides)
-        for start_us in np.intersect1d(*due).tolist():
-            both = sides[0] if join.itself else [*sides[0], *sides[1]]
-            runs = [run for run in both if run.first_us < start_us + join.size_us and run.last_us >= start_us]
-            picked = reports.picked(runs, [self._inside(run, start_us) for run in runs])
-            stream = picked.elements.stream
-            left, right = (np.flatnonzero(stream == side) for side in (join.stream, join.partner_stream))
-            yield self._told(picked, self._pairs(picked, left, right), start_us)
+    @property
+    def _join(self) -> IntervalJoin:
+        join: IntervalJoin = self.pairing.join
+        return join
 
-    def _inside(self, run, start_us):
-        """Tell which reports of a run are in the window, came before it was complete, and count for the query."""
-        inside = (run["time_us"] >= start_us) & (run["time_us"] < start_us + self.join.size_us)
-        return inside & self.join.in_time(run.times, start_us) & (run["turn"] >= self.known.since)
-
-    def intervals(self, waited: ReportTable, arrived: ReportTable) -> Iterator[pa.Table]:
-        """Yield the pairs of the reports that have arrived, with each other and with those that waited."""
-        join = self.join
+    def rows(self, waited: ReportTable, arrived: ReportTable) -> pa.Table:
+        """Return the pairs of the reports that have arrived, with each other and with those that waited."""
+        join = self._join
         new = [self._usable(arrived, stream) for stream in (join.stream, join.partner_stream)]
         if not any(len(side) for side in new):
-            return
+            return result_schema(self.pairing.space).empty_table()
         old = [self._near(waited, new[1 - partner], bool(partner)) for partner in (0, 1)]
         chosen: dict[int, np.ndarray] = {}
         runs = (*waited.runs, *arrived.runs)
@@ -218,12 +225,12 @@ class _Evaluation:
         stream = picked.elements.stream
         left, right = (stream == side for side in (join.stream, join.partner_stream))
         found = [
-            self._pairs(picked, np.flatnonzero(left & fresh), np.flatnonzero(right)),
-            self._pairs(picked, np.flatnonzero(left & ~fresh), np.flatnonzero(right & fresh)),
+            self.pairing.pairs(picked, np.flatnonzero(left & fresh), np.flatnonzero(right)),
+            self.pairing.pairs(picked, np.flatnonzero(left & ~fresh), np.flatnonzero(right & fresh)),
         ]
         pairs, time_us = Meetings.together(found), picked.column("time_us")
         pairs = pairs.take(join.within(time_us[pairs.row], time_us[pairs.partner]))
-        yield self._told(picked, pairs, None)
+        return self.pairing.rows(picked, self.pairing.own(picked, pairs), None)
 
     def _usable(self, reports, stream):
         """Return the reports of a stream that came in time, and that count for the query."""
@@ -231,11 +238,11 @@ class _Evaluation:
         return reports.picked(runs, [self._counts(run) for run in runs])
 
     def _counts(self, run):
-        return self.join.on_time(run.times, self.known.watermark_us) & (run["turn"] >= self.known.since)
+        return self._join.on_time(run.times, self.watermark_us) & (run["turn"] >= self.since)
 
     def _near(self, waited, others, partner):
         """Return the reports that waited and may match others, by run; with `partner`, those of the second stream."""
-        join, found = self.join, []
+        join, found = self._join, []
         if not len(others):
             return found
         time_us, bounds = others.column("time_us"), others.column("bounds")
@@ -246,62 +253,20 @@ class _Evaluation:
             if len(close):
                 at, row = run.index(join, partner).meeting(reach[close])
                 apart_us = run["time_us"][row] - time_us[close[at]]
-                keep = (apart_us >= lower_us) & (apart_us <= upper_us) & (run["turn"][row] >= self.known.since)
+                keep = (apart_us >= lower_us) & (apart_us <= upper_us) & (run["turn"][row] >= self.since)
                 keep &= join.on_time(Times(run["time_us"][row], run["seen_us"][row]), NEVER_US)
                 found.append((run, np.unique(row[keep])))
         return found
-
-    def _pairs(self, picked: Picked, left, right) -> Meetings:
-        failed = Failures()
-        found = self.join.pairs(picked.elements, picked.column("key_hash"), left, right, failed)
-        self.failures.add(failed, np.array([self.query]))
-        return found
-
-    def _told(self, picked: Picked, pairs: Meetings, window_us: int | None) -> pa.Table:
-        """Return the pairs that this region tells, as result tuples."""
-        pairs = pairs.take(self.join.unmirrored(pairs, picked.column("key_hash")))
-        mine = pairs.tellers(picked.column("bounds"), self.place.region_map) == self.place.number
-        return _rows(self.query, picked, pairs.take(mine), window_us, self.space)
-
-
-def _bins_of(runs):
-    """Return the first and the last microsecond of the bins of runs."""
-    return np.array([(run.first_us, run.last_us) for run in runs], dtype=np.int64).reshape(-1, 2).T
 
 
 def _by_run(picked):
     return [(run, picked.row[picked.part == place]) for place, run in enumerate(picked.runs)]
 
 
-def _rows(query, picked, pairs, window_us, space):
-    """Return pairs as result tuples."""
-    count, schema = len(pairs.row), result_schema(space)
-    if not count:
-        return schema.empty_table()
-    one, other = picked.cold(pairs.row), picked.cold(pairs.partner)
-    time_us, key_hash, bounds = (picked.column(name) for name in ("time_us", "key_hash", "bounds"))
-    columns = {
-        "query": np.full(count, query),
-        "sign": np.full(count, ENTERED, dtype=np.int8),
-        "reason": np.full(count, MOVED, dtype=np.int8),
-        "key": one["key"],
-        "key_hash": key_hash[pairs.row],
-        "time_us": time_us[pairs.row],
-        "bounds": bounds_array(bounds[pairs.row]),
-        "properties": one["properties"],
-        "partner": other["key"],
-        "partner_hash": key_hash[pairs.partner],
-        "partner_properties": other["properties"],
-        "distance": pa.array(pairs.distance, from_pandas=True),
-        "partner_time_us": time_us[pairs.partner],
-        "partner_bounds": bounds_array(bounds[pairs.partner]),
-        "window_us": pa.nulls(count, pa.int64()) if window_us is None else np.full(count, window_us),
-    }
-    return pa.table([columns.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
-
-
-def divided(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, following: int) -> TimeJoins:
-    """Return the state of a region, made of those of all regions under another region map.
+def divided(
+    states: Sequence[TimeJoins], place: RegionPlace, before: Registry, after: Registry, following: int
+) -> TimeJoins:
+    """Return the state of a region, made of those of all regions before another map or driving stream took force.
 
     Parameters
     ----------
@@ -309,12 +274,12 @@ def divided(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, f
         Of all regions under the map before. They have seen the same micro-batches.
     place : RegionPlace
         The region, and the map from now on.
-    before : Registry
-        As the batch before left it.
+    before, after : Registry
+        As the batch before left it, and as it is from now on.
     following : int
         The number of the first run.
     """
-    space, reach = before.space, before.report_reach
+    space, reach = after.space, after.report_reach
     tables = [reports_schema(space).append(pa.field("turn", pa.int64())).empty_table()]
     for state in states:
         for reports in state.reports.own():
@@ -325,6 +290,16 @@ def divided(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, f
             reports = reports.set_column(at, reports.schema.field(at), pa.array(own.astype(np.int8)))
             tables.append(reports.filter(pa.array(met)).cast(tables[0].schema))
     reports = pa.concat_tables(tables)
-    bins = _bins(before.running.time_joins.joins.values())
+    bins = _bins(after.running.time_joins.joins.values())
     table = ReportTable(space, following=following).arrived(reports, bins, reports["turn"].to_numpy())
-    return TimeJoins(table, states[0].queries, states[0].turn)
+    queries = {query: _redivided(query, states, before, after) for query in states[0].queries}
+    return TimeJoins(table, queries, states[0].turn)
+
+
+def _redivided(query, states, before, after):
+    """Return how far a query is in each region from now on."""
+    drives = query in before.by_partner
+    # A region in which the query failed has none.
+    ended = [state.queries[query].ended if query in state.queries else () for state in states]
+    left = redivided(ended, before.region_map, drives, drives == (query in after.by_partner))
+    return replace(states[0].queries[query], ended=left)

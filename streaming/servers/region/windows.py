@@ -1,0 +1,305 @@
+"""Windows that have ended, and are joined in slices, so that no batch waits for a whole window.
+
+The driving reports of a window are joined in the order of the runs, from west to east, some of them in each batch. A
+batch looks at so many reports, not for so much time, since it must do the same when it runs again. All windows of all
+queries share what a batch may look at, and the one that ended first comes first.
+
+How far a window is joined is a key of that order (`reports.report_order`). So it does not matter that runs are merged
+meanwhile. When the region map or the driving stream changes, each region begins its part of the window anew, and leaves
+out the pairs that were told before: those below the position of the region that told them (`Told`).
+
+References
+----------
+Li et al., "Distributed join query method for large-scale spatial data streams", 2023: SINLJ (algorithm 2).
+L. Arge et al., "Scalable Sweeping-Based Spatial Join", VLDB 1998: a strip of both inputs fits where the whole does not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.boxes import in_plane, turns
+from streaming.operators.features import IndexedBoxes
+from streaming.operators.neighbours import may_meet
+from streaming.operators.region_map import RegionMap
+from streaming.operators.stream_join import Meetings
+from streaming.operators.time_joins import TimeJoin, Times, WindowJoin
+from streaming.servers.region.pairing import Pairing
+from streaming.servers.region.reports import PLACE_STEP, Picked, ReportRun, ReportTable, place_order, report_order
+
+# A batch looks at so many reports of windows that have ended, or at `AHEAD` times as many as came in the meantime if
+# that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
+BUDGET, AHEAD, PAIR = 60_000, 2, 3
+# So many driving reports are joined at once, about.
+SLICE = 16_384
+# The first and the last position in the order of reports, which none of them has.
+FIRST, END = 0, np.iinfo(np.int64).max
+# Of a run, so many keys for each run there is are enough to find where a slice ends.
+_SAMPLED = 8
+# Indexed reports that are so many times as many as those that probe them are thinned out first.
+_MANY = 4
+
+
+@dataclass(frozen=True)
+class Told:
+    """What regions had told of a window when the region map or the driving stream changed.
+
+    Parameters
+    ----------
+    region_map : RegionMap
+        That was in force until then.
+    partner_drives : bool
+        Whether the partners drove the join until then.
+    positions : tuple of int
+        By region, up to which key of the driving reports it had told its pairs.
+    """
+
+    region_map: RegionMap
+    partner_drives: bool
+    positions: tuple[int, ...]
+
+    def untold(self, join: TimeJoin, picked: Picked, pairs: Meetings) -> np.ndarray:
+        """Tell which pairs were not told by then, bool of shape (P,)."""
+        tellers = join.tellers(pairs, picked.column("bounds"), self.region_map, self.partner_drives)
+        driving = pairs.partner if self.partner_drives else pairs.row
+        names, bounds = (picked.column(name)[driving] for name in ("name", "bounds"))
+        key = report_order(names, bounds, join.space)
+        return key >= np.array(self.positions, dtype=np.int64)[tellers]
+
+
+@dataclass(frozen=True)
+class EndedWindow:
+    """A window that has ended, of which some pairs are not told yet.
+
+    Parameters
+    ----------
+    start_us : int
+    turn : int
+        The turn in which it ended. What comes later does not belong to it.
+    position : int
+        The pairs of driving reports with keys below it are told.
+    earlier : tuple of Told
+        What was told under other region maps, or by another driving stream.
+    """
+
+    start_us: int
+    turn: int
+    position: int = FIRST
+    earlier: tuple[Told, ...] = ()
+
+
+@dataclass(frozen=True)
+class WindowSlices:
+    """Joins the windows of one query, a slice at a time.
+
+    Parameters
+    ----------
+    pairing : Pairing
+    reports : ReportTable
+    since : int
+        The turn from which on reports count.
+    """
+
+    pairing: Pairing
+    reports: ReportTable
+    since: int
+
+    @property
+    def _join(self) -> WindowJoin:
+        join: WindowJoin = self.pairing.join
+        return join
+
+    def ended(self, after_us: int, until_us: int, turn: int) -> list[EndedWindow]:
+        """Return the windows that end behind `after_us`, up to `until_us`, where both streams may have reports."""
+        if until_us <= after_us:
+            return []
+        bins = (_bins_of(self.reports.of(stream)) for stream in self._join.sides)
+        one, other = (self._join.due(first_us, last_us, after_us, until_us) for first_us, last_us in bins)
+        return [EndedWindow(start_us, turn) for start_us in np.intersect1d(one, other).tolist()]
+
+    def left(self, window: EndedWindow) -> int:
+        """Return how many driving reports are left to be joined."""
+        runs = self._runs(window, self._join.sides[0])
+        return sum(len(run) - int(np.searchsorted(run.run.key, window.position)) for run in runs)
+
+    def next(self, window: EndedWindow) -> tuple[pa.Table, EndedWindow, int]:
+        """Join the next slice of a window.
+
+        Returns
+        -------
+        rows : pyarrow.Table
+        window : EndedWindow
+            With the position behind the slice, `END` if it was the last one.
+        looked : int
+            How many reports it has looked at, of both streams; a pair counts as `PAIR` reports.
+        """
+        sides = [self._runs(window, stream) for stream in self._join.sides]
+        until = _slice_end(sides[0], window.position)
+        parts = [tuple(np.searchsorted(run.run.key, (window.position, until)).tolist()) for run in sides[0]]
+        driving = self._picked(window, sides[0], [[part] for part in parts])
+        looked, after = sum(stop - start for start, stop in parts), replace(window, position=until)
+        if not len(driving):
+            return self.pairing.rows(driving, Meetings.none(self.pairing.space), None), after, looked
+        reach = self._join.reach(driving.column("bounds"))
+        driven = self._picked(window, sides[1], [_met_by(run, reach, self.pairing.space) for run in sides[1]])
+        picked, pairs = self._joined(driving, reach, driven)
+        for told in window.earlier:
+            pairs = pairs.take(told.untold(self._join, picked, pairs))
+        rows = self.pairing.rows(picked, pairs, window.start_us)
+        return rows, after, looked + len(driven) + PAIR * len(picked) + PAIR * rows.num_rows
+
+    def _runs(self, window, stream):
+        start_us, stop_us = window.start_us, window.start_us + self._join.size_us
+        return [run for run in self.reports.of(stream) if run.first_us < stop_us and run.last_us >= start_us]
+
+    def _picked(self, window, runs, parts):
+        """Return the reports in parts of runs that belong to a window."""
+        rows = []
+        for run, some in zip(runs, parts, strict=True):
+            rows.append(np.concatenate([self._inside(window, run, *part) for part in some]))
+        return self.reports.picked(runs, rows)
+
+    def _inside(self, window, run, start, stop):
+        """Return the rows of a run, from `start` on, that are in a window, came in time, and count for the query."""
+        part = slice(start, stop)
+        time_us, turn = run["time_us"][part], run["turn"][part]
+        inside = (time_us >= window.start_us) & (time_us < window.start_us + self._join.size_us)
+        inside &= self._join.in_time(Times(time_us, run["seen_us"][part]), window.start_us)
+        return start + np.flatnonzero(inside & (turn >= self.since) & (turn <= window.turn))
+
+    def _joined(self, driving, reach, driven):
+        """Return the pairs of driving and driven reports that this region tells, and the reports they refer to."""
+        at, other = _meeting(reach, driven.column("bounds"), self.pairing.space)
+        one, two = np.unique(at), np.unique(other)
+        part = np.r_[driving.part[one], len(driving.runs) + driven.part[two]]
+        row = np.r_[driving.row[one], driven.row[two]]
+        picked = Picked([*driving.runs, *driven.runs], part, row, self.pairing.space)
+        rows = np.arange(len(one)), len(one) + np.arange(len(two))
+        left, right = reversed(rows) if self._join.partner_drives else rows
+        return picked, self.pairing.own(picked, self.pairing.pairs(picked, left, right))
+
+
+def budget(arrived: int, joins: Sequence[WindowJoin]) -> int:
+    """Return how many reports a batch may look at, given how many came, and the joins that have them in windows."""
+    windows = sum(-(-join.size_us // join.slide_us) for join in joins)
+    return max(BUDGET, AHEAD * arrived * windows)
+
+
+def sliced(
+    slices: Mapping[int, WindowSlices], ended: dict[int, list[EndedWindow]], most: int
+) -> Iterator[tuple[int, pa.Table, float]]:
+    """Join as much of the windows that have ended as a batch may, the one that ended first at first.
+
+    Parameters
+    ----------
+    slices : mapping of int to WindowSlices
+        By query.
+    ended : dict of int to list of EndedWindow
+        By query, what is left to be joined. It is changed: windows that are told are removed.
+    most : int
+        How many reports may be looked at. At least one slice is joined.
+
+    Yields
+    ------
+    query : int
+    rows : pyarrow.Table
+    seconds : float
+        What it took.
+    """
+    order = [(window.turn, query, window.start_us) for query, windows in ended.items() for window in windows]
+    for _, query, _ in sorted(order):
+        window = ended[query][0]
+        while window.position != END:
+            if most <= 0:
+                return
+            began = perf_counter()
+            rows, window, looked = slices[query].next(window)
+            most -= looked
+            ended[query] = [window, *ended[query][1:]]
+            yield query, rows, perf_counter() - began
+        ended[query] = ended[query][1:]
+
+
+def redivided(
+    windows: Sequence[Sequence[EndedWindow]], region_map: RegionMap, partner_drives: bool, stays: bool
+) -> tuple[EndedWindow, ...]:
+    """Return the windows of a query that are left, for any region under another map or with another driving stream.
+
+    Parameters
+    ----------
+    windows : sequence of sequence of EndedWindow
+        What is left in each region until now. A region that lacks a window has told all of its pairs.
+    region_map : RegionMap
+        Until now.
+    partner_drives : bool
+        Until now.
+    stays : bool
+        Whether the same stream drives the join from now on.
+    """
+    positions: dict[int, list[int]] = {}
+    known: dict[int, EndedWindow] = {}
+    for region, some in enumerate(windows):
+        for window in some:
+            positions.setdefault(window.start_us, [END] * len(windows))[region] = window.position
+            known[window.start_us] = window
+    left = []
+    for start_us, window in sorted(known.items()):
+        told = Told(region_map, partner_drives, tuple(positions[start_us]))
+        position = min(told.positions) if stays else FIRST
+        left.append(EndedWindow(start_us, window.turn, position, (*window.earlier, told)))
+    return tuple(left)
+
+
+def _slice_end(runs, position):
+    """Return the key at which a slice ends that begins at a position: about `SLICE` reports later, or `END`."""
+    starts = [int(np.searchsorted(run.run.key, position)) for run in runs]
+    if sum(len(run) - start for run, start in zip(runs, starts, strict=True)) <= SLICE:
+        return END
+    step = max(1, SLICE // (_SAMPLED * len(runs)))
+    parts = [run.run.key[start : start + SLICE + step : step][1:] for run, start in zip(runs, starts, strict=True)]
+    # Each key stands for as many reports before it.
+    keys = np.sort(np.concatenate(parts))
+    return max(int(keys[min(SLICE // step, len(keys)) - 1]), position + 1) if len(keys) else END
+
+
+def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
+    """Return the parts of a run, from row to row, of which the reports may meet some boxes in the first dimension."""
+    low, high = reach[:, 0].min(), reach[:, space.n].max()
+    parts: list[tuple[int, int]] = []
+    for turn in np.unique(turns(space)[:, 0]):
+        # One step of the order more on both sides is more than a turn may round.
+        start = np.searchsorted(run.run.key, place_order(low + turn - run.widest, space) - PLACE_STEP)
+        stop = np.searchsorted(run.run.key, place_order(high + turn, space) + 2 * PLACE_STEP)
+        parts.append((int(start), int(stop)))
+    merged = [(0, 0)]
+    for part in sorted(parts):
+        if part[0] <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], part[1])
+        else:
+            merged.append(part)
+    return merged
+
+
+def _meeting(reach, bounds, space):
+    """Return the pairs of boxes of driving reports and driven ones that meet, int64 each."""
+    if not len(bounds):
+        return np.empty((2, 0), dtype=np.int64)
+    chosen = np.arange(len(bounds))
+    if len(bounds) > _MANY * len(reach):
+        few = in_plane(reach, space)
+        near = np.zeros(len(bounds), dtype=bool)
+        for turn in turns(space):
+            near |= may_meet(in_plane(bounds, space) + np.tile(turn, 2), few)
+        chosen = np.flatnonzero(near)
+        if not len(chosen):
+            return np.empty((2, 0), dtype=np.int64)
+    at, other = IndexedBoxes(bounds[chosen], space, sparse=True).meeting(reach)
+    return at, chosen[other]
+
+
+def _bins_of(runs):
+    """Return the first and the last microsecond of the bins of runs."""
+    return np.array([(run.first_us, run.last_us) for run in runs], dtype=np.int64).reshape(-1, 2).T

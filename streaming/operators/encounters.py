@@ -91,6 +91,25 @@ class Encounter(TimeJoin):
         away = self.plan.away_from
         return JoinPlan(self.plan.stream, Partners("layer", away.layer, "dwithin", away.distance), self.plan.area)
 
+    def told_once(self, pairs: Meetings, key_hash: np.ndarray) -> np.ndarray:
+        """Tell which pairs are told: of two that mirror each other, only one unless the plan wants both.
+
+        Parameters
+        ----------
+        pairs : Meetings
+            Pairs that satisfy the whole query. Whenever one is there, so is its mirror image if that satisfies it, too.
+        key_hash : ndarray of int64, shape (N,)
+
+        Returns
+        -------
+        ndarray of bool, shape (P,)
+        """
+        if self.plan.mirrored or not self.itself or not len(pairs.row):
+            return np.ones(len(pairs.row), dtype=bool)
+        size = len(key_hash)
+        ascending = key_hash[pairs.row] < key_hash[pairs.partner]
+        return ascending | ~np.isin(pairs.row * size + pairs.partner, pairs.partner * size + pairs.row)
+
     def away(self, elements: Elements, pairs: Meetings, features: Callable[[str], Layer]) -> np.ndarray:
         """Tell which pairs are of two objects that are away from the layer, bool of shape (P,)."""
         if self.layer is None or not len(pairs.row):

@@ -418,7 +418,7 @@ class _Piece:
         encounter, registry, place = self.evaluation.encounter, self.evaluation.registry, self.evaluation.place
         rows = np.flatnonzero(encounter.away(elements_of(both, self._cold), pairs, registry.features))
         pairs = pairs.take(rows)
-        mine = encounter.unmirrored(pairs, both.key_hash)
+        mine = encounter.told_once(pairs, both.key_hash)
         mine &= pairs.tellers(both.bounds, place.region_map) == place.number
         return rows[mine]
 

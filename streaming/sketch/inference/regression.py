@@ -105,7 +105,8 @@ def regression(known: Moments, feature: str, by: Sequence[str]) -> Regression:
     """
     places = _places(known, (feature, *by))
     y, x = places[0], places[1:]
-    free, sxx, sxy, syy = known.n - len(by) - 1, *_parts(known.comoment, y, x)
+    free = known.n - len(by) - 1
+    sxx, sxy, syy = known.comoment[np.ix_(x, x)], known.comoment[x, y], float(known.comoment[y, y])
     inverse = _inverse(sxx) if free > 0 else None
     if inverse is None:
         p, nan = len(by), math.nan
@@ -132,10 +133,6 @@ def _places(known, names):
         kept = ", ".join(known.features)
         raise InvalidSketch(f"a regression must be of features with co-moments, {kept:.200}; got {missing[0]:.80}")
     return [known.features.index(name) for name in names]
-
-
-def _parts(comoment, y, x):
-    return comoment[np.ix_(x, x)], comoment[x, y], comoment[y, y]
 
 
 def _inverse(sxx):

@@ -145,7 +145,8 @@ def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bi
 def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:
     """Return the order of planes, from the top down, that makes few vertices; greedily, plane by plane.
 
-    A vertex at a depth is a distinct prefix of codes, so the plane that makes the fewest prefixes goes next.
+    A vertex at a depth is a distinct prefix of codes, so the plane that makes the fewest prefixes goes next; the
+    opposite order is taken if it makes fewer all the same.
 
     Parameters
     ----------
@@ -163,7 +164,7 @@ def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:
         best = min(range(len(left)), key=lambda place: len(prefixes[place][0]))
         prefix = prefixes[best][1]
         order.append(left.pop(best))
-    return tuple(order)
+    return min(tuple(order), tuple(reversed(order)), key=lambda planes: vertices(codes, planes))
 
 
 def vertices(codes: np.ndarray, order: Sequence[int]) -> int:

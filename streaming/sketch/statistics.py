@@ -89,7 +89,7 @@ def std(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) ->
     else:
         apart = seen.cut.mean - centre
         shift = seen.expected * np.sqrt(_spread_of_squares(seen.cut, apart)) * seen.freedom
-        spread = z * seen.total_error(shift, cut - variance) / max(n, 1e-300)
+        spread = z * float(seen.total_error(shift, cut - variance)) / max(n, 1e-300)
         bottom, top = _limits(seen)
         low, high = max(0.0, variance - spread), min(variance + spread, _widest(top - bottom, n))
     low, high = math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))

@@ -64,7 +64,7 @@ def _parts(limit, known, all_, none):
     most = _largest(limit, mean, variance, low, high)
     least = 1 - _largest(-limit, -mean, variance, -high, -low)
     # One value is the lowest of the leaf, and one the highest.
-    edge = 1 / known.n
+    edge = 1 / np.maximum(known.n, 1)
     within = (limit > low) & (limit < high)
     most = np.where(within, np.minimum(most, 1 - edge), most)
     least = np.where(within, np.maximum(least, edge), least)
@@ -75,12 +75,12 @@ def _parts(limit, known, all_, none):
 def _largest(limit, mean, variance, low, high):
     """Return the largest part of values that may lie at or below a limit."""
     under = mean - limit
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         cantelli = variance / (variance + under**2)
         cornered = 1 - (variance + (mean - low) * under) / ((high - low) * (high - limit))
         far = (under > 0) & (limit + (variance + under**2) / under <= high)
         near = (mean - low) * -under < variance
-    return np.where(far, cantelli, np.where(near | (under > 0), cornered, 1.0))
+    return np.where(limit >= high, 1.0, np.where(far, cantelli, np.where(near | (under > 0), cornered, 1.0)))
 
 
 def part_of(limit: float | np.ndarray, known: Summary) -> np.ndarray:

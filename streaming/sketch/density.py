@@ -24,7 +24,7 @@ POINTS = 96
 # A curve is computed from at most so many leaves; more are merged with their neighbours in value.
 MOST_LEAVES = 256
 # By how much more the certain bounds are apart than the standard deviation of an estimate of a leaf's distribution.
-SHAPE = 4.0
+SHAPE = 2.5
 DECILES = tuple(number / 10 for number in range(1, 10))
 
 
@@ -129,7 +129,7 @@ def _part(seen, low, high, confidence, basis):
 
 
 def _ranges(low, high, seen):
-    """Return for leaves that are cut which parts of their values lie in a range: as far as they can match, and of all."""
+    """Return which parts of the values of leaves that are cut lie in a range: of those that can match, and of all."""
     return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:])
 
 

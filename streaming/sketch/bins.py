@@ -22,7 +22,10 @@ from streaming.sketch.settings import SketchSettings
 BITS_A_PLANE = 8
 COMPLETE_BIT = 48
 COMPLETE = np.int64(1 << COMPLETE_BIT)
-_TAG_BIT = COMPLETE_BIT + 1
+TAG_BIT = COMPLETE_BIT + 1
+# New bins come from so many points in each leaf, and so many for each bin.
+LEAST_POINTS = 4
+POINTS_A_BIN = 16
 _TAGS = (1 << 14) - 1
 
 
@@ -45,7 +48,7 @@ class Bins:
     def tag(self) -> np.int64:
         """What tells leaves of these bins from those of others, at its place in a key."""
         told = b"".join(np.ascontiguousarray(edges).tobytes() for edges in self.edges) + bytes(self.order)
-        return np.int64((zlib.crc32(told) & _TAGS) << _TAG_BIT)
+        return np.int64((zlib.crc32(told) & _TAGS) << TAG_BIT)
 
     def codes(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Return the bins of values.
@@ -126,7 +129,7 @@ def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bi
     order = np.lexsort((n, high, low))
     low, high, n = low[order], high[order], n[order]
     # Each interval stands for so many points, at the middles of its equal parts.
-    points = 4
+    points = max(LEAST_POINTS, POINTS_A_BIN * bins // max(len(low), 1))
     middle = (np.arange(points) + 0.5) / points
     values = (low[:, None] + (high - low)[:, None] * middle).reshape(-1)
     weight = np.repeat(n, points)
@@ -142,7 +145,8 @@ def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bi
 def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:
     """Return the order of planes, from the top down, that makes few vertices; greedily, plane by plane.
 
-    A vertex at a depth is a distinct prefix of codes, so the plane that makes the fewest prefixes goes next.
+    A vertex at a depth is a distinct prefix of codes, so the plane that makes the fewest prefixes goes next; the
+    opposite order is taken if it makes fewer all the same.
 
     Parameters
     ----------
@@ -160,7 +164,7 @@ def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:
         best = min(range(len(left)), key=lambda place: len(prefixes[place][0]))
         prefix = prefixes[best][1]
         order.append(left.pop(best))
-    return tuple(order)
+    return min(tuple(order), tuple(reversed(order)), key=lambda planes: vertices(codes, planes))
 
 
 def vertices(codes: np.ndarray, order: Sequence[int]) -> int:

@@ -24,7 +24,7 @@ POINTS = 96
 # A curve is computed from at most so many leaves; more are merged with their neighbours in value.
 MOST_LEAVES = 256
 # By how much more the certain bounds are apart than the standard deviation of an estimate of a leaf's distribution.
-SHAPE = 4.0
+SHAPE = 2.5
 DECILES = tuple(number / 10 for number in range(1, 10))
 
 

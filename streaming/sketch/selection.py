@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from datetime import time as time_of_day
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -17,7 +18,7 @@ _US = timedelta(microseconds=1)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 Box = tuple[float, float, float, float]
-Area = Box | shapely.Geometry
+Area: TypeAlias = Box | shapely.Geometry
 
 
 @dataclass(frozen=True)

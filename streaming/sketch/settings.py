@@ -149,7 +149,8 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
     _check_document(document, known, "a sketch")
     if "features" not in document:
         raise InvalidSketch("a sketch must have features; got none")
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in document.items()}
+    values: dict[str, Any] = dict(document)
+    values |= {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
     if "planes" in values:
         values["planes"] = tuple(_plane(plane) for plane in _list(document, "planes"))
     return SketchSettings(**values, space=space)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streaming.sketch.bins import COMPLETE, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
+from streaming.sketch.bins import COMPLETE, TAG_BIT, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
 from streaming.sketch.cells import cells_of
 from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
 from streaming.sketch.levels import Levels, bits_of, starts_of
@@ -21,8 +21,6 @@ from streaming.sketch.settings import InvalidSketch, SketchSettings
 
 # There may be so much more leaves than the budget, before runs are merged and counted.
 SLACK = 1.25
-# Bins are made of leaves only if there are so many a bin.
-LEAVES_A_BIN = 4
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,9 @@ class Sketch:
     since: int = 0
 
     @classmethod
-    def empty(cls, settings: SketchSettings, following: int = 0) -> "Sketch":
-        """Return a sketch of nothing, whose first run has the number `following`."""
-        return cls(settings, None if settings.planes else Bins(), following=following)
+    def empty(cls, settings: SketchSettings, following: int = 0, bins: Bins | None = None) -> "Sketch":
+        """Return a sketch of nothing, whose first run has the number `following`; with bins, if they are known."""
+        return cls(settings, bins if settings.planes else Bins(), following=following)
 
     def __len__(self) -> int:
         """Return how many leaves there are, with those of elements that are kept whole."""
@@ -327,13 +325,12 @@ def _first_bins(settings, waiting):
 def _following_bins(sketch):
     """Return bins for the elements since the last time: those of the leaves that have the present bins."""
     leaves, settings, tag = sketch.leaves(), sketch.settings, sketch.bins.tag
-    recent = leaves.take(np.flatnonzero((leaves.planes >> 49 << 49) == tag))
+    recent = leaves.take(np.flatnonzero((leaves.planes >> TAG_BIT << TAG_BIT) == tag))
     edges = []
     for place, (plane, feature) in enumerate(zip(settings.planes, settings.plane_features, strict=True)):
         known = recent.take(np.flatnonzero(recent.n[feature] > 0))
-        few = len(known) < LEAVES_A_BIN * plane.bins
         columns = known.low[feature], known.high[feature], known.n[feature]
-        edges.append(sketch.bins.edges[place] if few else equal_bins_of_intervals(*columns, plane.bins))
+        edges.append(equal_bins_of_intervals(*columns, plane.bins) if len(known) else sketch.bins.edges[place])
     return Bins(tuple(edges), sketch.bins.order)
 
 

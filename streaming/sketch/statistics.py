@@ -19,7 +19,7 @@ from streaming.sketch.bins import COMPLETE
 from streaming.sketch.bounds import Summary, excess
 from streaming.sketch.chosen import Chosen
 from streaming.sketch.settings import InvalidSketch
-from streaming.sketch.views import ALIKE, View, view
+from streaming.sketch.views import ALIKE, View, view, view_of_counts
 
 DEFAULT_CONFIDENCE = 0.95
 # The bounds of a ratio are found to this part of the range of the values.
@@ -41,8 +41,7 @@ def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAUL
         cut, elements = chosen.cut, chosen.partial("count")
         sure, expected = float(chosen.whole("count").sum()), cut.share * elements
         least, most = cut.least * elements, cut.most * elements
-        none = np.zeros(len(elements))
-        seen = View(*[Summary(elements, none, none, none, none)] * 3, expected, least, most)
+        seen = view_of_counts(elements, expected, least, most)
     else:
         seen = view(chosen, feature)
         sure = float(seen.whole.n.sum())
@@ -50,7 +49,7 @@ def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAUL
     low, high = sure + float(seen.least.sum()), sure + float(seen.most.sum())
     if confidence < CERTAIN and len(seen.expected):
         spread = z * seen.total_error(np.zeros(len(seen.expected)), np.ones(len(seen.expected)))
-        low, high = max(low, value - spread), min(high, value + spread)
+        low, high = max(low, value - float(spread)), min(high, value + float(spread))
     return Answer(value, math.ceil(low - ROUNDING * value), math.floor(high + ROUNDING * value), confidence, basis)
 
 
@@ -66,7 +65,7 @@ def mean(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -
         low, high = _limits(seen)
         if len(seen.expected):
             shift = seen.expected * np.sqrt(seen.cut.variance) * seen.freedom
-            spread = z * seen.total_error(shift, seen.cut.mean - value) / total
+            spread = z * float(seen.total_error(shift, seen.cut.mean - value)) / total
             low, high = max(low, value - spread), min(high, value + spread)
         else:
             low = high = value
@@ -90,7 +89,7 @@ def std(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) ->
     else:
         apart = seen.cut.mean - centre
         shift = seen.expected * np.sqrt(_spread_of_squares(seen.cut, apart)) * seen.freedom
-        spread = z * seen.total_error(shift, cut - variance) / max(n, 1e-300)
+        spread = z * float(seen.total_error(shift, cut - variance)) / max(n, 1e-300)
         bottom, top = _limits(seen)
         low, high = max(0.0, variance - spread), min(variance + spread, _widest(top - bottom, n))
     low, high = math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
@@ -192,9 +191,7 @@ def _correlation_error(chosen, weight, within, apart, squares, value):
     p, q = v / 2 - value * u / 2, u / 2 - value * v / 2
     variance = 2 * (a * a + 2 * b * c + d * d) + 4 * (p * p * uu + 2 * p * q * uv + q * q * vv)
     elements = chosen.partial("count")
-    none = np.zeros(len(elements))
-    cut = chosen.cut
-    seen = View(*[Summary(elements, none, none, none, none)] * 3, weight, cut.least * elements, cut.most * elements)
+    seen = view_of_counts(elements, weight, chosen.cut.least * elements, chosen.cut.most * elements)
     return seen.total_error(weight * np.sqrt(np.maximum(variance, 0.0)) * seen.freedom, influence)
 
 

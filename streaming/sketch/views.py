@@ -17,7 +17,7 @@ from streaming.sketch.chosen import Chosen, summary_of
 # The squared correlation of errors in different leaves.
 ALIKE = 0.25
 # The estimated part of a leaf that matches is as uncertain as that of a sample of so many elements.
-SAMPLE = 2.0
+SAMPLE = 1.0
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,13 @@ def view(chosen: Chosen, feature: str) -> View:
     low, high = max((one.low for one in own), default=-np.inf), min((one.high for one in own), default=np.inf)
     clipped = _clipped(original, low, high) if own else original
     return View(whole, clipped, original, np.minimum(expected, n), np.minimum(least, n), most)
+
+
+def view_of_counts(n: np.ndarray, expected: np.ndarray, least: np.ndarray, most: np.ndarray) -> View:
+    """Return a view of leaves that are cut, of which only numbers of elements matter."""
+    none = np.zeros(len(n))
+    known = Summary(n, none, none, none, none)
+    return View(known, known, known, expected, least, most)
 
 
 def _clipped(known, low, high):

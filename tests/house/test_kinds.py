@@ -10,6 +10,7 @@ import pytest
 
 from streaming.decoders import registry
 from streaming.gateway import transports
+from streaming.sketch.inference import registry as models
 from streaming.udf import registry as filters
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def test_an_installed_package_adds_kinds_and_replaces_none(acme):
     ]
 
 
-@pytest.mark.parametrize("part", [registry, transports, filters])
+@pytest.mark.parametrize("part", [registry, transports, filters, models])
 def test_the_kinds_that_are_built_in_are_declared_as_entry_points(part):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["entry-points"][part.GROUP] == part.BUILT_IN

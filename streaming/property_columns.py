@@ -91,6 +91,10 @@ class PropertyColumns:
         # A condition that uses no property gives a single value.
         return np.broadcast_to(holds, len(self._source) if rows is None else len(rows))
 
+    def texts(self, name: str) -> list[str | None]:
+        """Return a property of all elements as text; None where it is missing."""
+        return self._columns(name)[0].to_list()
+
     def _columns(self, name):
         """Return a property as text and as number; drop the least recently used columns beyond `MAX_CELLS`."""
         columns = self._read.pop(name, None) or self._made(name)

@@ -11,8 +11,8 @@ from streaming.kinds.base import Evaluation, Plan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.sketch.reading import document_of
 from streaming.plans import parse_plan, plan_document
-from streaming.sketch.questions import checked
-from streaming.sketch.settings import parse_settings
+from streaming.sketch.asking.answering import checked
+from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
@@ -122,7 +122,7 @@ def check_sketch(plan: Plan, stream: Stream) -> None:
     if stream.sketch is None:
         raise Refused("sketch", f"the stream {stream.name} must be sketched, which staff can switch on in the admin")
     try:
-        checked(plan, parse_settings(stream.sketch, stream.space.parsed))
+        checked(plan, parse_stream_sketch(stream.sketch, stream.space.parsed))
     except LookoutError as error:
         raise Refused("plan", str(error)) from None
 

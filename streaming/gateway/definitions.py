@@ -11,7 +11,8 @@ from streaming.errors import InvalidOptions
 from streaming.gateway.access import FeedAccess
 from streaming.gateway.clock import MAX_AHEAD_S
 from streaming.gateway.transports import make_transport
-from streaming.sketch.settings import InvalidSketch, parse_settings
+from streaming.sketch.settings import InvalidSketch
+from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import Space
 
 _REQUIRED = ("name", "space", "transport", "decoder")
@@ -33,7 +34,7 @@ class StreamDefinition:
     stored : bool
         Whether the engine stores its elements.
     sketch : dict or None
-        How the engine sketches its elements (`streaming.sketch.settings`); None for not at all.
+        How the engine sketches its elements (`streaming.sketch.stream`); None for not at all.
     max_ahead_s : float
         Elements whose event time is ahead of the clock by more seconds than this are malformed.
     """
@@ -91,7 +92,7 @@ def check_definition(
 def check_sketch(document: Any, space: Space) -> None:
     """Raise InvalidOptions unless a document says how the stream of a space can be sketched."""
     try:
-        parse_settings(document, space)
+        parse_stream_sketch(document, space)
     except InvalidSketch as error:
         raise InvalidOptions(f"sketch: {error}") from None
 

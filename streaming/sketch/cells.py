@@ -7,7 +7,7 @@ Synopsis (2017), section 3.2: geohashes at the level of bits.
 
 import numpy as np
 
-from streaming.sketch.settings import MOST_CELL_BITS
+from streaming.sketch.settings import MOST_CELL_BITS, SketchSettings
 
 # Bits of each of the two coordinates.
 _BITS = MOST_CELL_BITS // 2
@@ -19,6 +19,12 @@ _SPREAD = (
     (2, 0x3333333333333333),
     (1, 0x5555555555555555),
 )
+
+
+def cell_bounds(settings: SketchSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower bounds and the lengths of the two dimensions that make the cells, float64 of shape (2,)."""
+    dimensions = [settings.space.dimensions[axis] for axis in settings.axes]
+    return np.array([one.lo for one in dimensions]), np.array([one.extent for one in dimensions])
 
 
 def cells_of(place: np.ndarray, low: np.ndarray, extent: np.ndarray, bits: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 _BOUNDED = ("value", "low", "high")
 # What may change without the answer being another one: what it is based on, and how many elements are in a cell.
-_ASIDE = {"basis", "basis_of_other", "n", "one", "other"}
+_ASIDE = {"basis", "basis_of_other", "n", "one", "other", "false_positive", "interval", "past", "r2", "residual_std"}
 
 
 def differs(told: Any, now: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from streaming.sketch.bins import COMPLETE, TAG_BIT, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
-from streaming.sketch.cells import cells_of
+from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
 from streaming.sketch.levels import Levels, bits_of, starts_of
 from streaming.sketch.observations import Observations
@@ -230,7 +230,7 @@ def _keys(sketch, observations, codes):
     chosen = list(settings.comoment_features)
     planes = sketch.bins.packed(codes) if len(codes) else np.zeros(len(observations), dtype=np.int64)
     planes = planes | np.where(np.isfinite(observations.values[chosen]).all(axis=0), COMPLETE, 0)
-    cell = cells_of(observations.place, *_bounds(settings), settings.cell_bits)
+    cell = cells_of(observations.place, *cell_bounds(settings), settings.cell_bits)
     none = Keys(starts_of(settings, observations.time_us, np.zeros_like(level)), level * 0, cell, planes)
     return _coarser(none, level, settings)
 
@@ -244,11 +244,6 @@ def _coarser(keys, level, settings):
     planes = halved(keys.planes, level - keys.level, settings)
     planes = np.where(level >= settings.bin_levels, planes & COMPLETE, planes)
     return Keys(start_us, level.astype(np.int8), keys.cell >> drop, planes)
-
-
-def _bounds(settings):
-    dimensions = [settings.space.dimensions[axis] for axis in settings.axes]
-    return np.array([dimension.lo for dimension in dimensions]), np.array([d.extent for d in dimensions])
 
 
 def _with_run(sketch, leaves):

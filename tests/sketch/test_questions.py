@@ -5,10 +5,17 @@ import pandas as pd
 import pytest
 
 from streaming.plans import parse_plan
+from streaming.sketch.asking.answering import answered, checked
+from streaming.sketch.asking.needs import needs, parts
+from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.observations import Observations
-from streaming.sketch.questions import answered, checked, needs, parts
+from streaming.sketch.sets.hashing import hashes_of_values
+from streaming.sketch.sets.sets import Sets
+from streaming.sketch.sets.sets import add as add_to_sets
+from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import InvalidSketch, parse_settings
 from streaming.sketch.sketch import Sketch, add
+from streaming.sketch.stream import StreamSketch
 
 HOUR_US = 3_600_000_000
 DAY_US = 24 * HOUR_US
@@ -50,12 +57,23 @@ def regions(weather):
     return found
 
 
-def asked(regions, ask, now_us=60 * DAY_US, **more):
+def asked(regions, ask, now_us=60 * DAY_US, sets=None, **more):
     plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [ask], **more})
-    found = [parts(plan, sketch, now_us) for sketch in regions]
+    found = [parts(plan, sketch, sets and sets[place], now_us) for place, sketch in enumerate(regions)]
     (answer,) = answered(plan, SETTINGS, {need: [one[need] for one in found] for need in needs(plan)}, now_us)
     assert answer["question"] == ask["question"] and answer["features"] == ask.get("features", [])
     return answer
+
+
+@pytest.fixture(scope="module")
+def sets(weather):
+    """The sets of temperatures in the same three regions."""
+    found, settings = [], SetSettings(("temp",), cell_bits=4)
+    for _, rows in weather.groupby(np.digitize(weather["x"], [-60, 60])):
+        cell = cells_of(rows[["x", "y"]].to_numpy().T, *cell_bounds(SETTINGS), 4)
+        hashes = hashes_of_values(rows["temp"].map(repr).tolist())[None]
+        found.append(add_to_sets(Sets(settings), rows["time_us"].to_numpy(), cell, hashes, np.ones_like(hashes, bool)))
+    return found
 
 
 def inside(weather):
@@ -185,10 +203,53 @@ def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
 def test_a_plan_is_checked_without_a_sketch():
     checked(
         parse_plan({"stream": "weather", "kind": "sketch", "ask": [{"question": "series", "features": ["temp"]}]}),
-        SETTINGS,
+        StreamSketch(SETTINGS),
     )
     plan = parse_plan(
         {"stream": "weather", "kind": "sketch", "ask": [{"question": "cells", "level": 4, "features": ["x"]}]}
     )
     with pytest.raises(InvalidSketch, match="one of temp, wind; got 'x'"):
-        checked(plan, SETTINGS)
+        checked(plan, StreamSketch(SETTINGS))
+
+
+def test_sets_of_several_regions_know_their_values(weather, regions, sets):
+    value = float(weather["temp"].iloc[7])
+    (found,) = asked(regions, {"question": "contains", "features": ["temp"], "value": value}, sets=sets)["answers"]
+    assert found == {"of": "temp", "present": True, "false_positive": pytest.approx(0, abs=0.1)}
+    (found,) = asked(regions, {"question": "frequency", "features": ["temp"], "value": value}, sets=sets)["answers"]
+    within(found, (weather["temp"] == value).sum())
+    found = asked(regions, {"question": "distinct", "features": ["temp"]}, sets=sets, confidence=0.999)
+    within(found["answers"][0], weather["temp"].nunique())
+    assert found["basis"]["elements"] == len(weather)
+
+
+def test_what_is_not_in_the_sets_is_refused(regions, sets):
+    with pytest.raises(InvalidSketch, match="keeps no sets"):
+        asked(regions, {"question": "distinct", "features": ["temp"]})
+    with pytest.raises(InvalidSketch, match="one of temp; got 'wind'"):
+        asked(regions, {"question": "distinct", "features": ["wind"]}, sets=sets)
+
+
+def test_a_regression_is_the_least_squares_fit_of_all_elements(weather, regions):
+    found = asked(regions, {"question": "regression", "features": ["wind"], "by": ["temp"], "at": [12.0]})
+    known = weather.dropna()
+    slope, intercept = np.polyfit(known["temp"], known["wind"], 1)
+    assert found["intercept"]["value"] == pytest.approx(intercept)
+    assert found["coefficients"][0]["of"] == "temp" and found["coefficients"][0]["value"] == pytest.approx(slope)
+    assert found["n"] == len(known) and found["prediction"]["value"] == pytest.approx(intercept + 12 * slope)
+    low, high = found["coefficients"][0]["interval"]
+    assert low < 0.2 < high
+
+
+def test_a_forecast_goes_on_from_the_means_so_far(weather, regions):
+    ask = {"question": "forecast", "features": ["temp"], "horizon_s": 5 * 86_400}
+    found = asked(regions, ask)
+    assert found["every_s"] == 86_400 and found["from_us"] == [(60 + day) * DAY_US for day in range(5)]
+    truth = weather["temp"].groupby(weather["time_us"] // DAY_US).mean()
+    assert found["past"]["value"] == pytest.approx(truth.tolist())
+    assert all(low <= 10 <= high for low, high in zip(found["low"], found["high"], strict=True))
+
+
+def test_an_area_has_no_bounds_in_dimensions_that_make_no_cells(regions):
+    with pytest.raises(InvalidSketch, match="longitude and latitude alone; got altitude"):
+        asked(regions, {"question": "count"}, area={"lo": [0, 0, 100], "hi": [10, 10, 200]})

@@ -7,7 +7,8 @@ from django.db import models
 
 from streaming.errors import InvalidOptions
 from streaming.gateway.clock import MAX_AHEAD_S
-from streaming.sketch.settings import InvalidSketch, parse_settings
+from streaming.sketch.settings import InvalidSketch
+from streaming.sketch.stream import parse_stream_sketch
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
@@ -128,7 +129,7 @@ class Stream(models.Model):
         if self.sketch is None or space is None:
             return {}
         try:
-            parse_settings(self.sketch, space.parsed)
+            parse_stream_sketch(self.sketch, space.parsed)
         except InvalidSketch as error:
             return {"sketch": str(error)}
         return {}

@@ -32,8 +32,8 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import LeftOut, QueriesFailed
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.asked_leaves import AskedLeaves, due
+from streaming.sketch.asking.answering import answered
 from streaming.sketch.news import differs
-from streaming.sketch.questions import answered
 from streaming.sketch.settings import InvalidSketch
 
 
@@ -95,7 +95,7 @@ def _answers(found, control, costs):
             continue
         by_need = {need: [one[need] for one in needed] for need in needed[0]}
         try:
-            settings = control.after.sketched[stream_number(plan.stream)]
+            settings = control.after.sketched[stream_number(plan.stream)].sketch
             answers[query] = answered(plan, settings, by_need, control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)

@@ -47,7 +47,8 @@ from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import Registration, words
 from streaming.servers.control.running import RunningQueries
-from streaming.sketch.settings import InvalidSketch, SketchSettings, parse_settings, settings_document
+from streaming.sketch.settings import InvalidSketch
+from streaming.sketch.stream import StreamSketch, parse_stream_sketch, stream_sketch_document
 from streaming.spaces import Space
 
 logger = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class Registry:
         The version in force of each layer that joins may use.
     stored : mapping of int to str
         The names of the streams whose elements are stored, by stream number.
-    sketched : mapping of int to SketchSettings
+    sketched : mapping of int to StreamSketch
         How the streams are sketched that are, by stream number.
     catalogue : callable
         Given a layer and a version, returns its `Layer`.
@@ -133,7 +134,7 @@ class Registry:
     ttl_us: Mapping[int, int] = field(default_factory=dict)
     layers: Mapping[str, int] = field(default_factory=dict)
     stored: Mapping[int, str] = field(default_factory=dict)
-    sketched: Mapping[int, SketchSettings] = field(default_factory=dict)
+    sketched: Mapping[int, StreamSketch] = field(default_factory=dict)
     catalogue: Catalogue | None = field(default=None, compare=False)
     running: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
     evaluated: RunningQueries = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
@@ -433,7 +434,7 @@ class Registry:
         """Return what is small, as a JSON object; together with the levels of `registrations` it is the registry."""
         levels = [level.number for level in self.registrations.levels]
         numbered = {"ttl_us": list(self.ttl_us.items()), "stored": list(self.stored.items())}
-        numbered["sketched"] = [[number, settings_document(told)] for number, told in self.sketched.items()]
+        numbered["sketched"] = [[number, stream_sketch_document(told)] for number, told in self.sketched.items()]
         more = {"region_map": self.region_map.document(), "by_partner": sorted(self.by_partner)}
         return {"levels": levels, "layers": dict(self.layers)} | more | numbered
 
@@ -459,7 +460,7 @@ class Registry:
             dict(head["ttl_us"]),
             dict(head["layers"]),
             dict(head["stored"]),
-            {number: parse_settings(told, self.space) for number, told in head["sketched"]},
+            {number: parse_stream_sketch(told, self.space) for number, told in head["sketched"]},
             self.catalogue,
             self._running_after({query: registrations.get(query) for query in sorted(differing)}).driven(
                 frozenset(head["by_partner"])
@@ -557,7 +558,7 @@ class _Change:
             self.sketched.pop(number, None)
             return
         try:
-            self.sketched[number] = parse_settings(entry["sketch"], self.region_map.space)
+            self.sketched[number] = parse_stream_sketch(entry["sketch"], self.region_map.space)
         except InvalidSketch as error:
             logger.error("the sketch of the stream %s is refused: %s", entry["stream"], error)
 

@@ -5,9 +5,12 @@ References
 Synopsis (2017), section 3.5: sketchlets evaluate a query on their parts of the sketch.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
 
 from streaming.elements import stream_number
 from streaming.operators.failures import Failures
@@ -15,8 +18,11 @@ from streaming.servers.control.border import QueriesFailed
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.sketching import Sketchlet
+from streaming.sketch.asking.answering import checked
+from streaming.sketch.asking.needs import Need, Part, parts
 from streaming.sketch.leaves import Leaves
-from streaming.sketch.questions import Need, checked, parts
+from streaming.sketch.sets.codec import partial_of, partial_tables
+from streaming.sketch.sets.sets import Sets
 from streaming.sketch.settings import InvalidSketch
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -27,7 +33,7 @@ class AskedLeaves:
 
     Parameters
     ----------
-    leaves : mapping of int to mapping of Need to Leaves
+    leaves : mapping of int to mapping of Need to Leaves or Sets
         By query.
     lacking : frozenset of int
         The queries that the region leaves out.
@@ -35,7 +41,7 @@ class AskedLeaves:
         How long it took to find them, by query; no state.
     """
 
-    leaves: Mapping[int, Mapping[Need, Leaves]] = field(default_factory=dict)
+    leaves: Mapping[int, Mapping[Need, Part]] = field(default_factory=dict)
     lacking: frozenset[int] = frozenset()
     seconds: Mapping[int, float] = field(default_factory=dict)
 
@@ -70,13 +76,14 @@ def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
     found, failed, costs = {}, {}, Failures()
     for query in due(control):
         plan, began = control.after.sketch_plans[query], perf_counter()
-        sketch = sketchlet.sketches.get(stream_number(plan.stream))
+        number = stream_number(plan.stream)
+        sketch = sketchlet.sketches.get(number)
         if sketch is None:
             failed[query] = f"the stream {plan.stream} is not sketched: switch its sketch on in the admin"
             continue
         try:
-            checked(plan, sketch.settings)
-            found[query] = parts(plan, sketch, control.now_us)
+            checked(plan, control.after.sketched[number])
+            found[query] = parts(plan, sketch, sketchlet.sets.get(number), control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)
         costs.seconds[query] = perf_counter() - began
@@ -86,32 +93,29 @@ def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
 
 
 def _encoded(state):
-    rows = [(query, need, leaves) for query, needed in state.leaves.items() for need, leaves in needed.items()]
-    head = [[query, *need, *_shape(leaves)] for query, need, leaves in rows]
-    return {
-        HEAD: Tables(
-            [
-                with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking)}),
-                *_tables(leaves for _, _, leaves in rows),
-            ]
-        )
-    }
+    head: list[list[Any]] = []
+    tables: list[pa.Table] = []
+    for query, needed in state.leaves.items():
+        for need, part in needed.items():
+            made = partial_tables(part) if isinstance(part, Sets) else [part.table()]
+            head.append([query, [*need], len(made), *_shape(part)])
+            tables += made
+    return {HEAD: Tables([with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking)}), *tables])}
 
 
-def _tables(several: Iterable[Leaves]):
-    return [leaves.table() for leaves in several]
-
-
-def _shape(leaves):
-    return len(leaves.n), len(leaves.comoment)
+def _shape(part):
+    """Return how many features and pairs leaves have."""
+    return () if isinstance(part, Sets) else (len(part.n), len(part.comoment))
 
 
 def _decoded(parts_):
     first, *tables = parts_[HEAD].tables()
     head = head_of(first)
-    found: dict[int, dict[Need, Leaves]] = {}
-    for (query, other, feature, apart, features, pairs), table in zip(head["rows"], tables, strict=True):
-        found.setdefault(query, {})[Need(other, feature, apart)] = Leaves.of_table(table, features, pairs)
+    found: dict[int, dict[Need, Part]] = {}
+    for query, names, many, *shape in head["rows"]:
+        made, tables = tables[:many], tables[many:]
+        need = Need(*names)
+        found.setdefault(query, {})[need] = partial_of(made) if need.sets else Leaves.of_table(made[0], *shape)
     return AskedLeaves(found, frozenset(head["lacking"]))
 
 

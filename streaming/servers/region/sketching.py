@@ -14,10 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.property_columns import number_columns
+from streaming.kinds.sketch.asks import KEY
+from streaming.property_columns import PropertyColumns, number_columns
 from streaming.servers.control.registry import Registry
 from streaming.servers.region.stream_join import RegionPlace
+from streaming.sketch.cells import cell_bounds, cell_boxes, cells_of
 from streaming.sketch.observations import Observations
+from streaming.sketch.sets.hashing import hashes_of_values
+from streaming.sketch.sets.sets import Sets
+from streaming.sketch.sets.sets import add as add_to_sets
+from streaming.sketch.sets.sets import merge as merge_sets
+from streaming.sketch.sets.sets import split as split_sets
+from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import SketchSettings
 from streaming.sketch.sketch import Sketch, add, merge, split
 
@@ -30,9 +38,12 @@ class Sketchlet:
     ----------
     sketches : mapping of int to Sketch
         By the numbers of streams.
+    sets : mapping of int to Sets
+        Likewise, of streams whose sets are kept.
     """
 
     sketches: Mapping[int, Sketch] = field(default_factory=dict)
+    sets: Mapping[int, Sets] = field(default_factory=dict)
 
 
 def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int) -> Sketchlet:
@@ -54,16 +65,25 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
     Sketchlet
         `was` if nothing changed.
     """
-    sketches = {}
-    for stream, settings in registry.sketched.items():
-        sketch = continued(was.sketches.get(stream), settings, following)
+    sketches, sets = {}, {}
+    for stream, told in registry.sketched.items():
+        sketch = continued(was.sketches.get(stream), told.sketch, following)
+        kept = None if told.sets is None else continued_sets(was.sets.get(stream), told.sets, following)
         for table in tables:
             mine = np.flatnonzero(table["stream"].to_numpy() == stream)
             if len(mine):
-                sketch = add(sketch, observed(table.take(pa.array(mine)), settings))
+                elements = table.take(pa.array(mine))
+                observations = observed(elements, told.sketch)
+                sketch = add(sketch, observations)
+                kept = None if kept is None else add_sets(kept, elements, observations, told.sketch)
         sketches[stream] = sketch
-    same = sketches.keys() == was.sketches.keys() and all(sketches[n] is was.sketches[n] for n in sketches)
-    return was if same else Sketchlet(sketches)
+        if kept is not None:
+            sets[stream] = kept
+    return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)
+
+
+def _same(now, was):
+    return now.keys() == was.keys() and all(now[number] is was[number] for number in now)
 
 
 def continued(sketch: Sketch | None, settings: SketchSettings, following: int) -> Sketch:
@@ -76,6 +96,40 @@ def continued(sketch: Sketch | None, settings: SketchSettings, following: int) -
     if replace(sketch.settings, **budget) == settings:
         return replace(sketch, settings=settings)
     return Sketch.empty(settings, max(sketch.following, following))
+
+
+def continued_sets(sets: Sets | None, settings: SetSettings, following: int) -> Sets:
+    """Return sets under settings that may have changed: the same ones, or ones that begin anew."""
+    if sets is None:
+        return Sets(settings, following=following)
+    return sets if sets.settings == settings else Sets(settings, following=max(sets.following, following))
+
+
+def add_sets(sets: Sets, elements: pa.Table, observations: Observations, sketch: SketchSettings) -> Sets:
+    """Return sets that know the values of elements; those without a place are left out, as in the sketch.
+
+    Parameters
+    ----------
+    sets : Sets
+    elements : pyarrow.Table, N rows
+    observations : Observations
+        Of the same elements.
+    sketch : SketchSettings
+        Of the sketch of the same stream, whose cells these are.
+    """
+    placed = np.flatnonzero(np.isfinite(observations.place).all(axis=0))
+    told = [_hashed(elements, name) for name in sets.settings.features]
+    hashes, known = (np.stack([part[side] for part in told])[:, placed] for side in (0, 1))
+    cell = cells_of(observations.place[:, placed], *cell_bounds(sketch), sets.settings.cell_bits)
+    return add_to_sets(sets, observations.time_us[placed], cell, hashes, known)
+
+
+def _hashed(elements, name):
+    """Return the hashes of the values of a feature, and which elements have it."""
+    if name == KEY:
+        return hashes_of_values(elements["key"].to_pylist()), np.ones(elements.num_rows, dtype=bool)
+    text = PropertyColumns(elements["properties"]).texts(name)
+    return hashes_of_values(text), np.array([value is not None for value in text], dtype=bool)
 
 
 def observed(elements: pa.Table, settings: SketchSettings) -> Observations:
@@ -105,12 +159,17 @@ def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> 
         The number of the first run.
     """
     sketches: dict[int, Sketch] = {}
+    sets: dict[int, Sets] = {}
     for state in states:
+        for stream, known_sets in state.sets.items():
+            region_of = _regions_of_cells(place, state.sketches[stream].settings)
+            mine_sets = split_sets(known_sets, region_of, place.region_map.regions)[place.number]
+            sets[stream] = merge_sets(sets.get(stream, Sets(known_sets.settings, following=following)), mine_sets)
         for stream, sketch in state.sketches.items():
             mine = split(sketch, _regions(place, sketch.settings), place.region_map.regions)[place.number]
             known = sketches.get(stream, Sketch.empty(sketch.settings, following))
             sketches[stream] = merge(known, mine)
-    return Sketchlet({stream: _numbered(sketch, following) for stream, sketch in sketches.items()})
+    return Sketchlet({stream: _numbered(sketch, following) for stream, sketch in sketches.items()}, sets)
 
 
 def _numbered(sketch, following):
@@ -129,3 +188,14 @@ def _regions(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarr
         return place.region_map.region_of(bounds)
 
     return region_of
+
+
+def _regions_of_cells(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Return a function that tells in which regions the middles of cells lie, given their number of bits."""
+    region_of = _regions(place, settings)
+
+    def of_cells(cell, bits):
+        boxes = cell_boxes(cell, np.full(len(cell), bits), *cell_bounds(settings))
+        return region_of((boxes[:2] + boxes[2:]) / 2)
+
+    return of_cells

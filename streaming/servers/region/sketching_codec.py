@@ -1,7 +1,8 @@
-"""How the sketchlet of a region is stored: each run of leaves as a part of its own."""
+"""How the sketchlet of a region is stored: each run of leaves, and of sets, as a part of its own."""
 
 from streaming.servers.region.sketching import Sketchlet
-from streaming.sketch.codec import decode, encode
+from streaming.sketch import codec as sketches
+from streaming.sketch.sets import codec as sets
 from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -10,23 +11,35 @@ def sketchlet_codec(space: Space) -> Codec:
     """Return the codec of `Sketchlet` in a space."""
 
     def decoded(parts):
-        streams, *heads = parts[HEAD].tables()
-        named = zip(head_of(streams)["streams"], heads, strict=True)
-        return Sketchlet(
-            {stream: decode({**parts, HEAD: Tables([head])}, space, _name(stream)) for stream, head in named}
-        )
+        first, *heads = parts[HEAD].tables()
+        head = head_of(first)
+        tables = iter(heads)
+        of_streams = {
+            stream: sketches.decode({**parts, HEAD: Tables([next(tables)])}, space, _leaves(stream))
+            for stream in head["sketches"]
+        }
+        of_sets = {
+            stream: sets.decode({**parts, HEAD: Tables([next(tables)])}, _sets(stream)) for stream in head["sets"]
+        }
+        return Sketchlet(of_streams, of_sets)
 
     return Codec(lambda batch: Sketchlet(), _encoded, decoded)
 
 
 def _encoded(state):
-    parts, heads = {}, [with_head(NOTHING, {"streams": list(state.sketches)})]
-    for stream, sketch in state.sketches.items():
-        of_one = encode(sketch, _name(stream))
-        heads += of_one.pop(HEAD).tables()
-        parts |= of_one
+    heads = [with_head(NOTHING, {"sketches": list(state.sketches), "sets": list(state.sets)})]
+    parts = {}
+    encoded = [sketches.encode(sketch, _leaves(stream)) for stream, sketch in state.sketches.items()]
+    encoded += [sets.encode(known, _sets(stream)) for stream, known in state.sets.items()]
+    for one in encoded:
+        heads += one.pop(HEAD).tables()
+        parts |= one
     return {HEAD: Tables(heads)} | parts
 
 
-def _name(stream):
+def _leaves(stream):
     return f"leaves-{stream}"
+
+
+def _sets(stream):
+    return f"sets-{stream}"

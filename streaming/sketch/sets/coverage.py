@@ -3,7 +3,7 @@
 import numpy as np
 
 from streaming.sketch.areas import Region
-from streaming.sketch.cells import cell_boxes
+from streaming.sketch.cells import cell_bounds, cell_boxes
 from streaming.sketch.selection import Selection
 from streaming.sketch.sets.entries import Keys
 from streaming.sketch.sets.questions import Coverage
@@ -25,9 +25,7 @@ def coverage_of(selection: Selection, sketch: SketchSettings, sets: SetSettings)
     sets : SetSettings
     """
     regions = [Region(area, sketch) for area in selection.areas]
-    dimensions = [sketch.space.dimensions[axis] for axis in sketch.axes]
-    low = np.array([dimension.lo for dimension in dimensions])
-    extent = np.array([dimension.extent for dimension in dimensions])
+    low, extent = cell_bounds(sketch)
 
     def coverage(keys: Keys, level: int) -> tuple[np.ndarray, np.ndarray]:
         inside = np.full(len(keys.cell), not selection.ranges)

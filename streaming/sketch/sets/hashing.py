@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+import polars as pl
 
 _TEXT = np.uint64(0x9E3779B97F4A7C15)
 
@@ -30,6 +31,22 @@ def hashes_of_numbers(values: np.ndarray) -> np.ndarray:
 def hashes_of_texts(texts: Sequence[str] | np.ndarray) -> np.ndarray:
     """Return the hashes of texts, uint64 of shape (N,); they differ from those of numbers."""
     return mixed(pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False) ^ _TEXT)
+
+
+def hashes_of_values(texts: Sequence[str | None]) -> np.ndarray:
+    """Return the hashes of values that are numbers or other texts, uint64 of shape (N,); None has the hash of no text.
+
+    Examples
+    --------
+    >>> bool(hashes_of_values(["7.0"])[0] == hashes_of_numbers(np.array([7.0]))[0])
+    True
+    """
+    column = pl.Series(texts, dtype=pl.String)
+    number = column.cast(pl.Float64, strict=False)
+    of_texts = hashes_of_texts(column.fill_null("").to_numpy())
+    is_number = number.is_not_null().to_numpy()
+    of_texts[is_number] = hashes_of_numbers(number.drop_nulls().to_numpy())
+    return of_texts
 
 
 def mixed(numbers: np.ndarray) -> np.ndarray:

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from streaming.errors import LookoutError
+from streaming.sketch.settings import InvalidSketch
 
 DAY_US = 86_400_000_000
 
 
-class InvalidSets(LookoutError):
+class InvalidSets(InvalidSketch):
     """The settings of sets, or a question to them, break a rule."""
 
 

@@ -1,0 +1,77 @@
+"""Leaves and sets of all regions together answer the questions of a plan."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from streaming.kinds.sketch.plan import SketchPlan
+from streaming.sketch.asking import distributed, grouped, inferential, of_sets, statistical
+from streaming.sketch.asking.needs import Need, Part, chosen_leaves, parts
+from streaming.sketch.asking.question import Question
+from streaming.sketch.runs import LeafRun
+from streaming.sketch.sets.sets import Sets
+from streaming.sketch.sets.sets import merge as merge_sets
+from streaming.sketch.settings import InvalidSketch, SketchSettings
+from streaming.sketch.sketch import Sketch
+from streaming.sketch.stream import StreamSketch
+
+_BY_QUESTION = {
+    name: answer
+    for module in (statistical, distributed, grouped, of_sets, inferential)
+    for name, answer in module.BY_QUESTION.items()
+}
+
+
+def checked(plan: SketchPlan, told: StreamSketch) -> None:
+    """Raise InvalidSketch unless the sketch of a stream keeps what the questions of a plan need."""
+    if error := _error(plan, told):
+        raise InvalidSketch(error)
+
+
+@functools.lru_cache(maxsize=1024)
+def _error(plan, told):
+    """Return what a sketch lacks, an empty text for nothing: what stops the questions even if there are no elements."""
+    sets = None if told.sets is None else Sets(told.sets)
+    try:
+        found = parts(plan, Sketch.empty(told.sketch), sets, 0)
+        answered(plan, told.sketch, {need: [part] for need, part in found.items()}, 0)
+    except InvalidSketch as error:
+        return str(error)
+    return ""
+
+
+def answered(
+    plan: SketchPlan, settings: SketchSettings, found: Mapping[Need, Sequence[Part]], now_us: int
+) -> list[dict[str, Any]]:
+    """Return the answers to the questions of a plan, as JSON documents, in their order.
+
+    Parameters
+    ----------
+    plan : SketchPlan
+    settings : SketchSettings
+        Of the sketches.
+    found : mapping of Need to sequence of Leaves or Sets
+        What `parts` returned for each region.
+    now_us : int
+        The moment of the answer, the same as for `parts`.
+
+    Raises
+    ------
+    InvalidSketch
+        If a feature is not sketched, or the sketch does not keep what a question needs.
+    """
+    chosen, sets = {}, None
+    for need, leaves in found.items():
+        if need.sets:
+            sets = functools.reduce(merge_sets, leaves)
+            continue
+        runs = tuple(LeafRun(number, some, settings.pairs) for number, some in enumerate(leaves) if len(some))
+        chosen[need] = chosen_leaves(plan, need, Sketch(settings, runs=runs), now_us)
+    return [_answer(Question(ask, plan, settings, chosen, sets, now_us)) for ask in plan.ask]
+
+
+def _answer(question):
+    """Return the JSON document of an answer."""
+    ask = question.ask
+    asked = {"question": ask.question, "features": list(ask.features), "confidence": question.confidence}
+    return asked | _BY_QUESTION[ask.question](question)

@@ -1,0 +1,139 @@
+"""What the questions of a plan need of a sketch: where, when, and which leaves or sets."""
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import shapely
+
+from streaming.kinds.sketch.plan import SketchPlan
+from streaming.kinds.sketch.times import Times as PlanTimes
+from streaming.sketch.chosen import Chosen, choose
+from streaming.sketch.leaves import Leaves
+from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.sets.coverage import coverage_of
+from streaming.sketch.sets.sets import SetRun, Sets
+from streaming.sketch.settings import InvalidSketch, SketchSettings
+from streaming.sketch.sketch import Sketch
+
+_LONG_AGO_US, _FAR_US = -(2**62), 2**62
+# Questions about how the values of a feature are distributed, and questions to sets.
+_OF_VALUES = ("density", "probability", "deciles", "histogram", "outliers")
+_OF_SETS = ("contains", "frequency", "distinct")
+
+
+class Need(NamedTuple):
+    """Leaves that a question needs.
+
+    Parameters
+    ----------
+    other : bool
+        Of the selection with which the other one is contrasted.
+    feature : str
+        The feature whose distribution is asked for; empty if leaves of different values may come merged.
+    apart : bool
+        Whether leaves of different places and times must come apart.
+    sets : bool
+        Whether sets are needed, and not leaves.
+    """
+
+    other: bool = False
+    feature: str = ""
+    apart: bool = False
+    sets: bool = False
+
+
+Part = Leaves | Sets
+
+
+_SETS = Need(sets=True)
+
+
+def needs(plan: SketchPlan) -> dict[Need, None]:
+    """Return what the questions of a plan need, each once."""
+    found = {}
+    for ask in plan.ask:
+        if ask.question in _OF_SETS:
+            found[_SETS] = None
+            continue
+        feature = ask.features[0] if ask.question in _OF_VALUES else ""
+        names = ask.features if ask.question in ("deciles", "outliers") else (feature,)
+        for name in names:
+            found[Need(False, name, ask.question in ("cells", "series", "forecast", "select"))] = None
+        if ask.question == "contrast":
+            found[Need(True)] = None
+    return found
+
+
+def parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> dict[Need, Part]:
+    """Return the leaves of a sketch, and the sets, that the questions of a plan need.
+
+    Raises
+    ------
+    InvalidSketch
+        If a question needs sets, and there are none.
+    """
+    return {
+        need: _met(plan, sketch.settings, _kept(sets), now_us)
+        if need.sets
+        else chosen_leaves(plan, need, sketch, now_us).sketch()
+        for need in needs(plan)
+    }
+
+
+def _kept(sets):
+    if sets is None:
+        raise InvalidSketch("the sketch of the stream keeps no sets: name their features in the admin")
+    return sets
+
+
+def _met(plan, settings, sets, now_us):
+    """Return the part of sets that a selection meets."""
+    coverage = coverage_of(selection_of(plan, False, settings, now_us), settings, sets.settings)
+    entries = sets.entries()
+    met = coverage(entries.keys, entries.level)[1]
+    return replace(sets, runs=(SetRun(0, entries.take(met)),) if met.any() else ())
+
+
+def chosen_leaves(plan: SketchPlan, need: Need, sketch: Sketch, now_us: int) -> Chosen:
+    """Return the leaves of a sketch that a question needs."""
+    selection = selection_of(plan, need.other, sketch.settings, now_us)
+    if need.apart and not selection.areas:
+        selection = Selection((_box(sketch.settings, sketch.settings.space.whole()),)) & selection
+    return choose(sketch, selection, need.feature or None)
+
+
+def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us: int) -> Selection:
+    """Return what a plan selects, or what it contrasts that with."""
+    place = plan.other if other else plan
+    ranges = tuple(FeatureRange(one.feature, *one.bounds) for one in plan.ranges)
+    return Selection(_areas(place, settings), _times(place.time, now_us), ranges)
+
+
+def _areas(place, settings):
+    if place.polygon:
+        return (shapely.Polygon(place.polygon),)
+    whole = settings.space.whole()
+    return () if tuple(place.area) == tuple(whole) else (_box(settings, place.area),)
+
+
+def _box(settings, area):
+    n = settings.space.n
+    for axis, dimension in enumerate(settings.space.dimensions):
+        if axis not in settings.axes and (area[axis] > dimension.lo or area[n + axis] < dimension.hi):
+            known = " and ".join(settings.space.dimensions[axis].name for axis in settings.axes)
+            raise InvalidSketch(f"the area of a question to a sketch has bounds of {known} alone; got {dimension.name}")
+    limits = [(settings.space.dimensions[axis].lo, settings.space.dimensions[axis].hi) for axis in settings.axes]
+    sides = [(area[axis], area[n + axis]) for axis in settings.axes]
+    clipped = [
+        (lo if side_lo == -math.inf else side_lo, hi if side_hi == math.inf else side_hi)
+        for (lo, hi), (side_lo, side_hi) in zip(limits, sides, strict=True)
+    ]
+    (x_lo, x_hi), (y_lo, y_hi) = clipped
+    return x_lo, y_lo, x_hi, y_hi
+
+
+def _times(times: PlanTimes, now_us):
+    if times == PlanTimes(zone=times.zone):
+        return None
+    return Times.of(times.intervals_us(now_us, _LONG_AGO_US, _FAR_US).tolist())

@@ -72,7 +72,7 @@ def test_every_plan_is_valid_and_has_words(document):
     assert KIND.words(written, " m")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sketch_documents())
 def test_an_unknown_key_anywhere_is_refused_by_both(document):
     for changed in at_every_object(document, lambda found: found | {"colour": "red"}):
@@ -80,7 +80,7 @@ def test_an_unknown_key_anywhere_is_refused_by_both(document):
         assert not VALIDATOR.is_valid(changed), changed
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sketch_documents())
 def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
     for changed in at_every_value(document, other_types):
@@ -88,7 +88,7 @@ def test_a_value_of_another_type_anywhere_is_refused_by_both(document):
         assert not VALIDATOR.is_valid(changed), changed
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(sketch_documents())
 def test_a_missing_key_anywhere_is_missed_by_both_or_neither(document):
     for changed in at_every_object(document, lambda found: [without(found, name) for name in found]):

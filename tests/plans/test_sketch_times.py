@@ -76,6 +76,12 @@ def test_hours_that_end_on_the_next_day_are_one_interval_across_midnight():
     assert (found // HOUR_US).tolist() == [[0, 2], [22, 26], [46, 48]]
 
 
+def test_hours_of_all_days_are_told_over_three_centuries():
+    """Whoever asks for the hours of all days, at any time, gets them at once."""
+    found = Times(daily=Daily(0, 3_600), zone="Asia/Shanghai").intervals_us(0, -(2**62), 2**62)
+    assert len(found) >= 300 * 365 and (np.diff(found) <= HOUR_US).all()
+
+
 def test_a_time_without_an_offset_is_one_of_the_zone():
     plain = parse_times({"ranges": [{"from": "2014-07-01"}], "zone": "Europe/Berlin"})
     offset = parse_times({"ranges": [{"from": "2014-06-30T22:00Z"}], "zone": "Europe/Berlin"})

@@ -3,12 +3,14 @@
 If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
 """
 
+import functools
 import zoneinfo
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.parts import check_keys, given, parse_number
@@ -19,6 +21,9 @@ MAX_RANGES = 16
 MAX_LAST_S = 3_155_760_000.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_DAY_US = 86_400_000_000
+# The hours of days are told from 1900 to 2199.
+_FIRST_US, _END_US = (us.astype(int).item() for us in np.array(["1900", "2200"], dtype="datetime64[us]"))
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Times:
         Returns
         -------
         ndarray of int64, shape (N, 2)
-            Intervals [from, to) in order of time, which do not touch each other.
+            Intervals [from, to) in order of time, which do not touch each other; with `daily`, those from 1900 to 2199.
 
         Examples
         --------
@@ -99,8 +104,10 @@ class Times:
         spans = _joined(spans[spans[:, 0] < spans[:, 1]])
         if self.daily is None or not len(spans):
             return spans
-        hours = _hours_us(self.daily, self.zone, int(spans[0, 0]), int(spans[-1, 1]))
-        return _joined(_common(spans, hours))
+        first, end = max(int(spans[0, 0]), _FIRST_US), min(int(spans[-1, 1]), _END_US)
+        if first >= end:
+            return spans[:0]
+        return _joined(_common(spans, _hours_us(self.daily, self.zone, first, end)))
 
     def _spans_us(self, now_us):
         """Return the absolute or relative times, without the hours of the day."""
@@ -137,26 +144,30 @@ def _common(some, others):
     return np.column_stack([lo, np.minimum(some[rows, 1], others[matched, 1])])
 
 
+@functools.lru_cache(maxsize=64)
 def _hours_us(daily, zone, first_us, end_us):
     """Return the hours of each day of a zone that may meet [first_us, end_us), as intervals (N, 2)."""
-    clock = zoneinfo.ZoneInfo(zone)
-    first, last = (_local_date(us, clock) for us in (first_us, end_us))
-    days = range((last - first).days + 2)
-    following = daily.to_s <= daily.from_s
-    begin = [_instant_us(first, day - 1, daily.from_s, clock) for day in days]
-    end = [_instant_us(first, day - 1 + following, daily.to_s, clock) for day in days]
-    hours = np.array([begin, end], dtype=np.int64).T
+    first, last = (np.datetime64(us, "us").astype("datetime64[D]") for us in (first_us, end_us))
+    # The first and the last day of a zone may be those before and after the days of UTC.
+    days = np.arange(first - 2, last + 2)
+    following = int(daily.to_s <= daily.from_s)
+    hours = np.column_stack([_instants_us(days, daily.from_s, zone), _instants_us(days + following, daily.to_s, zone)])
     return _joined(hours[hours[:, 0] < hours[:, 1]])
 
 
-def _local_date(us, clock) -> date:
-    return (_EPOCH + us * _MICROSECOND).astimezone(clock).date()
+def _instants_us(days, second, zone):
+    """Return when the clocks of a zone show a second of each day; the first time if they show it twice.
+
+    Where clocks are set forward beyond it, it is when they would have shown it.
+    """
+    wall = pl.Series(days.astype("datetime64[us]") + np.timedelta64(second, "s"))
+    day_before = _shown(wall.dt.offset_by("-1d"), zone) + _DAY_US
+    return _shown(wall, zone).fill_null(day_before).to_numpy()
 
 
-def _instant_us(first, day, second, clock):
-    """Return when the clocks of a zone show a second of a day; where they show it twice, the first time."""
-    wall = datetime.combine(first, time()) + timedelta(days=day, seconds=second)
-    return us_of(wall.replace(tzinfo=clock))
+def _shown(wall, zone):
+    """Return when the clocks of a zone show a time, in microseconds; null if they never do."""
+    return wall.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("us")
 
 
 def us_of(moment: datetime) -> int:
@@ -186,8 +197,8 @@ def parse_times(document: Any, name: str = "time") -> Times:
 
 def _zone(zone, name):
     try:
-        # "localtime" is another zone on each machine.
-        if isinstance(zone, str) and zone != "localtime" and zoneinfo.ZoneInfo(zone).key == zone:
+        # "localtime" is another zone on each machine, and "Factory" none at all.
+        if isinstance(zone, str) and zone not in ("localtime", "Factory") and zoneinfo.ZoneInfo(zone).key == zone:
             return zone
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         pass

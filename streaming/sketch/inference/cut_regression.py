@@ -43,12 +43,15 @@ def fit_errors(chosen: Chosen, known: Moments, fit: Regression) -> np.ndarray:
     n, score, square = _scores(chosen, fit, centre)
     part = chosen.cut.share
     freedom = np.sqrt(np.minimum(1.0, (1 - part) / np.maximum(part, 1e-12)))
-    of_count = n * np.sqrt(part * (1 - part) / (1 + SAMPLE))
+    # The part is uncertain, and so is how many of few elements are among it.
+    of_count = np.sqrt(part * (1 - part) * (n**2 / (1 + SAMPLE) + n))
     # Of features less their means: the intercept is then the mean, and independent of the slopes.
     inverse = np.zeros((len(errors), len(errors)))
     inverse[0, 0], inverse[1:, 1:] = 1 / fit.n, fit.covariance[1:, 1:] / fit.residual_std**2
     spread = np.sqrt(np.einsum("pi,ijc,pj->pc", inverse, square, inverse))
     errors = np.hypot(partly_alike(n * part * freedom * spread), partly_alike((inverse @ score) * of_count))
+    # To the second order, the normal equations themselves are as uncertain as the count.
+    errors *= 1 + 2 * partly_alike(of_count) / fit.n
     errors[0] = math.hypot(errors[0], float(np.abs(centre) @ errors[1:]))
     return errors
 
@@ -89,6 +92,8 @@ def _scores(chosen, fit, centre):
     of_feature = np.einsum("j,ijc->ic", contrast, within[1:])
     score = np.concatenate([residual[None], apart * residual + of_feature])
     of_residual = residual**2 + np.maximum(np.einsum("i,ijc,j->c", contrast, within, contrast), 0.0)
+    # Few elements say little about their spread; that of all elements counts as one of them.
+    of_residual += fit.residual_std**2 / np.maximum(n, 1)
     square = np.zeros((len(position), len(position), len(n)))
     square[0, 0] = of_residual
     square[1:, 1:] = (within[1:, 1:] + apart[:, None] * apart[None]) * of_residual

@@ -18,26 +18,34 @@ from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine.admission import Sample
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter, Turn
+from streaming.operators.encounters import Ordering
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
 from streaming.servers import home
+from streaming.servers.answers.tuples import Results
+from streaming.servers.assembler import encounters as answers_of_encounters
 from streaming.servers.assembler import server as assembler
+from streaming.servers.assembler import sketches as answers_of_sketches
 from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
+from streaming.servers.event_times import EventTimes
 from streaming.servers.focals import newly_followed
+from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant import server as participant
 from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
+from streaming.servers.region import asked_leaves, encounters, sketching, stream_join, time_join
 from streaming.servers.region import server as regional
-from streaming.servers.region import sketching, stream_join, time_join
+from streaming.servers.region.asked_leaves import concern_sketches
 from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.reports import reports_schema
+from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region.time_join import TimeJoins
@@ -46,7 +54,12 @@ from streaming.servers.runs_codec import first_number
 from streaming.spaces import Space
 from streaming.state.manifest import Shape
 
-TABLES = ("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals", "reports")
+TABLES = (
+    *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
+    *("reports", "released"),
+)
+# The tables whose columns are not those of `tracked_schema`.
+OF_REPORTS = ("reports", "released")
 
 
 # A fragment names the queries that took at least this much of the region's time in the batch.
@@ -85,7 +98,7 @@ class Layout:
         known = self.known.rescaling
         if known is None or known[0] != batch or known[1].before is not before:
             known = batch, Rescaling(before, after.region_map, list(self.store.regions(batch)))
-            self.known.rescaling, self.known.indices = known, {}
+            self.known.rescaling, self.known.indices, self.known.of_queries = known, {}, {}
         return known[1]
 
 
@@ -99,6 +112,8 @@ class Known:
         The newest batch, its control step, and where the focal objects are in it.
     indices : dict of int to ObjectIndex
         By region, the index over its objects in the newest batch that needed it here.
+    of_queries : dict of (int, int) to ObjectIndex
+        By region and query, the index over the valid reports of encounters in the newest batch that needed it here.
     sample : Sample or None
         Some of the elements that its home servers read lately.
     rescaling : tuple or None
@@ -109,6 +124,7 @@ class Known:
 
     tracks: tuple[int, ControlStep, Tracks] | None = None
     indices: dict[int, ObjectIndex] = field(default_factory=dict)
+    of_queries: dict[tuple[int, int], ObjectIndex] = field(default_factory=dict)
     sample: Sample | None = None
     rescaling: tuple[int, Rescaling] | None = None
     seconds: dict[int, float] = field(default_factory=dict)
@@ -117,6 +133,12 @@ class Known:
         """Add what queries cost, in seconds."""
         for query, cost_s in seconds.items():
             self.seconds[query] = self.seconds.get(query, 0.0) + cost_s
+
+    def indexed_of_query(self, space: Space, number: int, query: int, objects: ObjectTable) -> ObjectIndex:
+        """Return the index over what a region knows for a query; see `indexed`."""
+        made = ObjectIndex.of(objects, space, self.of_queries.get((number, query)))
+        self.of_queries[number, query] = made
+        return made
 
     def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
         """Return the index over the objects of a region, which shares with the one before what is the same."""
@@ -152,8 +174,8 @@ class RegionInput:
     ----------
     region : int
     head : mapping
-        For region 0, counters. While there are joins over event time, how far the home server is with each stream. JSON
-        can hold it.
+        For region 0, counters. While there are joins over event time, or encounters, how far the home server is with
+        each stream. JSON can hold it.
     tables : mapping of str to pyarrow.Table
         The tables of `home.HomeOutput` that have rows for this region, by the names in `TABLES`.
     """
@@ -185,14 +207,14 @@ class Saving:
 def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> bool:
     """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
 
-    They do for joins with streams and for distributed queries, which the assembler answers, and when the region map
-    changes.
+    They do for joins with streams and for what the assembler answers: distributed queries, encounters, and, now and
+    then, queries of sketches; and when the region map changes.
     """
     before = layout.store.registry(batch)
-    after, _ = layout.store.applied(batch, entries)
-    if before.region_map != after.region_map:
+    after, applied = layout.store.applied(batch, entries)
+    if before.region_map != after.region_map or concern_sketches(before, after, applied):
         return True
-    return any(len(known.distributed_ids) or known.reach for known in (before, after))
+    return any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
 
 
 def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int], saving: Saving) -> None:
@@ -213,7 +235,15 @@ def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int
         attempt = store.attempt(batch, f"region-{number}", saving.since)
         _save_region(store, number, attempt, store.registry(batch + 1))
     if store.ended(batch, layout.shape):
-        store.commit(batch, layout.shape, store.attempt(batch, "assembler", saving.since))
+        assembling = store.attempt(batch, "assembler", saving.since)
+        _keep_answers(assembling, store.registry(batch + 1))
+        store.commit(batch, layout.shape, assembling)
+
+
+def _keep_answers(assembling, registry):
+    """Keep what the assembler told of sketches: unlike its other answers, it is not written with every batch."""
+    if registry.sketch_plans:
+        assembling.keep("told")
 
 
 def _save_home(store, partition, batch, state, saving, more_blocks=0):
@@ -281,6 +311,10 @@ def home_task(
         "newest_us": int(heard.max()) if len(heard) else 0,
     }
     common = {"progress": [[stream, *told] for stream, told in state.progress.items()]} if state.progress else {}
+    if after.orderings:
+        told = [[*name, *known.progress] for name, known in state.orderings.ordered.items()]
+        common |= {"turn": state.orderings.turn, "orderings": told}
+        head["late"] = [[*name, *late] for name, late in outbox.late.items()]
     regions = range(after.region_map.regions)
     return [_region_input(number, outbox, common | (head if number == 0 else {})) for number in regions]
 
@@ -314,7 +348,7 @@ def region_task(
     attempt = store.attempt(batch, f"region-{number}", saving.since if saving else None)
     before = store.registry(batch)
     after, applied = store.applied(batch, entries)
-    tables = {name: _together(inputs, name, store.space) for name in TABLES if name != "reports"}
+    tables = {name: _together(inputs, name, store.space) for name in TABLES if name not in OF_REPORTS}
     sent = ObjectInput(*(tables[column.name] for column in fields(ObjectInput)))
     was, regions = store.region(number, batch), after.region_map.regions
     if rescaling := layout.rescaling(batch, after):
@@ -334,10 +368,19 @@ def region_task(
         results = results.plus(_time_joins(layout, number, batch, inputs, border))
     if before.sketched or after.sketched:
         _sketch(layout, number, batch, sent, control)
+    asked = concern_sketches(before, after, applied)
+    if asked:
+        results = results.plus(_ask(layout, number, attempt, border))
+    times = None
+    if before.orderings or after.orderings:
+        times = _event_times(layout, batch, inputs)
+        results = results.plus(_encounters(layout, number, attempt, inputs, border, times))
     distributed = bool(len(before.distributed_ids) or len(after.distributed_ids))
+    tracks = None
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
+    assembled = distributed or asked or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
     if saving:
@@ -353,7 +396,7 @@ def region_task(
         turn.epoch,
         batch,
         number,
-        regions + distributed,
+        regions + assembled,
         results.changes,
         results.snapshots,
         applied.snapshots,
@@ -368,8 +411,17 @@ def region_task(
     fragments = [fragment]
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
-        if distributed:
-            fragments.append(_assemble(layout, assembling, control, tracks, began, results.seconds))
+        if assembled:
+            parts = []
+            if tracks is not None:
+                parts.append(_assemble(layout, assembling, control, tracks))
+            if times is not None:
+                parts.append(_assemble_encounters(layout, assembling, control, times))
+            if asked:
+                parts.append(_assemble_sketches(layout, assembling, control))
+            fragments.append(_assembled(layout, batch, control, parts, began, results.seconds))
+        if not asked:
+            _keep_answers(assembling, after)
         store.commit(batch, layout.shape, assembling)
     return fragments
 
@@ -449,6 +501,46 @@ def _sketch(layout, number, batch, sent, control):
     store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following))
 
 
+def _ask(layout, number, attempt, border):
+    """Find the leaves of a region that queries of sketches need; return results that tell what that cost."""
+    store = layout.store
+    sketchlet = store.left(f"sketch/{number}", attempt.batch) if border.control.after.sketched else Sketchlet()
+    found = border.passed(partial(asked_leaves.step, sketchlet))
+    lacking = frozenset(border.left_out)
+    attempt.save(f"asked/{number}", replace(found, lacking=lacking))
+    return Results.nothing(store.space, seconds=found.seconds)
+
+
+def _event_times(layout, batch, inputs):
+    """Return how far the home servers, and the queries for encounters, are."""
+    homes = [{Ordering(*told[:3]): Progress(*told[3:]) for told in sent.head.get("orderings", ())} for sent in inputs]
+    return EventTimes(layout.store.clocks(batch), homes, max(sent.head.get("turn", 0) for sent in inputs))
+
+
+def _encounters(layout, number, attempt, inputs, border, times):
+    """Run a region's part of encounters; return its results, which tell of reports that came too late."""
+    store, control, batch = layout.store, border.control, attempt.batch
+    place, following = RegionPlace(number, control.after.region_map), first_number(batch)
+    if layout.rescaling(batch, control.after):
+        states = [store.encounters(other, batch, keep=False) for other in range(control.before.region_map.regions)]
+        was = encounters.divided(states, place, control.before, following)
+    else:
+        was = store.encounters(number, batch)
+    tables = [sent.tables["released"] for sent in inputs if "released" in sent.tables]
+    reports = pa.concat_tables([released_schema(store.space).empty_table(), *tables])
+    late = [(Ordering(*told[:3]), Late(*told[3:])) for sent in inputs for told in sent.head.get("late", ())]
+    indexed = partial(layout.known.indexed_of_query, store.space, number)
+    step = partial(
+        encounters.step, was, reports, late=late, times=times, place=place, indexed=indexed, following=following
+    )
+    state, results, spans = border.passed(step)
+    border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
+    attempt.save(f"spans/{number}", replace(spans, lacking=np.array(sorted(border.left_out), dtype=np.int64)))
+    if control.after.orderings:
+        attempt.save(f"encounters/{number}", state)
+    return results
+
+
 def _participate(layout, number, attempt, changed, border, tracks):
     """Run a region's part of the distributed queries; return the results that need no assembler."""
     store = layout.store
@@ -467,12 +559,8 @@ def _participate(layout, number, attempt, changed, border, tracks):
     return results
 
 
-def _assemble(layout, attempt, control, tracks, began, seconds):
-    """Run the assembler of distributed queries on the partials of all regions; return its fragment.
-
-    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
-    time that the assembler took plus that of the region, in `seconds`.
-    """
+def _assemble(layout, attempt, control, tracks):
+    """Run the assembler of distributed queries on the partials of all regions; return results, border, and `sent`."""
     store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
     before, after = partial(store.regions, batch), list(store.regions(batch + 1))
@@ -485,19 +573,63 @@ def _assemble(layout, attempt, control, tracks, began, seconds):
     state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
     if len(control.after.distributed_ids):
         attempt.save("assembly", replace(state, left_out=border.left_out))
+    return results, border, sent
+
+
+def _assemble_encounters(layout, attempt, control, times):
+    """Join the spans of all regions to encounters; return results, border, and nothing sent."""
+    store, batch = layout.store, attempt.batch
+    spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
+    was = store.encounter_answers(batch)
+    border = Border(control, was.left_out)
+    border.leave_out(answers_of_encounters.lacking(spans, control))
+
+    def step(control):
+        return *answers_of_encounters.step(was, spans, control, times), times.advanced(control)
+
+    state, results, clocks = border.passed(step)
+    if control.after.orderings:
+        attempt.save("encounter_answers", replace(state, left_out=border.left_out))
+        attempt.save("clocks", clocks)
+    return results, border, {}
+
+
+def _assemble_sketches(layout, attempt, control):
+    """Answer the queries of sketches that are due; return results, border, and nothing sent."""
+    store, batch = layout.store, attempt.batch
+    found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
+    was = store.told_answers(batch)
+    border = Border(control, was.left_out)
+    border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
+    state, results = border.passed(lambda control: answers_of_sketches.step(was, found, control))
+    if control.after.sketch_plans:
+        attempt.save("told", replace(state, left_out=border.left_out))
+    return results, border, {}
+
+
+def _assembled(layout, batch, control, parts, began, seconds):
+    """Return the fragment of the assembler, given what its parts returned.
+
+    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
+    time that the assembler took plus that of the region, in `seconds`.
+    """
+    results = parts[0][0]
+    for more, _, _ in parts[1:]:
+        results = results.plus(more)
     layout.known.count(results.seconds)
     seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
+    failures = [_failures(told.failures, border, control.after) for told, border, _ in parts]
     return Fragment(
-        store.epoch(),
+        layout.store.epoch(),
         batch,
         MOST_REGIONS,
-        regions + 1,
+        control.after.region_map.regions + 1,
         results.changes,
         results.snapshots,
         control.applied.snapshots,
         counters=results.counters,
-        failures=_failures(results.failures, border, control.after),
-        sent=sent,
+        failures=tuple(failure for some in failures for failure in some),
+        sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
         aggregates=results.aggregates,
         costs=_costs(seconds, control.after, perf_counter() - began),
     )

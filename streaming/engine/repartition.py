@@ -24,6 +24,7 @@ from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import Log
 from streaming.operators.watermarks import slowest
+from streaming.servers import ordering
 from streaming.servers.home import COLUMNS, Home, no_columns
 from streaming.servers.sorted_runs import SortedRuns
 from streaming.settings import EngineSettings
@@ -139,10 +140,11 @@ def divided(homes: Sequence[Home], partitions: int) -> Iterator[Home]:
     key, of = key[order], partition_of(key[order], partitions)
     times = max(home.now_us for home in homes), min(home.forgotten_us for home in homes)
     progress = slowest([home.progress for home in homes])
-    for number in range(partitions):
+    orderings = ordering.divided([home.orderings for home in homes], partitions)
+    for number, ordered in enumerate(orderings):
         # Runs that are stored already have smaller numbers.
         following = homes[number].entries.following if number < len(homes) else 0
         mine = of == number
         found = {name: column[mine] for name, column in columns.items()}
         empty = SortedRuns(no_columns(), following=following)
-        yield Home(empty.put(key[mine], found, key[:0], int(mine.sum())).settled(), *times, progress)
+        yield Home(empty.put(key[mine], found, key[:0], int(mine.sum())).settled(), *times, progress, ordered)

@@ -18,20 +18,28 @@ from streaming.operators.layer import Layer
 from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
+from streaming.servers.assembler.encounters import EncounterAnswers, encounter_codec
 from streaming.servers.assembler.server import AssemblerState
+from streaming.servers.assembler.sketches import ToldAnswers
+from streaming.servers.assembler.sketches_codec import TOLD_ANSWERS
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.registry_codec import registry_codec, restored
+from streaming.servers.event_times import CLOCKS, Clock
 from streaming.servers.home import Home
-from streaming.servers.home_codec import HOME
+from streaming.servers.home_codec import home_codec
 from streaming.servers.participant.codec import MEMBERS_OF_AGGREGATES, PARTIAL
 from streaming.servers.participant.partial import Partial
+from streaming.servers.region.asked_leaves import ASKED_LEAVES, AskedLeaves
 from streaming.servers.region.codec import region_codec
+from streaming.servers.region.encounter_codec import region_encounter_codec
+from streaming.servers.region.encounters import Encounters
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.sketching_codec import sketchlet_codec
 from streaming.servers.region.state import Region
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.time_join_codec import time_join_codec
+from streaming.servers.spans import SPANS, Spans
 from streaming.spaces import Space
 from streaming.state.codec import Codec
 from streaming.state.errors import LostState
@@ -42,9 +50,13 @@ from streaming.state.versions import Attempt, Versions
 
 logger = logging.getLogger(__name__)
 
-# The states that tasks write. The assembler reads the partials of its own batch, and nobody reads them later.
-STATES = ("registry", "home", "region", "stream_join", "time_join", "sketch", "participant", "partial", "assembly")
-PARTIALS = "partial"
+# The states that tasks write. The assembler reads partials, spans and asked leaves of its own batch, and nobody reads
+# them later.
+STATES = (
+    *("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly"),
+    *("encounters", "spans", "clocks", "encounter_answers", "sketch", "asked", "told"),
+)
+PARTIALS, SPANS_TOLD, ASKED = "partial", "spans", "asked"
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
 
@@ -87,7 +99,9 @@ class Store:
         self.files = files or LocalStore(root)
         self._no_queries = Registry(space, catalogue=self.layers.layer, region_map=RegionMap.grid(space, regions))
         codecs = _codecs(space, self._no_queries)
-        self._versions = Versions(self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) == PARTIALS)
+        self._versions = Versions(
+            self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED)
+        )
         # By region and layer: the pages that a region keeps, and why.
         self._kept: dict[tuple[int, str], tuple[Layer, Any, np.ndarray]] = {}
         self._epoch = ""
@@ -219,6 +233,30 @@ class Store:
         """Return the state of the assembler before `batch`; it is kept while there are distributed queries."""
         return self._versions.before("assembly", batch, keep=False)
 
+    def encounters(self, number: int, batch: int, keep: bool = True) -> Encounters:
+        """Return the state of a region's encounters before `batch`; kept only while there are queries for them."""
+        return self._versions.before(f"encounters/{number}", batch, keep)
+
+    def spans(self, number: int, batch: int) -> Spans:
+        """Return the spans that a region told the assembler in `batch`."""
+        return self._versions.after(f"{SPANS_TOLD}/{number}", batch)
+
+    def clocks(self, batch: int) -> dict[int, Clock]:
+        """Return how far each query for encounters was before `batch`."""
+        return self._versions.before("clocks", batch, keep=False)
+
+    def encounter_answers(self, batch: int) -> EncounterAnswers:
+        """Return the encounters that the assembler knew before `batch`; kept only while there are queries for them."""
+        return self._versions.before("encounter_answers", batch, keep=False)
+
+    def asked_leaves(self, number: int, batch: int) -> AskedLeaves:
+        """Return what a region sent to the assembler for queries of sketches in `batch`."""
+        return self._versions.after(f"{ASKED}/{number}", batch)
+
+    def told_answers(self, batch: int) -> ToldAnswers:
+        """Return the answers of queries of sketches as the assembler told them before `batch`."""
+        return self._versions.before("told", batch, keep=False)
+
     def ended(self, batch: int, shape: Shape) -> bool:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, self._servers(batch, shape)) is not None
@@ -248,8 +286,12 @@ class Store:
 def _codecs(space, no_queries) -> dict[str, Codec]:
     """Return the codec of each kind of state."""
     region = region_codec(space)
-    regions = (region, region, time_join_codec(space), sketchlet_codec(space))
-    codecs = (registry_codec(no_queries), HOME, *regions, MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space))
+    codecs = (
+        *(registry_codec(no_queries), home_codec(space), region, region, time_join_codec(space)),
+        *(MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space)),
+        *(region_encounter_codec(space), SPANS, CLOCKS, encounter_codec(space)),
+        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS),
+    )
     return dict(zip(STATES, codecs, strict=True))
 
 

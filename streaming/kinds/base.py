@@ -49,17 +49,18 @@ class Evaluation(Enum):
     MOVING_RANGE = "each region compares its own objects with a range about a focus"
     NEAREST = "the assembler ranks what the regions found nearest to a focus"
     AGGREGATE = "the assembler merges what the regions computed"
+    ENCOUNTER = "the assembler joins the spans of time in which the regions found pairs near"
     SKETCH = "the assembler merges what the regions' sketches answered"
 
     @property
     def distributed(self) -> bool:
-        """Whether the assembler has a part in it."""
-        return self.assembled or self is Evaluation.MOVING_RANGE
+        """Whether it has a focus or groups, so that the regions are participating servers (`DistributedQueries`)."""
+        return self in (Evaluation.MOVING_RANGE, Evaluation.NEAREST, Evaluation.AGGREGATE)
 
     @property
     def assembled(self) -> bool:
         """Whether the assembler reports the answer, instead of each region its part."""
-        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.SKETCH)
+        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.ENCOUNTER, Evaluation.SKETCH)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Kind(ABC, Generic[P]):
         if a plan is a `RangePlan`, which needs none. It is loaded where queries are evaluated, so that programs that
         only read plans do not load it.
     operator : str
-        For kinds that are evaluated ``TIME_JOIN``: where the `TimeJoin` of its plans is, likewise.
+        For kinds that are evaluated ``TIME_JOIN`` or ``ENCOUNTER``: where the `TimeJoin` of its plans is, likewise.
     boxes : tuple of str
         Keys of documents, and attributes of plans, that are boxes. Documents that differ in nothing else, and in which
         the same of these keys are given, are read together (`plans.together`); see `like`.

@@ -46,7 +46,7 @@ def parse_area(document: dict[str, Any], space: Space) -> Box:
 def check_kept(emit: str) -> None:
     """Raise InvalidPlan unless the plan keeps its answer."""
     if emit == "all":
-        raise InvalidPlan("emit must be changes or membership with around or an aggregate; got 'all'")
+        raise InvalidPlan("emit must be changes or membership with around, an aggregate or encounters; got 'all'")
 
 
 def whole(space: Space) -> Box:

@@ -4,6 +4,7 @@ from typing import Any
 
 from streaming.kinds.aggregate.kind import AggregateKind
 from streaming.kinds.base import Kind, Plan
+from streaming.kinds.encounter.kind import EncounterKind
 from streaming.kinds.interval_join.kind import IntervalJoinKind
 from streaming.kinds.join.kind import JoinKind
 from streaming.kinds.knn.kind import NearestKind
@@ -22,6 +23,7 @@ KINDS: tuple[Kind[Any], ...] = (
     AggregateKind(),
     WindowJoinKind(),
     IntervalJoinKind(),
+    EncounterKind(),
     SketchKind(),
 )
 

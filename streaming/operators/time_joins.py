@@ -213,6 +213,14 @@ class IntervalJoin(TimeJoin):
         return (time_us + self.lower_us <= partner_us) & (partner_us <= time_us + self.upper_us)
 
 
+def too_late(join: TimeJoin, count: int, behind_us: int) -> str:
+    """Return the warning of reports that came too late, up to so much behind the newest of their stream."""
+    return (
+        f"{count} reports came too late to be joined, up to {behind_us / MICROSECONDS:g} s behind the "
+        f"newest of their stream; lateness_s is {join.plan.lateness_s:g}, idle_s is {join.plan.idle_s:g}"
+    )
+
+
 def by_place(plan: Any) -> JoinPlan:
     """Return the join that compares as a join over event time does, without regard to times."""
     filters = {"where": plan.where, "filters": plan.filters}

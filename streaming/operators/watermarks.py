@@ -10,12 +10,14 @@ T. Akidau et al., "The Dataflow Model", PVLDB 8(12), 2015, section 2.3: watermar
 Li et al., "Distributed join query method for large-scale spatial data streams", 2023, section 2.3.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 NEVER_US = -(2**62)
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class Progress(NamedTuple):
@@ -50,12 +52,12 @@ def seen_before(time_us: np.ndarray, newest_us: int) -> np.ndarray:
     return np.maximum.accumulate(np.r_[newest_us, time_us])[1:]
 
 
-def slowest(homes: Iterable[Mapping[int, Progress]]) -> dict[int, Progress]:
+def slowest(homes: Iterable[Mapping[Name, Progress]]) -> dict[Name, Progress]:
     """Return how far home servers are with each stream together: the least of their newest event times.
 
     With it, other home servers can take over their objects, and find no report late that would have been on time.
     """
-    least: dict[int, Progress] = {}
+    least: dict[Name, Progress] = {}
     for home in homes:
         for stream, told in home.items():
             other = least.get(stream, told)
@@ -64,7 +66,7 @@ def slowest(homes: Iterable[Mapping[int, Progress]]) -> dict[int, Progress]:
 
 
 def complete_until(
-    homes: Iterable[Mapping[int, Progress]], streams: Iterable[int], since_us: int, now_us: int, idle_us: int
+    homes: Iterable[Mapping[Name, Progress]], streams: Iterable[Name], since_us: int, now_us: int, idle_us: int
 ) -> int:
     """Return the event time up to which streams are complete, without regard to lateness.
 
@@ -74,7 +76,7 @@ def complete_until(
     Parameters
     ----------
     homes : iterable of mapping of int to Progress
-        What each home server tells, by stream number.
+        What each home server tells, by stream number, or by what else names a stream.
     streams : iterable of int
     since_us : int
         When somebody began to wait for the streams, by the wall clock.

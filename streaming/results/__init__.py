@@ -40,8 +40,11 @@ VIEW_NUMBERS = 2**40
 # Numbers from here on belong to answers, which several queries with equal plans may share.
 ANSWER_NUMBERS = 2**62
 
-# Columns that only joins, nearest neighbours and thresholds have.
-SOMETIMES = ("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us")
+# Columns that only joins, encounters, nearest neighbours and thresholds have.
+SOMETIMES = (
+    *("partner", "partner_properties", "distance", "rank", "partner_time_us", "partner_bounds", "window_us"),
+    *("since_us", "until_us"),
+)
 
 FRAME_METADATA = b"lookout"
 # https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
@@ -64,10 +67,12 @@ def result_schema(space: Space) -> pa.Schema:
         partner_hash : int64, the hash of the partner, or the position of the threshold plus 1; 0 otherwise;
         partner_properties : string, the properties of the partner, a JSON object;
         distance : float64, for joins by distance and kNN, metres in a geographic space; with `PLACED` the radius of the
-        circle or of the search region; null otherwise, and in ``-``;
+        circle or of the search region; null otherwise, and in ``-``; for encounters, the least so far, also in ``-``;
         rank : int32, for kNN, 1 for the nearest; null otherwise, and in ``-``;
-        partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report;
-        window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC.
+        partner_time_us, partner_bounds : int64 and boxes, for joins over event time, of the partner's report; in
+        encounters, both reports are those of which the distance is the least so far;
+        window_us : int64, for window joins, the beginning of the window in microseconds since 1970 UTC;
+        since_us, until_us : int64, for encounters, the beginning, and the end, null while it lasts.
     """
     return pa.schema(
         [
@@ -87,6 +92,8 @@ def result_schema(space: Space) -> pa.Schema:
             pa.field("partner_time_us", pa.int64()),
             pa.field("partner_bounds", pa.list_(pa.float64(), 2 * space.n)),
             pa.field("window_us", pa.int64()),
+            pa.field("since_us", pa.int64()),
+            pa.field("until_us", pa.int64()),
         ]
     )
 
@@ -234,9 +241,9 @@ def json_rows(rows: pa.Table, space: Space = EARTH) -> tuple[list[dict[str, Any]
         With `sign` ("+", "~", "-", "@"), `key`, `time_us`, `lon`, `lat` (the middle of the box in a geographic space;
         null where unbounded, and in other spaces), `bounds`, `reason` and `properties` (an object). Joins and
         thresholds add `partner`, an object with its `key`, `properties` and `distance` (null except in a join by
-        distance); joins over event time also tell the `time_us` and the `bounds` of the partner's report, and window
-        joins the beginning of the window, `window_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@"
-        adds `distance`.
+        distance); joins over event time and encounters also tell the `time_us` and the `bounds` of the partner's
+        report; window joins tell the beginning of the window, `window_us`; encounters tell `since_us` and, in ``-``,
+        `until_us`; kNN adds `distance` and `rank`, but not in ``-``; the sign "@" adds `distance`.
     unread : dict of int to str
         The errors, by position. Properties that cannot be read as JSON appear as empty, so that one element does not
         hold back the others.
@@ -301,8 +308,9 @@ def _further(rows, unread):
     for row in np.flatnonzero(rows["partner_time_us"].is_valid().to_numpy()).tolist():
         told[row]["partner"]["time_us"] = rows["partner_time_us"][row].as_py()
         told[row]["partner"]["bounds"] = [_finite(bound) for bound in rows["partner_bounds"][row].as_py()]
-        if (window_us := rows["window_us"][row].as_py()) is not None:
-            told[row]["window_us"] = window_us
+        for name in ("window_us", "since_us", "until_us"):
+            if (time_us := rows[name][row].as_py()) is not None:
+                told[row][name] = time_us
     return told
 
 

@@ -12,12 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
+from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
+from streaming.servers import ordering
 from streaming.servers.control.registry import MICROSECONDS
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import taken
+from streaming.servers.ordering import Late, Orderings
 from streaming.servers.region.reports import reports_schema
+from streaming.servers.region_bits import EVERYWHERE, bits_of, regions_of
 from streaming.servers.sorted_runs import SortedRuns
 
 # An expired object is forgotten, and its version with it, once it has been silent for this long as well. The server
@@ -25,12 +29,6 @@ from streaming.servers.sorted_runs import SortedRuns
 FORGET_AFTER_US = 24 * 3600 * MICROSECONDS
 
 FORGET_EVERY_US = FORGET_AFTER_US // 100
-
-# The bits of an int64. More regions than that share bits; a shared bit stands for all of its regions.
-BITS = 64
-
-# All bits set: every region may have a copy.
-EVERYWHERE = -1
 
 
 @dataclass(frozen=True)
@@ -51,17 +49,20 @@ class Home:
         When the server last looked for objects to forget.
     progress : mapping of int to Progress
         How far the server is with each stream that is joined over event time, by number.
+    orderings : Orderings
+        The reports of streams that need them in the order of event time.
     """
 
     entries: SortedRuns
     now_us: int = 0
     forgotten_us: int = 0
     progress: Mapping[int, Progress] = field(default_factory=dict)
+    orderings: Orderings = field(default_factory=Orderings)
 
     @classmethod
     def empty(cls, following: int = 0) -> "Home":
         """Return the state of a server that knows no object yet; the number of the first run is `following`."""
-        return cls(SortedRuns(no_columns(), following=following))
+        return cls(SortedRuns(no_columns(), following=following), orderings=Orderings(following=following))
 
 
 COLUMNS = {"stream": np.int64, "version": np.int64, "region": np.int32, "heard_us": np.int64, "copies": np.int64}
@@ -83,7 +84,8 @@ class HomeOutput:
     need them; `superseded_copies` has the copies of `passing`. `focals` has the newest elements of focal objects, once
     for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
     newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
-    region that must know it, with `reports.reports_schema`.
+    region that must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that
+    are due, in the order of event time (`ordering.Released`); `late` says which came too late for that.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
@@ -95,6 +97,8 @@ class HomeOutput:
     focals: tuple[pa.Table, np.ndarray]
     stale: dict[int, int]
     reports: tuple[pa.Table, np.ndarray]
+    released: tuple[pa.Table, np.ndarray]
+    late: Mapping[Ordering, Late]
 
 
 def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, HomeOutput]:
@@ -118,6 +122,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     if after.reach.exceeds(control.before.reach):  # then regions fetch elements, and this server does not know which
         entries = entries.with_column("copies", EVERYWHERE)
     reports, progress = _reports(home.progress, elements, control)
+    orderings, released = ordering.step(home.orderings, elements, control, max(home.now_us, control.now_us))
     order, key_hash, start = _ordered(elements)
     part, row = entries.find(key_hash)
     known = part >= 0
@@ -135,7 +140,7 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     passing = _passing(elements, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
     passing_region = region_map.region_of(bounds_of(passing["bounds"]))
     met = _met(arrivals, after.reach, region_map)
-    left = _regions(copies, region_map.regions) & ~met
+    left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
@@ -148,11 +153,13 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
         _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(region_map.regions, dtype=bool)),
         _counted(elements["stream"].to_numpy()[order[~accepted]]),
         reports,
+        (released.reports, released.region),
+        released.late,
     )
     columns = {name: arrivals[name].to_numpy() for name in ("stream", "version", "heard_us")}
-    columns |= {"region": region.astype(COLUMNS["region"]), "copies": _bits(met)}
+    columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
-    return _settled(replace(home, entries=entries, progress=progress), control), outbox
+    return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
 
 
 def _reports(known, elements, control):
@@ -248,18 +255,6 @@ def _met(elements, reach, region_map):
     return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), region_map)
 
 
-def _bits(met):
-    """Return the regions of each row (N, regions) as bits of an int64."""
-    bit = np.uint64(1) << (np.arange(met.shape[1]) % BITS).astype(np.uint64)
-    return np.bitwise_or.reduce(np.where(met, bit, np.uint64(0)), axis=1, initial=0).view(np.int64)
-
-
-def _regions(bits, regions):
-    """Tell which regions have their bit set, bool of shape (N, regions)."""
-    shift = (np.arange(regions) % BITS).astype(np.uint64)
-    return (bits.view(np.uint64)[:, None] >> shift) & np.uint64(1) != 0
-
-
 def _without(met, region):
     """Return `met` (N, regions) without one region in each row; -1 removes none."""
     return met & (np.arange(met.shape[1]) != region[:, None])
@@ -281,7 +276,7 @@ def _settled(home, control):
     if now_us - forgotten_us >= FORGET_EVERY_US:
         entries = _without_entries(entries, lambda run: _long_silent(run.columns, now_us, control.after))
         forgotten_us = now_us
-    return Home(entries.settled(), now_us, forgotten_us, home.progress)
+    return Home(entries.settled(), now_us, forgotten_us, home.progress, home.orderings)
 
 
 def _long_silent(columns, now_us, registry):

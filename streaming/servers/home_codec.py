@@ -1,23 +1,61 @@
-"""How the state of a home server is stored: its entries as sorted runs."""
+"""How the state of a home server is stored: its entries as sorted runs, and the reports that it holds."""
 
+from streaming.operators.encounters import Ordering
 from streaming.operators.watermarks import Progress
 from streaming.servers.home import Home, no_columns
+from streaming.servers.ordering import Ordered, Orderings, no_last
+from streaming.servers.report_queue import ReportQueue, waiting_schema
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
+from streaming.spaces import Space
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
 
+def home_codec(space: Space) -> Codec:
+    """Return the codec of `Home` in a space."""
+
+    def decode(parts):
+        (table,) = parts[HEAD].tables()
+        head = head_of(table)
+        progress = {stream: Progress(*told) for stream, *told in head.get("progress", ())}
+        entries = table_of("entries", no_columns(), head, parts)
+        orderings = _orderings(head.get("orderings", ()), head, parts, space)
+        return Home(entries, head["now_us"], head["forgotten_us"], progress, orderings)
+
+    return Codec(lambda batch: Home.empty(first_number(batch)), _encode, decode)
+
+
 def _encode(home):
-    tables = {"entries": home.entries}
+    orderings, names = home.orderings, {name: _name(name) for name in home.orderings.ordered}
+    last = {f"last-{names[name]}": known.last for name, known in orderings.ordered.items()}
+    tables = {"entries": home.entries} | last
     progress = [[stream, *told] for stream, told in home.progress.items()]
+    held = [
+        [*name, known.queue.head(), *known.progress, known.since_us, known.forgotten_us]
+        for name, known in orderings.ordered.items()
+    ]
     head = heads_of(tables) | {"now_us": home.now_us, "forgotten_us": home.forgotten_us, "progress": progress}
-    return {HEAD: Tables([with_head(NOTHING, head)])} | parts_of(tables)
+    head |= {"orderings": held, "turn": orderings.turn, "following": orderings.following}
+    queues = (known.queue.parts(f"held-{names[name]}") for name, known in orderings.ordered.items())
+    parts = parts_of(tables)
+    for queue in queues:
+        parts |= queue
+    return {HEAD: Tables([with_head(NOTHING, head)])} | parts
 
 
-def _decode(parts):
-    (table,) = parts[HEAD].tables()
-    head = head_of(table)
-    progress = {stream: Progress(*told) for stream, *told in head.get("progress", ())}
-    return Home(table_of("entries", no_columns(), head, parts), head["now_us"], head["forgotten_us"], progress)
+def _orderings(held, head, parts, space):
+    ordered = {}
+    for stream, lateness_us, idle_us, queue, newest_us, heard_us, *times in held:
+        ordering = Ordering(stream, lateness_us, idle_us)
+        name = _name(ordering)
+        ordered[ordering] = Ordered(
+            ReportQueue.of_head(waiting_schema(space), f"held-{name}", queue, parts),
+            table_of(f"last-{name}", no_last(), head, parts),
+            Progress(newest_us, heard_us),
+            *times,
+        )
+    return Orderings(ordered, head.get("turn", 0), head.get("following", 0))
 
 
-HOME = Codec(lambda batch: Home.empty(first_number(batch)), _encode, _decode)
+def _name(ordering):
+    """Return the name of an ordering in the names of parts, which have no minus signs of numbers."""
+    return f"{ordering.stream % 2**64:x}-{ordering.lateness_us}-{ordering.idle_us}"

@@ -26,9 +26,11 @@ from streaming.servers.assembler.aggregation import REGIONAL
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.registry import Registry
 from streaming.servers.elements import tracked_schema
-from streaming.servers.home import EVERYWHERE, Home
+from streaming.servers.home import Home
+from streaming.servers.ordering import everywhere
 from streaming.servers.region.state import Region
 from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region_bits import EVERYWHERE
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Rescaling:
         entries = state.entries.put(key[known], columns, key[:0])
         if self.before.reach:  # regions fetch the elements that they must know, and this server does not know which
             entries = entries.with_column("copies", EVERYWHERE)
-        return replace(state, entries=entries)
+        return replace(state, entries=entries, orderings=everywhere(state.orderings))
 
     def region(self, number: int, empty: Region) -> Region:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""

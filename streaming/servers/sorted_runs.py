@@ -438,4 +438,4 @@ def _column(column):
     if pa.types.is_fixed_size_list(column.type):
         return bounds_of(column)
     whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return whole.to_numpy() if pa.types.is_integer(column.type) else whole
+    return whole.to_numpy() if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) else whole

@@ -50,7 +50,7 @@ class Region:
         return touching, inside
 
     def share(self, box: np.ndarray) -> np.ndarray:
-        """Return how much of each box, which touches the area, lies in it: a part of its extent, float64 of shape (N,)."""
+        """Return which part of each box, all of which touch the area, lies in it, float64 of shape (N,)."""
         if self._geometry is not None:
             return self._share_of_geometry(box)
         total = np.zeros(box.shape[1])

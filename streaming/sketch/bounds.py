@@ -64,7 +64,7 @@ def _parts(limit, known, all_, none):
     most = _largest(limit, mean, variance, low, high)
     least = 1 - _largest(-limit, -mean, variance, -high, -low)
     # One value is the lowest of the leaf, and one the highest.
-    edge = 1 / known.n
+    edge = 1 / np.maximum(known.n, 1)
     within = (limit > low) & (limit < high)
     most = np.where(within, np.minimum(most, 1 - edge), most)
     least = np.where(within, np.maximum(least, edge), least)
@@ -75,19 +75,19 @@ def _parts(limit, known, all_, none):
 def _largest(limit, mean, variance, low, high):
     """Return the largest part of values that may lie at or below a limit."""
     under = mean - limit
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         cantelli = variance / (variance + under**2)
         cornered = 1 - (variance + (mean - low) * under) / ((high - low) * (high - limit))
         far = (under > 0) & (limit + (variance + under**2) / under <= high)
         near = (mean - low) * -under < variance
-    return np.where(far, cantelli, np.where(near | (under > 0), cornered, 1.0))
+    return np.where(limit >= high, 1.0, np.where(far, cantelli, np.where(near | (under > 0), cornered, 1.0)))
 
 
 def part_of(limit: float | np.ndarray, known: Summary) -> np.ndarray:
     """Return an estimate of the part of the values at or below a limit, float64 of shape (K,).
 
-    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right; where that breaks
-    a bound, the bound is the estimate.
+    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right; where that
+    breaks a bound, the bound is the estimate.
     """
     mean, low, high = known.mean, known.low, known.high
     extent = np.where(high > low, high - low, 1.0)

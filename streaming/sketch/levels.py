@@ -5,9 +5,9 @@ further levels double the time bins. The keys of a level are made of those of an
 leaves become coarser, nor in how many steps.
 
 In the gradient mode what is older than the length of study, against the newest element, has level 1; after twice that
-time level 2, after four times level 3. A time bin of a level must be old enough as a whole. So a level has twice as many
-elements as the one before, with a quarter of the cells and half of the bins, and memory stays flat. In the equal mode
-all times have the same level. Either way, the memory budget may add levels for all times (`coarseness`).
+time level 2, after four times level 3. A time bin of a level must be old enough as a whole. So a level has twice as
+many elements as the one before, with a quarter of the cells and half of the bins, and memory stays flat. In the equal
+mode all times have the same level. Either way, the memory budget may add levels for all times (`coarseness`).
 
 References
 ----------

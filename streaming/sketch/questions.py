@@ -8,6 +8,7 @@ References
 Synopsis (2017), section 3.5: a query is evaluated at the sketchlets that have something about it, and merged.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +75,18 @@ def parts(plan: SketchPlan, sketch: Sketch, now_us: int) -> dict[Need, Leaves]:
 
 def checked(plan: SketchPlan, settings: SketchSettings) -> None:
     """Raise InvalidSketch unless a sketch keeps what the questions of a plan need."""
-    answered(plan, settings, dict.fromkeys(needs(plan), ()), 0)
+    if error := _error(plan, settings):
+        raise InvalidSketch(error)
+
+
+@functools.lru_cache(maxsize=1024)
+def _error(plan, settings):
+    """Return what a sketch lacks, an empty text for nothing: what stops the questions even if there are no leaves."""
+    try:
+        answered(plan, settings, dict.fromkeys(needs(plan), ()), 0)
+    except InvalidSketch as error:
+        return str(error)
+    return ""
 
 
 def answered(

@@ -143,8 +143,8 @@ class Selection:
     Parameters
     ----------
     areas : tuple of Area
-        Boxes ``(x_lo, y_lo, x_hi, y_hi)`` and geometries of shapely, with their borders; an element must lie in each. In
-        a dimension that wraps, an upper bound may lie beyond the dimension's end.
+        Boxes ``(x_lo, y_lo, x_hi, y_hi)`` and geometries of shapely, with their borders; an element must lie in each.
+        In a dimension that wraps, an upper bound may lie beyond the dimension's end.
     times : Times or None
         None: any time.
     ranges : tuple of FeatureRange

@@ -217,8 +217,9 @@ def events_in(rows, groups):
 
 
 def member(row):
-    """Return what a result tuple is about: an object, the pair of an object and a feature, or that of two reports."""
-    times = (row["time_us"], row["partner_time_us"], row["window_us"]) if row["partner_time_us"] is not None else ()
+    """Return what a result tuple is about: an object, the pair of two, or that of two reports."""
+    reports = row["partner_time_us"] is not None and row["since_us"] is None
+    times = (row["time_us"], row["partner_time_us"], row["window_us"]) if reports else ()
     return row["key"] if row["partner"] is None else (row["key"], row["partner"], *times)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Plan
-from streaming.kinds.fields import area_of, common, opening, parse_area, whole
+from streaming.kinds.fields import area_of, check_kept, common, opening, parse_area, whole
 from streaming.kinds.join.partners import parse_partners, partners_document
 from streaming.kinds.parts import check_keys, filters_document, parse_number, parse_transform, transform_document
 from streaming.kinds.schema import Schema, allow_null, given_as, object_schema, ref
@@ -21,13 +21,15 @@ from streaming.spaces import Space
 # Reports wait in memory for as long, and a month of any feed is more than a machine has.
 MOST_S = 31 * 24 * 3600.0
 LATENESS_S = 10.0
-# The keys of plans that say when, and that belong to one of the two kinds.
-TIMES = ("window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s")
+# The keys of plans that say when, and that belong to one of the kinds.
+TIMES = ("window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "for_s", "gap_s")
 IDLE_S = 30.0
 
 
-def parsed(document: dict[str, Any], space: Space, keys: Collection[str], what: str) -> dict[str, Any]:
-    """Return the fields that plans of both kinds have; raise `InvalidPlan` if one breaks a rule.
+def parsed(
+    document: dict[str, Any], space: Space, keys: Collection[str], what: str, kept: bool = False
+) -> dict[str, Any]:
+    """Return the fields that plans of all these kinds have; raise `InvalidPlan` if one breaks a rule.
 
     Parameters
     ----------
@@ -37,16 +39,20 @@ def parsed(document: dict[str, Any], space: Space, keys: Collection[str], what: 
         The keys that such a document may have.
     what : str
         What messages call the document.
+    kept : bool
+        Whether queries keep an answer; otherwise `emit` can only be ``all``.
     """
     check_keys(document, tuple(keys), what)
     mirrored = document.get("mirrored", False)
     if not isinstance(mirrored, bool):
         raise InvalidPlan(f"mirrored must be true or false; got {mirrored!r:.200}")
-    if document.get("emit", "all") != "all":
+    if kept:
+        check_kept(document.get("emit", "changes"))
+    elif document.get("emit", "all") != "all":
         raise InvalidPlan(
             f"emit must be all: each pair is told once, and no answer is kept; got {document['emit']!r:.80}"
         )
-    return common({"emit": "all"} | document, space) | {
+    return common(document if kept else {"emit": "all"} | document, space) | {
         "partners": parse_partners(document.get("join"), space, ("stream",)),
         "area": parse_area(document, space),
         "transform": parse_transform(document.get("transform", []), space),
@@ -78,12 +84,26 @@ def written(plan: Any, space: Space, own: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def schema_of(cls: type[Plan], special: dict[str, Schema], required: Collection[str]) -> Schema:
-    """Return the JSON Schema of a kind, given the schemas of its own fields and those that must be given."""
+def schema_of(
+    cls: type[Plan], special: dict[str, Schema], required: Collection[str], emits: Collection[str] = ("all",)
+) -> Schema:
+    """Return the JSON Schema of a kind.
+
+    Parameters
+    ----------
+    cls : type
+        The class of its plans.
+    special : mapping of str to dict
+        The schemas of its own fields.
+    required : collection of str
+        Those of them that must be given.
+    emits : collection of str
+        The values that `emit` can have.
+    """
     limits = {"lateness_s": {"type": "number", "minimum": 0, "maximum": MOST_S}, "idle_s": amount(above=0)}
     partners = {"allOf": [ref("partners"), given_as("stream", "string")]}
     schema = object_schema(cls, limits | special | {"partners": partners, "mirrored": {"type": "boolean"}})
-    schema["properties"]["emit"]["enum"] = ["all"]
+    schema["properties"]["emit"]["enum"] = list(emits)
     allow_null(schema, ["area"])
     properties = schema["properties"]
     join = properties.pop("partners")

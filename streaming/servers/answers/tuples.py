@@ -34,6 +34,12 @@ class Results:
     aggregates: tuple[int, ...] = ()
     seconds: dict[int, float] = field(default_factory=dict)
 
+    @classmethod
+    def nothing(cls, space: Space, seconds: dict[int, float]) -> "Results":
+        """Return no results, and what it cost to find out."""
+        none = result_schema(space).empty_table()
+        return cls(none, none, seconds=seconds)
+
     def plus(self, more: "Results") -> "Results":
         """Return these results and more of the same region and micro-batch; the counters are added."""
         names = {**self.counters, **more.counters}

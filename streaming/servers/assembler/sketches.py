@@ -90,8 +90,10 @@ def _answers(found, control, costs):
     answers, failed = {}, {}
     for query in due(control):
         plan, began = control.after.sketch_plans[query], perf_counter()
-        needed = [one.leaves.get(query, {}) for one in found]
-        by_need = {need: [one[need] for one in needed if need in one] for need in needed[0]}
+        needed = [one.leaves[query] for one in found if query in one.leaves]
+        if len(needed) < len(found):  # it was due in the assembler alone, and will be at the next tick everywhere
+            continue
+        by_need = {need: [one[need] for one in needed] for need in needed[0]}
         try:
             settings = control.after.sketched[stream_number(plan.stream)]
             answers[query] = answered(plan, settings, by_need, control.now_us)

@@ -14,9 +14,9 @@ from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN = (1 << bit for bit in range(7))
-# The eighth bit is free.
-SKETCH = 1 << 8
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH = (
+    1 << bit for bit in range(9)
+)
 
 
 def layer_of(plan: Plan) -> str | None:
@@ -36,6 +36,7 @@ def bits_of(plan: Plan) -> int:
         BY_DISTANCE: kind.measures(plan),
         LAYER_JOIN: kind.layer(plan) is not None,
         TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
+        ENCOUNTER: evaluation is Evaluation.ENCOUNTER,
         SKETCH: evaluation is Evaluation.SKETCH,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)

@@ -23,6 +23,7 @@ from streaming.kinds.base import Plan
 from streaming.kinds.registry import kind_of
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.operators.distributed import DistributedQueries
+from streaming.operators.encounters import Encounter, Ordering
 from streaming.operators.layer import Layer
 from streaming.operators.padding import LayerReach
 from streaming.operators.query_levels import QueryLevels
@@ -32,7 +33,16 @@ from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.operators.time_joins import TimeJoin
 from streaming.servers.answers.recipients import Recipients
 from streaming.servers.control.answer_numbers import AnswerNumbers
-from streaming.servers.control.columns import BY_DISTANCE, EVERY_ELEMENT, LAYER_JOIN, MEMBERSHIP, Columns, Row, layer_of
+from streaming.servers.control.columns import (
+    BY_DISTANCE,
+    ENCOUNTER,
+    EVERY_ELEMENT,
+    LAYER_JOIN,
+    MEMBERSHIP,
+    Columns,
+    Row,
+    layer_of,
+)
 from streaming.servers.control.entries import ControlEntries, Entry
 from streaming.servers.control.levels import Level, Levels
 from streaming.servers.control.registrations import Registration, words
@@ -249,11 +259,11 @@ class Registry:
         return self.evaluated.are(names, BY_DISTANCE)
 
     def joins_with(self, layers: Container[str]) -> np.ndarray:
-        """Return the numbers of the answers of joins with some layers, int64, ascending."""
+        """Return the numbers of the answers of joins with some layers that a region computes by itself, ascending."""
         columns = self.columns
         if not any(reach.layer in layers for reach in columns.layers):
             return np.empty(0, dtype=np.int64)
-        rows = self._rows(columns.query[columns.having(LAYER_JOIN)].tolist())
+        rows = self._rows(columns.query[columns.having(LAYER_JOIN) & ~columns.having(ENCOUNTER)].tolist())
         return np.unique(np.array([row.answer for row in rows if layer_of(row.plan) in layers], dtype=np.int64))
 
     @property
@@ -301,6 +311,21 @@ class Registry:
     def report_reach(self) -> Reach:
         """How far reports reach for partners in joins over event time; false without one. Those left out count, too."""
         return self.running.time_joins.reach
+
+    @property
+    def encounters(self) -> Mapping[int, Encounter]:
+        """The queries for encounters that run, by query, ready to be evaluated."""
+        return self.evaluated.encounters.joins
+
+    @property
+    def encounter_reach(self) -> Reach:
+        """How far reports reach for partners in encounters; false without one. Those left out count, too."""
+        return self.running.encounters.reach
+
+    @property
+    def orderings(self) -> Mapping[Ordering, int]:
+        """The orderings that encounters need, those left out, too: for each, how long a report may be valid."""
+        return self.running.encounters.orderings
 
     @property
     def sketch_plans(self) -> Mapping[int, SketchPlan]:

@@ -13,16 +13,26 @@ import numpy as np
 
 from streaming.kinds.registry import kind_of
 from streaming.operators.distributed import DistributedQueries
+from streaming.operators.encounters import Ordering, orderings_of
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.operators.time_joins import TimeJoin, by_place, compiled
-from streaming.servers.control.columns import DISTRIBUTED, SKETCH, STREAM_JOIN, TIME_JOIN, Columns, Row, distinct_of
+from streaming.operators.time_joins import by_place, compiled
+from streaming.servers.control.columns import (
+    DISTRIBUTED,
+    ENCOUNTER,
+    SKETCH,
+    STREAM_JOIN,
+    TIME_JOIN,
+    Columns,
+    Row,
+    distinct_of,
+)
 from streaming.spaces import Space
 
 # The queries with one of these bits have no answer that a region computes by itself.
-APART = STREAM_JOIN | TIME_JOIN | DISTRIBUTED | SKETCH
+APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH
 
 
 @dataclass(frozen=True)
@@ -81,14 +91,23 @@ class TimeJoinGroup(Group):
     """The joins over event time."""
 
     @functools.cached_property
-    def joins(self) -> Mapping[int, TimeJoin]:
-        """The joins by query, ready to be evaluated."""
+    def joins(self) -> Mapping[int, Any]:
+        """The joins by query, each ready to be evaluated by the class that its kind names."""
         return dict(zip(self.plans, compiled(list(self.plans.values()), self.space), strict=True))
 
     @functools.cached_property
     def reach(self) -> Reach:
         """How far reports reach for partners."""
         return Reach.of([by_place(plan) for plan in self.plans.values()], self.space)
+
+
+class EncounterGroup(TimeJoinGroup):
+    """The queries for encounters."""
+
+    @functools.cached_property
+    def orderings(self) -> Mapping[Ordering, int]:
+        """See `orderings_of`."""
+        return orderings_of(self.joins.values())
 
 
 class DistributedGroup(Group):
@@ -116,11 +135,12 @@ class RunningQueries:
         All of them.
     answers : ndarray of int64
         The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams, of joins over event time, of distributed queries and of queries of sketches.
+        streams, of joins over event time, of encounters, of distributed queries and of queries of sketches.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
     stream_joins : StreamJoinGroup
     time_joins : TimeJoinGroup
+    encounters : EncounterGroup
     distributed : DistributedGroup
     sketches : Group
         The queries of sketches.
@@ -131,6 +151,7 @@ class RunningQueries:
     levels: QueryLevels
     stream_joins: StreamJoinGroup
     time_joins: TimeJoinGroup
+    encounters: EncounterGroup
     distributed: DistributedGroup
     sketches: Group
 
@@ -140,6 +161,7 @@ class RunningQueries:
         groups = (
             StreamJoinGroup(space, STREAM_JOIN),
             TimeJoinGroup(space, TIME_JOIN),
+            EncounterGroup(space, ENCOUNTER),
             DistributedGroup(space, DISTRIBUTED),
             Group(space, SKETCH),
         )
@@ -164,6 +186,7 @@ class RunningQueries:
             self.levels.changed(gone, {answer: plans[answer] for answer in new.tolist()}),
             self.stream_joins.changed(ended, begun),
             self.time_joins.changed(ended, begun),
+            self.encounters.changed(ended, begun),
             self.distributed.changed(ended, begun),
             self.sketches.changed(ended, begun),
         )
@@ -171,7 +194,7 @@ class RunningQueries:
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
-        groups = (chosen.stream_joins, chosen.time_joins, chosen.distributed, chosen.sketches)
+        groups = (chosen.stream_joins, chosen.time_joins, chosen.encounters, chosen.distributed, chosen.sketches)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(
             chosen.columns.changed((), rows),

@@ -16,7 +16,7 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch.leaves import Leaves
-from streaming.sketch.questions import Need, parts
+from streaming.sketch.questions import Need, checked, parts
 from streaming.sketch.settings import InvalidSketch
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -29,11 +29,14 @@ class AskedLeaves:
     ----------
     leaves : mapping of int to mapping of Need to Leaves
         By query.
+    lacking : frozenset of int
+        The queries that the region leaves out.
     seconds : mapping of int to float
         How long it took to find them, by query; no state.
     """
 
     leaves: Mapping[int, Mapping[Need, Leaves]] = field(default_factory=dict)
+    lacking: frozenset[int] = frozenset()
     seconds: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -47,7 +50,7 @@ def due(control: ControlStep) -> list[int]:
     return [query for query, plan in plans.items() if query in changed or (applied.now_us and not plan.once)]
 
 
-def concerns_sketches(before: Registry, after: Registry, applied) -> bool:
+def concern_sketches(before: Registry, after: Registry, applied) -> bool:
     """Tell whether the assembler has to say something about queries of sketches in a micro-batch."""
     plans = before.sketch_plans.keys() | after.sketch_plans.keys()
     if not plans:
@@ -72,19 +75,27 @@ def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
             failed[query] = f"the stream {plan.stream} is not sketched: switch its sketch on in the admin"
             continue
         try:
+            checked(plan, sketch.settings)
             found[query] = parts(plan, sketch, control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)
         costs.seconds[query] = perf_counter() - began
     if failed:
         raise QueriesFailed(failed)
-    return AskedLeaves(found, costs.seconds)
+    return AskedLeaves(found, seconds=costs.seconds)
 
 
 def _encoded(state):
     rows = [(query, need, leaves) for query, needed in state.leaves.items() for need, leaves in needed.items()]
     head = [[query, *need, *_shape(leaves)] for query, need, leaves in rows]
-    return {HEAD: Tables([with_head(NOTHING, {"rows": head}), *_tables(leaves for _, _, leaves in rows)])}
+    return {
+        HEAD: Tables(
+            [
+                with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking)}),
+                *_tables(leaves for _, _, leaves in rows),
+            ]
+        )
+    }
 
 
 def _tables(several: Iterable[Leaves]):
@@ -96,11 +107,12 @@ def _shape(leaves):
 
 
 def _decoded(parts_):
-    head, *tables = parts_[HEAD].tables()
+    first, *tables = parts_[HEAD].tables()
+    head = head_of(first)
     found: dict[int, dict[Need, Leaves]] = {}
-    for (query, other, feature, apart, features, pairs), table in zip(head_of(head)["rows"], tables, strict=True):
+    for (query, other, feature, apart, features, pairs), table in zip(head["rows"], tables, strict=True):
         found.setdefault(query, {})[Need(other, feature, apart)] = Leaves.of_table(table, features, pairs)
-    return AskedLeaves(found)
+    return AskedLeaves(found, frozenset(head["lacking"]))
 
 
 ASKED_LEAVES = Codec(lambda batch: AskedLeaves(), _encoded, _decoded)

@@ -20,7 +20,7 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
-from streaming.operators.time_joins import MICROSECONDS, IntervalJoin, TimeJoin, Times, WindowJoin
+from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin, too_late
 from streaming.operators.watermarks import NEVER_US, Progress, complete_until
 from streaming.results import ENTERED, MOVED, result_schema
 from streaming.servers.answers.tuples import Results
@@ -154,16 +154,9 @@ def _on_time(reports, joins, waiting, failures):
         late = mine & ~early & (own != 0)
         if late.any():
             count += int(late.sum())
-            failures.note(np.array([query]), _late(join, times.seen_us[late] - times.time_us[late]))
+            behind_us = int((times.seen_us - times.time_us)[late].max())
+            failures.note(np.array([query]), too_late(join, int(late.sum()), behind_us))
     return reports if wanted.all() else reports.filter(pa.array(wanted)), count
-
-
-def _late(join, behind_us):
-    """Return the warning of reports that were as far behind the newest of their stream."""
-    return (
-        f"{len(behind_us)} reports came too late to be joined, up to {behind_us.max() / MICROSECONDS:g} s behind the "
-        f"newest of their stream; lateness_s is {join.plan.lateness_s:g}, idle_s is {join.plan.idle_s:g}"
-    )
 
 
 def _done(run, joins, waiting):

@@ -1,0 +1,1 @@
+"""Encounters: two objects that stay near each other for some time."""

@@ -1,0 +1,305 @@
+"""Which leaves a selection chooses: whole ones, and ones that it cuts.
+
+Of a leaf that is cut, three things are known: how many of its elements match at least and at most, for certain, and an
+estimate of their part. The estimate takes elements as spread evenly over the leaf's box and times, and over its values
+as `bounds.part_of` says; the conditions count as independent.
+"""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.operators.runs import expand
+from streaming.sketch.areas import Region
+from streaming.sketch.bounds import Summary, at_most, below, part_of
+from streaming.sketch.leaves import Leaves, no_leaves, together
+from streaming.sketch.levels import bin_us
+from streaming.sketch.runs import LeafRun
+from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection
+from streaming.sketch.settings import SketchSettings
+from streaming.sketch.sketch import Sketch
+
+Rows = np.ndarray | slice
+_ALL = slice(None)
+_NONE = np.empty(0, dtype=np.int64)
+# An index by cell is better than looking at all leaves of the times if these are more than this part of a run.
+PART_BY_CELL = 0.25
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What is known of the C leaves that a selection cuts.
+
+    Parameters
+    ----------
+    share : ndarray of float64, shape (C,)
+        An estimate of the part of the elements that match.
+    least, most : ndarray of float64, shape (C,)
+        The bounds of that part, for certain.
+    """
+
+    share: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "Cut":
+        """Return what is known of some of the leaves."""
+        return Cut(self.share[rows], self.least[rows], self.most[rows])
+
+
+NO_CUT = Cut(np.empty(0), np.empty(0), np.empty(0))
+
+
+@dataclass(frozen=True)
+class ChosenPart:
+    """The chosen leaves of one run: positions, so that only the columns that a question needs are read.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    whole : ndarray of int64, or slice
+        The leaves all of whose elements match.
+    partial : ndarray of int64, shape (C,)
+        The leaves that the selection cuts.
+    cut : Cut
+    """
+
+    leaves: Leaves
+    whole: Rows
+    partial: np.ndarray
+    cut: Cut
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The leaves of a sketch that a selection chooses.
+
+    Parameters
+    ----------
+    settings : SketchSettings
+    selection : Selection
+    parts : tuple of ChosenPart
+    """
+
+    settings: SketchSettings
+    selection: Selection
+    parts: tuple[ChosenPart, ...]
+
+    @functools.cached_property
+    def cut(self) -> Cut:
+        """What is known of the leaves that are cut, in the order of `partial`."""
+        cuts = [part.cut for part in self.parts if len(part.partial)]
+        if not cuts:
+            return NO_CUT
+        return Cut(*(np.concatenate([getattr(cut, name) for cut in cuts]) for name in ("share", "least", "most")))
+
+    def whole(self, name: str, *rows: int) -> np.ndarray:
+        """Return a column of the leaves that match as a whole; `rows` choose the feature or the pair."""
+        return _joined([getattr(part.leaves, name)[(*rows, part.whole)] for part in self.parts])
+
+    def partial(self, name: str, *rows: int) -> np.ndarray:
+        """Return a column of the leaves that the selection cuts."""
+        return _joined([getattr(part.leaves, name)[(*rows, part.partial)] for part in self.parts])
+
+    def column(self, name: str, *rows: int) -> np.ndarray:
+        """Return a column of all chosen leaves: first those that match as a whole, then those that are cut."""
+        if not any(len(part.partial) for part in self.parts):
+            return self.whole(name, *rows)
+        return np.concatenate([self.whole(name, *rows), self.partial(name, *rows)])
+
+    @functools.cached_property
+    def share(self) -> np.ndarray:
+        """The estimated part of each leaf's elements that match, in the order of `column`: 1 for whole leaves."""
+        whole = sum(len(part.leaves.count[part.whole]) for part in self.parts)
+        return np.concatenate([np.ones(whole), self.cut.share])
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves are chosen, whole or cut."""
+        return sum(len(part.leaves.count[part.whole]) + len(part.partial) for part in self.parts)
+
+    def sketch(self) -> Leaves:
+        """Return the chosen leaves with all columns, those that are cut among them: the sub-sketch of the selection."""
+        taken = [part.leaves.take(rows) for part in self.parts for rows in (part.whole, part.partial)]
+        return together([*taken, no_leaves(self.settings)])
+
+
+def choose(sketch: Sketch, selection: Selection = EVERYTHING, by_value: str | None = None) -> Chosen:
+    """Return the leaves that a selection chooses.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    selection : Selection
+    by_value : str or None
+        A feature whose distribution will be asked for. Otherwise leaves of different values may come merged, if no
+        condition tells them apart.
+
+    Raises
+    ------
+    InvalidSketch
+        If an area is not valid, or a feature is not sketched.
+    """
+    feature = None if by_value is None else sketch.settings.position(by_value)
+    conditions = _Conditions(sketch.settings, selection)
+    parts = [conditions.part(run, feature) for run in sketch.asked]
+    return Chosen(sketch.settings, selection, tuple(part for part in parts if part is not None))
+
+
+class _Conditions:
+    """The conditions of a selection, ready to be compared with many leaves."""
+
+    def __init__(self, settings: SketchSettings, selection: Selection) -> None:
+        self._settings, self._times = settings, selection.times
+        self._areas = [Region(area, settings) for area in selection.areas]
+        self._ranges = [(settings.position(one.feature), one) for one in selection.ranges]
+
+    def part(self, run: LeafRun, feature: int | None) -> ChosenPart | None:
+        """Return the part of a run that is chosen, None if it is nothing."""
+        if not self._areas and not self._ranges:
+            if self._times is None:
+                return ChosenPart(run.whole if feature is None else run.by_value(feature), _ALL, _NONE, NO_CUT)
+            if feature is None:
+                return self._among(run.by_time, self._rows_by_time(run.by_time), self._areas)
+        leaves, rows = run.leaves, self._rows_by_time(run.leaves)
+        length = rows.stop - rows.start
+        if not self._areas or length <= PART_BY_CELL * len(leaves):
+            return self._among(leaves, rows, self._areas)
+        return self._by_cell(run, rows)
+
+    def _rows_by_time(self, leaves):
+        """Return the slice of leaves that may lie in the times: these are ordered by the start of their time bins."""
+        if self._times is None:
+            return slice(0, len(leaves))
+        if not len(self._times.limits):
+            return slice(0, 0)
+        first_us, end_us = int(self._times.limits[0, 0]), int(self._times.limits[-1, 1])
+        longest_us = bin_us(self._settings, int(leaves.level.max())) if len(leaves) else 0
+        start = int(np.searchsorted(leaves.start_us, first_us - longest_us, "right"))
+        return slice(start, max(start, int(np.searchsorted(leaves.start_us, end_us, "left"))))
+
+    def _by_cell(self, run, within):
+        """Choose by the cells' boxes first, and look only at leaves of the cells that the area cuts one by one."""
+        index = run.by_cell
+        touching, inside = self._relation(index.box)
+        inner, border = np.flatnonzero(inside), np.flatnonzero(touching & ~inside)
+        parts = []
+        for cells, areas in ((inner, []), (border, self._areas)):
+            rows = index.order[expand(index.at[cells], index.at[cells + 1] - index.at[cells])[1]]
+            if within != slice(0, len(run)):
+                rows = rows[(rows >= within.start) & (rows < within.stop)]
+            parts.append(self._among(run.leaves, rows, areas))
+        known = [part for part in parts if part is not None]
+        if len(known) < 2:
+            return known[0] if known else None
+        cut = Cut(*(np.concatenate([getattr(part.cut, name) for part in known]) for name in ("share", "least", "most")))
+        whole, partial = (np.concatenate([getattr(part, name) for part in known]) for name in ("whole", "partial"))
+        return ChosenPart(run.leaves, whole, partial, cut)
+
+    def _relation(self, box):
+        touching, inside = np.ones(box.shape[1], dtype=bool), np.ones(box.shape[1], dtype=bool)
+        for area in self._areas:
+            touches, lies = area.relation(box)
+            touching &= touches
+            inside &= lies
+        return touching, inside
+
+    def _among(self, leaves, rows, areas):
+        """Return what is chosen among some rows, None if it is nothing."""
+        conditions = [functools.partial(_by_area, area) for area in areas]
+        if self._times is not None:
+            conditions.append(functools.partial(_by_times, self._times))
+        conditions += [functools.partial(_by_range, *one) for one in self._ranges]
+        whole: Rows = rows
+        partial, cut = _NONE, NO_CUT
+        for condition in conditions:
+            touching, inside = condition(leaves, whole, None)
+            positions = np.arange(whole.start, whole.stop) if isinstance(whole, slice) else whole
+            fresh = positions[touching & ~inside]
+            kept = condition(leaves, partial, cut)
+            added = condition(leaves, fresh, Cut(*np.ones((3, len(fresh)))))
+            whole = positions[inside]
+            partial = np.concatenate([partial[kept[0]], fresh[added[0]]])
+            cut = Cut(*(np.concatenate([getattr(kept[1], name), getattr(added[1], name)]) for name in _CUT))
+        chosen = whole.stop - whole.start if isinstance(whole, slice) else len(whole)
+        return ChosenPart(leaves, whole, partial, cut) if chosen or len(partial) else None
+
+
+_CUT = ("share", "least", "most")
+
+
+def _by_area(area, leaves, rows, cut):
+    """Apply an area: to whole leaves (no `cut`), which touch it and lie in it; or to leaves that are cut."""
+    box = np.concatenate([leaves.place_low[:, rows], leaves.place_high[:, rows]])
+    touching, inside = area.relation(box)
+    if cut is None:
+        return touching, inside
+    share = np.where(inside, 1.0, 0.0)
+    crossing = touching & ~inside
+    share[crossing] = area.share(box[:, crossing])
+    return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
+
+
+def _by_times(times, leaves, rows, cut):
+    first_us, end_us = leaves.first_us[rows], leaves.last_us[rows] + 1
+    covered = times.covered(end_us) - times.covered(first_us)
+    touching, inside = covered > 0, covered == end_us - first_us
+    if cut is None:
+        return touching, inside
+    share = covered / np.maximum(end_us - first_us, 1)
+    return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
+
+
+def _by_range(feature, range_: FeatureRange, leaves, rows, cut):
+    n, count = leaves.n[feature][rows], leaves.count[rows]
+    low, high = leaves.low[feature][rows], leaves.high[feature][rows]
+    touching = (n > 0) & (low <= range_.high) & (high >= range_.low)
+    inside = touching & (low >= range_.low) & (high <= range_.high)
+    if cut is None:
+        return touching, inside & (n == count)
+    present = n / np.maximum(count, 1)
+    share, least, most = (
+        np.where(inside, present, 0.0),
+        np.where(inside, present, 0.0),
+        np.where(touching, present, 0.0),
+    )
+    crossing = np.flatnonzero(touching & ~inside)
+    columns = (getattr(leaves, name)[feature][rows[crossing]] for name in ("n", "mean", "m2", "low", "high"))
+    known = summary_of(*columns)
+    parts = range_parts(range_.low, range_.high, known)
+    for column, part in zip((share, least, most), parts, strict=True):
+        column[crossing] = part * present[crossing]
+    return touching, _and(cut, share, least, most).take(touching)
+
+
+def _and(cut, share, least, most):
+    """Return what is known of leaves if one more condition, with these parts, holds."""
+    return Cut(cut.share * share, np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most))
+
+
+def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray, high: np.ndarray) -> Summary:
+    """Return what leaves know of a feature, given columns of theirs."""
+    return Summary(n, mean, m2 / np.maximum(n, 1), low, high)
+
+
+def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the estimated, the least and the largest part of the values from `low` to `high`, each of shape (K,)."""
+    least_up, most_up = at_most(high, known) if high < np.inf else (np.ones(len(known.n)),) * 2
+    least_down, most_down = below(low, known) if low > -np.inf else (np.zeros(len(known.n)),) * 2
+    least, most = np.maximum(least_up - most_down, 0), np.minimum(most_up - least_down, 1)
+    up = part_of(high, known) if high < np.inf else 1.0
+    down = part_of(np.nextafter(low, -np.inf), known) if low > -np.inf else 0.0
+    return np.clip(up - down, least, most), least, most
+
+
+def chosen_together(parts: Sequence[Chosen]) -> Chosen:
+    """Return what several sketches have chosen by the same selection; at least one."""
+    return Chosen(parts[0].settings, parts[0].selection, tuple(part for chosen in parts for part in chosen.parts))
+
+
+def _joined(columns):
+    if len(columns) == 1:
+        return columns[0]
+    return np.concatenate(columns) if columns else np.empty(0)

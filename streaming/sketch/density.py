@@ -1,0 +1,232 @@
+"""The distribution of a feature over what a selection chooses: parts of a range, probabilities, quantiles, outliers.
+
+References
+----------
+Synopsis (2017), section 3.6.3 (density queries), 3.6.2 (outliers by Chebyshev's inequality).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.operators.runs import first_of_runs
+from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing
+from streaming.sketch.bounds import Summary, at_most, part_of
+from streaming.sketch.chosen import Chosen, range_parts
+from streaming.sketch.settings import InvalidSketch
+from streaming.sketch.statistics import DEFAULT_CONFIDENCE, mean, std
+from streaming.sketch.views import View, partly_alike, view
+
+# A curve has about so many points.
+POINTS = 96
+# A curve is computed from at most so many leaves; more are merged with their neighbours in value.
+MOST_LEAVES = 256
+# By how much more the certain bounds are apart than the standard deviation of an estimate of a leaf's distribution.
+SHAPE = 4.0
+DECILES = tuple(number / 10 for number in range(1, 10))
+
+
+def integral(chosen: Chosen, feature: str, low: float, high: float, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+    """Return which part of the values of a feature lies from `low` to `high`; both belong to the range.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    feature : str
+    low, high : float
+        -inf and inf where there is no limit.
+    confidence : float
+        Above 0; at 1 the bounds are certain.
+    """
+    if not low <= high:
+        raise InvalidSketch(f"low must not exceed high; got {low!r} and {high!r}")
+    return _part(view(chosen, feature), low, high, confidence, basis_of(chosen))
+
+
+def probability(
+    chosen: Chosen, feature: str, value: float, width: float = 0.0, confidence: float = DEFAULT_CONFIDENCE
+) -> Answer:
+    """Return the probability that an element has a value of a feature, or is at most ``width / 2`` away from it."""
+    if not width >= 0:
+        raise InvalidSketch(f"width must be at least 0; got {width!r}")
+    return integral(chosen, feature, value - width / 2, value + width / 2, confidence)
+
+
+def outliers(chosen: Chosen, feature: str, deviations_: float = 3.0, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
+    """Return which part of the values is more than so many standard deviations away from the mean.
+
+    By Chebyshev's inequality it is at most ``1 / deviations_**2``. The bounds take into account that mean and standard
+    deviation are only known within their own bounds.
+    """
+    if not deviations_ > 0:
+        raise InvalidSketch(f"outliers must be more than 0 standard deviations away; got {deviations_!r}")
+    seen, basis = view(chosen, feature), basis_of(chosen)
+    centre, spread = mean(chosen, feature, confidence), std(chosen, feature, confidence)
+    if math.isnan(centre.value):
+        return nothing(confidence, basis)
+    near, usual, far = deviations_ * spread.low, deviations_ * spread.value, deviations_ * spread.high
+    value = 1 - _part(seen, centre.value - usual, centre.value + usual, confidence, basis).value
+    most_inside = _part(seen, centre.low - far, centre.high + far, confidence, basis).high
+    ends = centre.high - near, centre.low + near
+    least_inside = _part(seen, *ends, confidence, basis).low if ends[0] <= ends[1] else 0.0
+    most = min(1.0, 1 / deviations_**2 + ROUNDING)
+    return Answer(min(value, most), min(1 - most_inside, most), min(1 - least_inside, most), confidence, basis)
+
+
+def quantiles(
+    chosen: Chosen, feature: str, parts: Sequence[float] = DECILES, confidence: float = DEFAULT_CONFIDENCE
+) -> list[Answer]:
+    """Return the least values of a feature at or below which at least some parts of the values lie.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    feature : str
+    parts : sequence of float
+        Above 0 and below 1; deciles by default.
+    confidence : float
+        Of each single quantile.
+    """
+    for part in parts:
+        if not 0 < part < 1:
+            raise InvalidSketch(f"the part of a quantile must be between 0 and 1; got {part!r}")
+    basis = basis_of(chosen)
+    seen = _few(view(chosen, feature))
+    if not (seen.whole.n.any() or (seen.most > 0).any()):
+        return [nothing(confidence, basis) for _ in parts]
+    curve = _curve(seen, confidence)
+    return [curve.quantile(part, confidence, basis) for part in parts]
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """A distribution function at some points, with its bounds: arrays of shape (G,), ascending."""
+
+    at: np.ndarray
+    part: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def quantile(self, part, confidence, basis):
+        last = len(self.at) - 1
+        # The quantile is above every point at which even the upper bound is too low.
+        low = self.at[max(int(np.searchsorted(self.high, part - ROUNDING)) - 1, 0)]
+        high = self.at[min(int(np.searchsorted(self.low, part + ROUNDING)), last)]
+        rising = np.append(True, np.diff(self.part) > 0)
+        value = float(np.interp(part, self.part[rising], self.at[rising]))
+        return Answer(min(max(value, low), high), float(low), float(high), confidence, basis)
+
+
+def _part(seen, low, high, confidence, basis):
+    """Return which part of values lies in a range."""
+    if not (seen.whole.n.any() or (seen.most > 0).any()):
+        return nothing(confidence, basis)
+    cut = _ranges(low, high, seen)
+    value, bottom, top = map(float, _combined(seen, _whole_parts(seen.whole, low, high), cut, confidence))
+    return Answer(value, bottom, top, confidence, basis)
+
+
+def _ranges(low, high, seen):
+    """Return which parts of the values of leaves that are cut lie in a range: of those that can match, and of all."""
+    return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:])
+
+
+def _combined(seen, whole, cut, confidence):
+    """Return which part of values lies in ranges, and its bounds, each of shape (...).
+
+    Parameters
+    ----------
+    seen : View
+    whole : three ndarray of float64, shape (..., W)
+        How many values of whole leaves lie in each range: the estimate, the least and the largest number.
+    cut : five ndarray of float64, shape (..., C)
+        See `_ranges`.
+    confidence : float
+    """
+    inside, least, most = whole
+    part, part_least, part_most, own_least, own_most = cut
+    n = float(seen.whole.n.sum())
+    # Of all values of a leaf, as many as its own bounds say lie in the range, or do not.
+    kept = np.minimum(seen.most, seen.original.n * own_most)
+    left = np.minimum(seen.most, seen.original.n * (1 - own_least))
+    top = _ratio(most.sum(-1) + kept.sum(-1), n + np.maximum(kept, seen.least).sum(-1), 1.0)
+    bottom = 1 - _ratio(n - least.sum(-1) + left.sum(-1), n + np.maximum(left, seen.least).sum(-1), 1.0)
+    total = n + float(seen.expected.sum())
+    value = _ratio(inside.sum(-1) + (seen.expected * part).sum(-1), total, (bottom + top) / 2)
+    if confidence < CERTAIN and total > 0:
+        shift = seen.expected * np.sqrt(np.maximum(part * (1 - part), 0.0)) * seen.freedom
+        own = seen.expected * (part_most - part_least) / SHAPE
+        error = seen.total_error(np.hypot(shift, own), part - value[..., None])
+        shape = partly_alike((most - least) / SHAPE)
+        spread = deviations(confidence) * np.hypot(error, shape) / total
+        bottom, top = np.maximum(bottom, value - spread), np.minimum(top, value + spread)
+    bottom, top = np.minimum(bottom, value) - ROUNDING, np.maximum(top, value) + ROUNDING
+    return value, np.clip(bottom, 0.0, 1.0), np.clip(top, 0.0, 1.0)
+
+
+def _ratio(number, total, otherwise):
+    total = np.asarray(total, dtype=np.float64)
+    return np.where(total > 0, number / np.where(total > 0, total, 1.0), otherwise)
+
+
+def _whole_parts(known: Summary, low, high):
+    """Return how many values of leaves that touch a range lie in it: the estimate, the least and the largest number."""
+    touching = (known.low <= high) & (known.high >= low)
+    inside = touching & (known.low >= low) & (known.high <= high)
+    crossing = np.flatnonzero(touching & ~inside)
+    sure = known.n[inside].sum(keepdims=True) * 1.0
+    if not len(crossing):
+        return sure, sure, sure
+    some = Summary(*(getattr(known, name)[crossing] for name in ("n", "mean", "variance", "low", "high")))
+    return tuple(np.concatenate([sure, some.n * part]) for part in range_parts(low, high, some))
+
+
+def _few(seen: View) -> View:
+    """Return a view with fewer leaves: neighbours by value are merged, which makes bounds a little wider."""
+    whole, (whole_order, whole_at) = seen.whole, _neighbours(seen.whole)
+    cut, (order, at) = seen.cut, _neighbours(seen.cut)
+    counts = [np.add.reduceat(some[order], at) if len(at) else some for some in (seen.expected, seen.least, seen.most)]
+    return View(
+        _merged(whole, whole_order, whole_at), _merged(cut, order, at), _merged(seen.original, order, at), *counts
+    )
+
+
+def _neighbours(known):
+    """Return an order of leaves by value, and where in it each group of leaves to be merged begins."""
+    order = np.argsort(known.mean, kind="stable")
+    reached = np.cumsum(known.n[order])
+    if len(order) <= MOST_LEAVES:
+        return order, np.arange(len(order))
+    return order, np.flatnonzero(first_of_runs(reached * MOST_LEAVES // (reached[-1] + 1)))
+
+
+def _merged(known, order, at):
+    if not len(at):
+        return known
+    n, mean = known.n[order], known.mean[order]
+    total = np.add.reduceat(n, at)
+    centre = np.add.reduceat(n * mean, at) / np.maximum(total, 1)
+    apart = mean - np.repeat(centre, np.diff(at, append=len(n)))
+    variance = np.add.reduceat(n * (known.variance[order] + apart**2), at) / np.maximum(total, 1)
+    low, high = np.minimum.reduceat(known.low[order], at), np.maximum.reduceat(known.high[order], at)
+    return Summary(total, centre, variance, low, high)
+
+
+def _curve(seen, confidence):
+    """Return the distribution function of values."""
+    lows, highs = np.concatenate([seen.whole.low, seen.cut.low]), np.concatenate([seen.whole.high, seen.cut.high])
+    used = np.concatenate([seen.whole.n > 0, seen.most > 0])
+    ends = np.sort(np.concatenate([lows[used], highs[used]]))
+    at = np.unique(ends[np.linspace(0, len(ends) - 1, POINTS).astype(np.int64)])
+    limit = at[:, None]
+    whole = tuple(seen.whole.n * part for part in _parts_up_to(limit, seen.whole))
+    cut = (*_parts_up_to(limit, seen.cut), *_parts_up_to(limit, seen.original)[1:])
+    return _Curve(at, *(np.maximum.accumulate(part) for part in _combined(seen, whole, cut, confidence)))
+
+
+def _parts_up_to(limit, known):
+    """Return the estimated, the least and the largest part of values at or below limits, each of shape (G, K)."""
+    least, most = at_most(limit, known)
+    return np.clip(part_of(limit, known), least, most), least, most

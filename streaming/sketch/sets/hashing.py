@@ -1,0 +1,44 @@
+"""Hashes of values, the same in every process: 64 bits, of which each is as good as any other.
+
+References
+----------
+G. L. Steele Jr., D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, figure 16: the
+finaliser of SplitMix64.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+_TEXT = np.uint64(0x9E3779B97F4A7C15)
+
+
+def hashes_of_numbers(values: np.ndarray) -> np.ndarray:
+    """Return the hashes of numbers, uint64 of the same shape; 0.0 and -0.0 are one number.
+
+    Examples
+    --------
+    >>> zeros = hashes_of_numbers(np.array([0.0, -0.0, 1.0]))
+    >>> bool(zeros[0] == zeros[1]), bool(zeros[0] == zeros[2])
+    (True, False)
+    """
+    # Adding zero makes a plus of a minus zero.
+    return mixed((np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64))
+
+
+def hashes_of_texts(texts: Sequence[str] | np.ndarray) -> np.ndarray:
+    """Return the hashes of texts, uint64 of shape (N,); they differ from those of numbers."""
+    return mixed(pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False) ^ _TEXT)
+
+
+def mixed(numbers: np.ndarray) -> np.ndarray:
+    """Return 64-bit numbers whose bits are spread: each bit of a number changes each bit of the result or not.
+
+    Parameters
+    ----------
+    numbers : ndarray of uint64
+    """
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -34,11 +34,10 @@ export class SketchAsker {
     if (type !== "answer.snapshot" && type !== "answer.change") return false;
     const question = this.byNumber.get(query);
     if (!question) return false;
-    clearTimeout(question.timer);
     question.documents = documentsAfter(type === "answer.snapshot" ? [] : question.documents, rows);
-    const failed = question.documents.find((document) => document?.error);
-    if (failed) question.on.error?.(failed.error);
-    else if (rows.length > 0 || type === "answer.snapshot") question.on.answers(question.documents, question.plan);
+    if (rows.length === 0) return true; // the engine has heard the question, and answers in its next batch
+    clearTimeout(question.timer);
+    question.on.answers(question.documents, question.plan);
     if (question.plan.once) this.#end(question);
     return true;
   }

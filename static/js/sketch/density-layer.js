@@ -5,7 +5,7 @@ import { colourAt, css } from "./colours.js";
 import { levelsOf, linesAt } from "./contours.js";
 
 const PADDING = 0.1; // of the map's size, on every side
-const CELL_ALPHA = 0.72;
+const CELL_ALPHA = 0.66;
 const SHORTEST_PX = 110; // a contour of at least this length has a label
 const LABEL_GAP_PX = 60;
 const TURNS = [-360, 0, 360];

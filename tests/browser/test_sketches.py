@@ -1,4 +1,4 @@
-"""What the sketch of a stream shows: a density on the map, charts and figures of an area, a card of a saved question."""
+"""What the sketch of a stream shows: a density on the map, charts of an area, the card of a saved question."""
 
 import json
 import re

@@ -20,12 +20,13 @@ const OUTLINE_PX = 3; // from the edge of an object in a pair to its outline
  *
  * @param {object} L Leaflet
  * @param {object} store read only
- * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, and
+ * @param {object} options `palette()`, `now()`, `hidden(stream)`, true for streams that are switched off, `veil(stream)`, how
+ *   faintly a density has the objects of a stream drawn that are in no answer (0 as always, 1 faded, 2 not at all), and
  *   `taken()`, boxes `[left, top, right, bottom]` in layer points, in which no name may lie
  */
-export function createObjectLayer(L, store, { palette, now, hidden, taken }) {
+export function createObjectLayer(L, store, { palette, now, hidden, veil, taken }) {
   const layer = new (L.Layer.extend(METHODS))();
-  Object.assign(layer, { L, store, palette, now, hidden, taken, trails: true, names: true });
+  Object.assign(layer, { L, store, palette, now, hidden, veil, taken, trails: true, names: true });
   layer.labels = new ObjectLabels(store.objects);
   layer.visible = { n: 0, slots: new Int32Array(0), x: new Float32Array(0), y: new Float32Array(0) };
   layer.drawMs = 0;
@@ -163,8 +164,10 @@ const METHODS = {
       visible.y = new Float32Array(objects.capacity);
     }
     const off = new Set([...this.store.streams.keys()].filter(this.hidden));
+    this.veiled = new Map([...this.store.streams.keys()].map((name) => [name, this.veil(name)]).filter(([, how]) => how > 0));
+    const selected = this.store.selectedSlots();
     const view = this.place();
-    const { x, y, alive, streams } = objects;
+    const { x, y, alive, streams, colour } = objects;
     let n = 0;
     for (let slot = 0; slot < objects.size; slot++) {
       if (!alive[slot]) continue;
@@ -173,6 +176,8 @@ const METHODS = {
       const py = y[slot] * view.world - view.top;
       if (!(px > -20 && py > -20 && px < this.width + 20 && py < this.height + 20)) continue;
       if (off.size > 0 && off.has(streams[slot])) continue;
+      const behind = this.veiled.size > 0 && this.veiled.get(streams[slot]) === 2 && colour[slot] === NO_COLOUR;
+      if (behind && !selected.includes(slot)) continue;
       visible.slots[n] = slot;
       visible.x[n] = px;
       visible.y[n++] = py;
@@ -229,7 +234,8 @@ const METHODS = {
     const { sheet, ratio, visible } = this;
     const slot = visible.slots[i];
     const stale = objects.timeMs[slot] < staleBefore.get(objects.streams[slot]);
-    const row = spriteRow(objects.kind[slot], objects.colour[slot], stale);
+    const faint = stale || (this.veiled.size > 0 && this.veiled.has(objects.streams[slot]) && objects.colour[slot] === NO_COLOUR);
+    const row = spriteRow(objects.kind[slot], objects.colour[slot], faint);
     sheet.draw(this.pixels, row, objects.heading[slot], Math.round(visible.x[i] * ratio), Math.round(visible.y[i] * ratio));
   },
 

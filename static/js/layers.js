@@ -10,7 +10,8 @@ const REFRESH_MS = 500;
 
 /**
  * @param {object} parts `store`; `map`, a MonitorMap; `now()`; `shown(stream)`; `toggle(stream, on)`; `base`, the number of
- *   the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)`
+ *   the base map that is shown; `onBase(i)`; `onTrails(on)`; `names`, whether names are shown; `onNames(on)`;
+ *   `dense(stream)`, whether its density is shown; `onDense(stream, on)`
  */
 export function createLayers(parts) {
   const { store, map } = parts;
@@ -51,13 +52,15 @@ export function countInView(objects, bounds) {
   return objects.countIn(normalisedBox(bounds));
 }
 
-function createRow(stream, { store, now, shown, toggle }) {
+function createRow(stream, { store, now, shown, toggle, dense, onDense }) {
   const input = h("input", { type: "checkbox", onchange: ({ target }) => toggle(stream.name, target.checked) });
   const dot = h("span", { "aria-hidden": "true" });
   const name = h("span", { class: "stream-name" });
   const origin = createOrigin();
   const about = h("span", { class: "stream-about" });
-  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)));
+  const density = h("input", { type: "checkbox", "data-density": stream.name, onchange: ({ target }) => onDense(stream.name, target.checked) });
+  const sketched = h("label", { class: "choice density-choice", hidden: true }, density, h("span", {}, "Density"));
+  const element = h("li", {}, h("label", { class: "choice" }, input, dot, h("span", { class: "stream-text" }, h("span", { class: "stream-title" }, name, origin.element), about)), sketched);
   const update = (current, seen) => {
     const off = current.enabled === false;
     input.checked = !off && shown(current.name);
@@ -66,6 +69,9 @@ function createRow(stream, { store, now, shown, toggle }) {
     dot.className = `kind kind-${KINDS[current.kind]}`;
     setText(name, current.title ?? current.name);
     origin.update(current);
+    sketched.hidden = !current.sketch;
+    density.checked = dense(current.name);
+    density.setAttribute("aria-label", `Density of ${name.textContent}`);
     setText(about, off ? "switched off in the admin" : describe(current, seen, store, now()));
   };
   return { element, update };

@@ -14,6 +14,7 @@ import { FeaturePanel } from "./feature-panel.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
+import { kindOf } from "./kinds.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { LayersApi } from "./layers-api.js";
 import { createLayers } from "./layers.js";
@@ -32,6 +33,7 @@ import { createRegions } from "./regions.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { isShown } from "./shown-queries.js";
+import { createSketches } from "./sketch/page.js";
 import { Socket } from "./socket.js";
 import { createStatusBar } from "./status-bar.js";
 import { createStore, looksOf } from "./store.js";
@@ -64,6 +66,7 @@ const map = new MonitorMap($("map"), {
   now,
   palette: palette.read,
   hidden: (name) => !shown(name),
+  veil: (name) => sketches.density.veil(name),
   baseUrls: { ...document.body.dataset, world: document.body.dataset.world.split(" ") },
   baseMaps: page.base_maps,
   isDark,
@@ -86,7 +89,10 @@ const tabs = createTabs(() => events.refresh());
 const socket = new Socket(`${page.websocket}?queries=asked`, {
   Arrow,
   onState: (state) => store.setLink(state, now()),
-  onOpen: () => subscriptions.reset(),
+  onOpen: () => {
+    subscriptions.reset();
+    sketches.asker.reset();
+  },
   onMessage: receive,
 });
 const arriving = new Set(); // layers that this page uploaded, while they are being imported
@@ -182,6 +188,21 @@ const historyPanel = new HistoryPanel({
     else map.fitBox(box);
   },
 });
+const sketches = createSketches({
+  L,
+  map,
+  store,
+  socket,
+  editor,
+  palette: palette.read,
+  isDark,
+  now,
+  onOpen: () => tabs.show("statistics"),
+  onSaved: ({ query }) => {
+    tabs.show("queries");
+    queryList.open(query);
+  },
+});
 const tooltip = new Tooltip({
   store,
   now,
@@ -189,7 +210,8 @@ const tooltip = new Tooltip({
   layer: map.objects,
   features,
   history: drawnHistory,
-  disabled: () => editor.active || featureEditor.active || map.moving.dragging || aroundMenu.open,
+  density: sketches.density,
+  disabled: () => editor.active || featureEditor.active || sketches.drawing || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -216,7 +238,8 @@ const queryList = createQueryList(store, pages, {
   show: (query) => store.show(query.query, !query.shown),
   edit: (query) => {
     navigation.toQuery(query);
-    form.start(query);
+    if (kindOf(query.plan).asked) sketches.panel.edit(query);
+    else form.start(query);
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),
   share: (query) => ask({ type: "query.edit", query: query.query, shared: !query.shared }),
@@ -262,12 +285,13 @@ createUnitsControl(() => {
   map.showUnits();
   featurePanel.refresh();
   historyPanel.showUnits();
+  sketches.redraw();
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
 map.objects.names = recall("names") ?? true;
 map.leaflet.on("zoomend", showBaseHint);
-createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails, names: map.objects.names, onNames: setNames });
+createLayers({ store, map, now, shown, toggle: toggleStream, base: map.firstBase(recall("base")), onBase: showBase, onTrails: setTrails, names: map.objects.names, onNames: setNames, ...sketches.switches });
 const recolourLegend = createCountLegend({
   store,
   palette: palette.read,
@@ -284,6 +308,7 @@ const toggleTheme = createTheme($("theme"), () => {
   recolourLegend();
   drawRegions();
   drawnHistory.recolour();
+  sketches.redraw();
   featureEditor.recolour();
 });
 createShortcuts([
@@ -292,6 +317,7 @@ createShortcuts([
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
+  { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
   { key: "h", text: "History", run: () => tabs.show("history") },
   { key: "/", text: "Search for an object", run: () => $("search").focus() },
   { key: "a", text: "Queries around the selected object, or the middle of the map", run: openAroundMenu },
@@ -334,7 +360,7 @@ socket.connect();
 
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
-  if (!subscriptions.expects(message)) return;
+  if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
   store.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
@@ -354,7 +380,7 @@ async function ask(message, done) {
 }
 
 function openAroundMenuAt(event) {
-  if (editor.active || featureEditor.active || map.moving.dragging) return;
+  if (editor.active || featureEditor.active || sketches.drawing || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
@@ -462,6 +488,7 @@ function escape() {
   if (aroundMenu.close()) return undefined;
   if (form.open) return form.close();
   if (editor.active) return editor.stop();
+  if (sketches.drawing) return sketches.stopDrawing();
   if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
   tooltip.hide();

@@ -152,7 +152,7 @@ export class MonitorMap {
   /** Show the rectangles and ranges of the listed queries, except for the query that is being edited. */
   showQueries(queries, edited) {
     this.moving.showQueries(queries, edited);
-    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && boxOf(q.plan)).map((q) => [q.query, q]));
+    const wanted = new Map(queries.filter((q) => q.shown && q.query !== edited && !q.plan?.polygon && boxOf(q.plan)).map((q) => [q.query, q]));
     for (const [number, { shape }] of this.rectangles) {
       if (wanted.has(number)) continue;
       shape.remove();

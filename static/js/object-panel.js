@@ -119,7 +119,7 @@ export function fill(list, rows) {
 export class Tooltip {
   /**
    * @param {object} parts `store`; `map`, Leaflet's map; `layer`, that of the objects; `features`, a FeatureLayers; `history`, a
-   *   HistoryLayer; `now()`; `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
+   *   HistoryLayer; `density`, a Density; `now()`; `disabled()`; `onPick(slot)`; `onPickFeature(found)`; `onPickRow(index)`
    */
   constructor(parts) {
     Object.assign(this, parts);
@@ -167,10 +167,12 @@ export class Tooltip {
     const slot = this.layer.hit(this.point);
     const row = slot === undefined ? this.history.hit(this.point) : undefined;
     const feature = slot === undefined && row === undefined ? this.features.hit(this.point) : undefined;
-    if (slot === undefined && row === undefined && !feature) return this.#clear();
-    this.map.getContainer().classList.add("over-object");
+    const cell = slot === undefined && row === undefined && !feature ? this.density.hit(this.point) : undefined;
+    if (slot === undefined && row === undefined && !feature && !cell) return this.#clear();
+    this.map.getContainer().classList.toggle("over-object", !cell);
     this.features.hover(feature);
-    if (feature) this.#feature(feature);
+    if (cell) this.#cell(cell);
+    else if (feature) this.#feature(feature);
     else if (row !== undefined) this.#row(this.history.rows[row]);
     else this.#object(slot);
     this.box.hidden = false;
@@ -191,6 +193,12 @@ export class Tooltip {
     setText(this.box.querySelector("p"), [this.store.layers.get(layer)?.title ?? layer, key].join(" \u00b7 "));
     const counts = countRows(this.store, layer, key);
     fill(this.box.querySelector("dl"), [...counts, ...properties(known)].slice(0, MOST_ROWS));
+  }
+
+  #cell({ title: name, about, rows }) {
+    setText(this.box.querySelector("h3"), name);
+    setText(this.box.querySelector("p"), about);
+    fill(this.box.querySelector("dl"), rows);
   }
 
   #row(row) {

@@ -5,9 +5,15 @@ import { kindOf } from "./kinds.js";
 import { timed, timeless } from "./time-joins.js";
 import { units } from "./units.js";
 
-/** Return the box of a plan on the map: what it compares with, or the area of a join; null for the whole map, and with a focus. */
+/** Return the box of a plan on the map: what it compares with, the area of a join or a sketch; null for the whole map, and with a focus. */
 export function boxOf(plan) {
+  if (plan?.polygon) return boxAround(plan.polygon);
   return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
+}
+
+function boxAround(ring) {
+  const ends = (pick) => [0, 1].map((axis) => pick(...ring.map((vertex) => vertex[axis])));
+  return { lo: ends(Math.min), hi: ends(Math.max) };
 }
 
 const STANDARD_K = 10;

@@ -2,10 +2,14 @@
 
 import { $, coalesced, debounced, h, icon, setText } from "./dom.js";
 import { count, figureText, planText } from "./format.js";
+import { kindOf } from "./kinds.js";
 import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
+import { headline } from "./sketch/bounds.js";
+import { createSketched } from "./sketch/card.js";
+import { sketchText } from "./sketch/words.js";
 import { unitsName } from "./units.js";
 
 const REFRESH_MS = 200;
@@ -114,14 +118,15 @@ function createRow(store, number, actions) {
     cancel: button("cancel", "trash", "Delete", "danger"),
   };
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
+  const sketched = createSketched(store, number);
   const menu = h("div", { class: "query-actions", role: "group", "aria-label": "Actions" },
     button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.edit, parts.pause, parts.share, parts.cancel);
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true });
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
     parts.name, parts.count, parts.status);
   const row = h("div", { class: "query-row" }, parts.swatch, main, h("div", { class: "query-line" }, parts.about, parts.origin.element), menu);
-  const element = h("li", { class: "query query-card", "data-query": number }, row, figures.element, parts.focus, parts.note, parts.error, parts.warning, more);
-  const updates = [(query) => update(store, query, element, parts, actions.now()), (query) => figures.update(query, actions.now())];
+  const element = h("li", { class: "query query-card", "data-query": number }, row, figures.element, sketched.element, parts.focus, parts.note, parts.error, parts.warning, more);
+  const updates = [(query) => update(store, query, element, parts, actions.now()), (query) => figures.update(query, actions.now()), sketched.update];
   const fill = () => {
     const unfolded = [createNeighbours(store, number, actions.pick), createRoles(store, number, (open) => actions.roles(number, open))];
     for (const part of unfolded) {
@@ -163,7 +168,7 @@ function createRow(store, number, actions) {
 function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
-  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query), store.toldCount(query.query)];
+  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query), store.toldCount(query.query), store.sketched.get(query.query)];
   return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
 }
 
@@ -185,7 +190,8 @@ function update(store, query, element, parts, nowMs) {
   const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
-  setText(parts.about, `${stream}, ${planText(query.plan, titleOf, focusName(store, query))}${where}${owner}`);
+  const asked = kindOf(query.plan).asked ? sketchText(query.plan) : planText(query.plan, titleOf, focusName(store, query));
+  setText(parts.about, `${stream}, ${asked}${where}${owner}`);
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
   setText(parts.status, query.status);
@@ -221,6 +227,7 @@ function setHint(button, text) {
 
 /** Show the number of objects in the answer, or of pairs that were told; for an aggregate its figure, or with groups their number. */
 function countOf(store, { query, plan, status }, element) {
+  if (store.sketched.has(query)) return sketchedOf(store.sketched.get(query), status, element);
   const figures = store.figures.get(query);
   const [pairs, told] = [store.pairCount(query), store.toldCount(query)];
   const figure = figures?.groups.get("")?.value;
@@ -230,6 +237,13 @@ function countOf(store, { query, plan, status }, element) {
   if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
   else if (told !== null) element.title = "pairs told since this page shows the query";
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
+}
+
+/** Show the first value of a sketch's answers, with its bound. */
+function sketchedOf([first], status, element) {
+  const { text, title } = first ? headline(first) : { text: "", title: "" };
+  setText(element, status === "running" ? text : "");
+  element.title = title;
 }
 
 /** Return what the focal object of a query is called; undefined if it is not known. */

@@ -9,6 +9,7 @@ import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
 import { record, recordCrossing, recordTold } from "./store-events.js";
 import { join, leave, take } from "./store-members.js";
+import { takeDocuments } from "./store-sketches.js";
 
 // The reasons with which the server sends the place of a query whose focal object is lost.
 const LOST = ["expired", "dropped"];
@@ -17,6 +18,7 @@ const LOST = ["expired", "dropped"];
 export function takeSnapshot(store, message, nowMs) {
   const stream = streamOf(store, message.query);
   if (stream === undefined) return [];
+  if (kindOf(store.queries.get(message.query)?.plan).asked) return takeDocuments(store, message, true);
   hold(store, message.query, message, true);
   heard(store, stream, message, nowMs);
   if (message.resync) store.resyncMs = nowMs;
@@ -53,6 +55,7 @@ export function takeSnapshot(store, message, nowMs) {
 export function takeChange(store, message, nowMs) {
   const stream = streamOf(store, message.query);
   if (stream === undefined) return [];
+  if (kindOf(store.queries.get(message.query)?.plan).asked) return takeDocuments(store, message, false);
   hold(store, message.query, message);
   heard(store, stream, message, nowMs);
   if (aggregates(store, message.query)) return figures.change(store, message, nowMs);

@@ -45,6 +45,7 @@ class Store {
     this.views = new Map(); // number -> stream
     this.answers = new Map(); // number -> Answer, of views and of queries
     this.figures = new Map(); // number -> Figures, of aggregates
+    this.sketched = new Map(); // number -> the documents of the answers, of queries of sketches
     this.held = new Map(); // number -> {epoch, batch}: the last batch of a saved query's answer that the page holds
     this.going = new Set(); // saved queries whose answers have begun on this connection
     this.roles = new Map(); // number -> the last query.roles, with counts since the page was opened
@@ -179,7 +180,7 @@ class Store {
 
   /** Return whether the answer of a query has arrived. */
   answered(query) {
-    return this.answers.has(query) || this.figures.has(query);
+    return this.answers.has(query) || this.figures.has(query) || this.sketched.has(query);
   }
 
   /** Return how long ago the focal object of a query last reported, by the clock of its own stream; NaN for a fixed place. */

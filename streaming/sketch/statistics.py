@@ -144,7 +144,8 @@ def correlation(chosen: Chosen, one: str, other: str, confidence: float = DEFAUL
     if (first, second) not in chosen.settings.pairs:
         raise InvalidSketch(f"the sketch must keep co-moments of {one} and {other}; it has none")
     basis, z = basis_of(chosen), deviations(confidence)
-    weight = chosen.share * chosen.column("count") * ((chosen.column("planes") & COMPLETE) != 0)
+    planes = chosen.column("planes").astype(np.int64)  # of no leaves, a column has no type
+    weight = chosen.share * chosen.column("count") * ((planes & COMPLETE) != 0)
     n = float(weight.sum())
     if n < 2:
         return nothing(confidence, basis)

@@ -13,7 +13,7 @@ from streaming.sketch.sets.hashing import hashes_of_values
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.sets.sets import add as add_to_sets
 from streaming.sketch.sets.settings import SetSettings
-from streaming.sketch.settings import InvalidSketch, parse_settings
+from streaming.sketch.settings import InvalidSketch, SketchSettings, parse_settings
 from streaming.sketch.sketch import Sketch, add
 from streaming.sketch.stream import StreamSketch
 
@@ -198,6 +198,15 @@ def test_nothing_is_the_answer_where_nothing_is(regions):
 def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
     with pytest.raises(InvalidSketch, match="one of temp, wind; got"):
         asked(regions, ask)
+
+
+@pytest.mark.parametrize("question", ["select", "mean", "correlation", "histogram", "deciles", "series"])
+def test_a_question_about_no_leaves_has_an_answer_without_values(question):
+    settings = SketchSettings(("temp", "wind"), comoments=("temp", "wind"))
+    features = ["temp", "wind"] if question == "correlation" else ["temp"]
+    every = {"every": "day"} if question == "series" else {}
+    plan = {"stream": "weather", "kind": "sketch", "ask": [{"question": question, "features": features} | every]}
+    checked(parse_plan(plan), settings)
 
 
 def test_a_plan_is_checked_without_a_sketch():

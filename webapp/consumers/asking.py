@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from streaming.kinds.sketch.writing import text_of
 from webapp.consumers.hubs import Hubs
 from webapp.hub import Hub
 from webapp.refusals import Refused
@@ -26,7 +27,7 @@ class Asked:
         self._open: dict[int, Hub] = {}
 
     async def ask(self, reference: str | int | None, space: str, plan: dict[str, Any], form: str) -> None:
-        """Ask the question of a plan. The client gets its number, then a snapshot, then changes.
+        """Ask the question of a plan. The client gets its number, its plan and text, then a snapshot, then changes.
 
         Raises
         ------
@@ -38,7 +39,7 @@ class Asked:
         hub = await self.hubs.of(space)
         number = hub.views.number()
         self._open[number] = hub
-        self.say({"type": "sketch.asked", "id": reference, "query": number, "plan": plan})
+        self.say({"type": "sketch.asked", "id": reference, "query": number, "plan": plan, "text": text_of(plan)})
         hub.views.register(number, plan)
         await self.hubs.subscribe([number], form, hub)
 

@@ -1,0 +1,116 @@
+// The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
+
+import { label, number } from "../format.js";
+import { bounded, figure } from "./bounds.js";
+import { extentOf, linear, roomy, roundSteps, timeLabels } from "./scales.js";
+import { bandOf, baseAxis, createChart, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";
+
+const LINES = 124; // height of a chart of lines
+const BARS = 46; // height of the bars below it
+const GAP = 10;
+const AXIS = 20;
+const BAR_SHARE = 0.8; // of the width of a step
+
+/**
+ * Make the chart of a series: least to largest as a band, the mean as a line with its bounds, counts or sums as bars.
+ *
+ * @param {object} answer to the question series
+ * @param {string} feature
+ * @param {string} bars "count" or "sum"
+ * @param {function} stepText returns what a step is called, given its first moment in milliseconds
+ */
+export function seriesChart(answer, feature, bars, stepText) {
+  const columns = answer.series[feature];
+  const [from, to] = [answer.from_us, answer.to_us].map((times) => times.map((us) => us / 1000));
+  const { mean, min, max, n } = columns;
+  const x = linear([from[0], to.at(-1)], [LEFT, WIDTH]);
+  const middles = from.map((ms, i) => x((ms + to[i]) / 2));
+  const y = linear(roomy(extentOf(min.value, max.value) ?? [0, 1]), [LINES, 4]);
+  const at = (value) => (value === null ? NaN : y(value));
+  const tall = bars === "sum" ? columns.sum.value : n;
+  const base = LINES + GAP + BARS;
+  const [low, high] = extentOf(tall, [0]);
+  const up = linear([low, high > low ? high : low + 1], [base, LINES + GAP]);
+  const mark = [
+    ...valueAxis(ticksOf(y, feature)),
+    s("path", { class: "chart-band", d: bandOf(middles.map((place, i) => [place, at(min.value[i]), at(max.value[i])])) }),
+    s("path", { class: "chart-error", d: bandOf(middles.map((place, i) => [place, at(mean.low[i]), at(mean.high[i])])) }),
+    s("path", { class: "chart-line", d: pathOf(middles.map((place, i) => [place, at(mean.value[i])])) }),
+    ...barsOf(tall, from, to, x, up),
+    ...valueAxis([[up(high), figure(bars, feature, high)]]),
+    ...baseAxis(timeLabels(from[0], to.at(-1)).map(([ms, text]) => [x(ms), text]), base),
+  ];
+  const words = from.map((ms, i) => seriesWords(columns, feature, i, stepText(ms)));
+  const title = `Climate of ${label(feature).toLowerCase()}: a point for each step; the arrow keys go through them`;
+  return createChart({ title, height: base + AXIS, marks: mark, places: middles, words });
+}
+
+function seriesWords({ mean, min, max, sum, n }, feature, i, when) {
+  if (!n[i]) return `${when}: nothing`;
+  const of = (name, column) => bounded(name, feature, { value: column.value[i], low: column.low[i], high: column.high[i] });
+  return `${when}: mean ${of("mean", mean)}, least ${of("min", min)}, largest ${of("max", max)}, sum ${of("sum", sum)}, ${figure("count", "", n[i])} values`;
+}
+
+/** Make the chart of a forecast: the means of the past, then what is expected, with its band. */
+export function forecastChart(answer, feature, stepText) {
+  const past = answer.series?.[feature]?.mean ?? { value: [], low: [], high: [] };
+  const { forecast } = answer;
+  const pastMs = (answer.from_us ?? []).map((us) => us / 1000);
+  const nextMs = forecast.from_us.map((us) => us / 1000);
+  const times = [...pastMs, ...nextMs];
+  const x = linear([times[0], times.at(-1)], [LEFT, WIDTH - 4]);
+  const y = linear(roomy(extentOf(past.value, forecast.low, forecast.high) ?? [0, 1]), [LINES, 4]);
+  const at = (value) => (value === null ? NaN : y(value));
+  const mark = [
+    ...valueAxis(ticksOf(y, feature)),
+    s("path", { class: "chart-band", d: bandOf(nextMs.map((ms, i) => [x(ms), at(forecast.low[i]), at(forecast.high[i])])) }),
+    s("path", { class: "chart-line", d: pathOf(pastMs.map((ms, i) => [x(ms), at(past.value[i])])) }),
+    s("path", { class: "chart-line expected", d: pathOf(nextMs.map((ms, i) => [x(ms), at(forecast.value[i])])) }),
+    ...baseAxis(timeLabels(times[0], times.at(-1)).map(([ms, text]) => [x(ms), text]), LINES),
+  ];
+  const told = (name, columns) => (ms, i) => `${stepText(ms)}: ${name} ${bounded("mean", feature, { value: columns.value[i], low: columns.low[i], high: columns.high[i] })}`;
+  const words = [...pastMs.map(told("mean", past)), ...nextMs.map(told("expected", forecast))];
+  const title = `Trend and forecast of ${label(feature).toLowerCase()}; the arrow keys go through its points`;
+  return createChart({ title, height: LINES + AXIS, marks: mark, places: times.map(x), words });
+}
+
+/** Make the chart of a histogram, with a mark at each decile; `deciles` may be missing. */
+export function histogramChart(answer, feature, deciles) {
+  const bins = answer.answers;
+  const x = linear([bins[0].lo, bins.at(-1).hi === bins[0].lo ? bins[0].lo + 1 : bins.at(-1).hi], [LEFT, WIDTH]);
+  const top = extentOf(bins.map(({ high }) => high), [0])[1];
+  const y = linear([0, top || 1], [LINES, 12]);
+  const percent = (share) => `${number(100 * share, 1)} %`;
+  const marks = [
+    ...valueAxis(roundSteps(0, top, 3).map((share) => [y(share), percent(share)])),
+    ...bins.map(({ lo, hi, value }) => s("rect", { class: "chart-bar", x: x(lo) + 0.5, width: Math.max(x(hi) - x(lo) - 1, 1), y: y(value), height: Math.max(LINES - y(value), 0) })),
+    ...bins.filter(({ low, high }) => high > low).map(({ lo, hi, low, high }) => s("line", { class: "chart-whisker", x1: x((lo + hi) / 2), x2: x((lo + hi) / 2), y1: y(low), y2: y(high) })),
+    ...(deciles?.answers ?? []).filter(({ value }) => value !== null).map(({ value, part }) => s("line", { class: `chart-decile${part === 0.5 ? " median" : ""}`, x1: x(value), x2: x(value), y1: 2, y2: LINES })),
+    ...baseAxis(roundSteps(bins[0].lo, bins.at(-1).hi, 4).map((value) => [x(value), figure("mean", feature, value)]), LINES),
+  ];
+  const text = (value) => figure("mean", feature, value);
+  const words = bins.map((bin) => `${text(bin.lo)} to ${text(bin.hi)}: ${percent(bin.value)} of the values${bin.high > bin.low ? ` (${percent(bin.low)} to ${percent(bin.high)})` : ""}`);
+  const title = `Histogram of ${label(feature).toLowerCase()}; the arrow keys go through its bins`;
+  return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: words.length >> 1 });
+}
+
+function ticksOf(y, feature) {
+  const values = [LINES, 4].map((place) => place); // the ends of the scale, in its own units
+  const [low, high] = extentOf(values.map((place) => inverse(y, place)));
+  return roundSteps(low, high, 4).map((value) => [y(value), figure("mean", feature, value)]);
+}
+
+/** Return the value at a place of a straight scale. */
+function inverse(scale, place) {
+  const [zero, one] = [scale(0), scale(1)];
+  return (place - zero) / (one - zero);
+}
+
+function barsOf(values, from, to, x, up) {
+  return values.flatMap((value, i) => {
+    if (!value) return [];
+    const width = Math.max((x(to[i]) - x(from[i])) * BAR_SHARE, 0.6);
+    const [top, bottom] = [Math.min(up(value), up(0)), Math.max(up(value), up(0))];
+    return [s("rect", { class: "chart-bar", x: x((from[i] + to[i]) / 2) - width / 2, width, y: top, height: bottom - top })];
+  });
+}

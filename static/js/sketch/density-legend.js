@@ -1,0 +1,64 @@
+// The legend of a density: what it shows, its colours, what it is based on, and the slider over its times.
+
+import { $, h, offer, setText } from "../dom.js";
+import { label } from "../format.js";
+import { basisText } from "./bounds.js";
+import { gradient } from "./colours.js";
+import { stepText } from "./steps.js";
+
+const STATISTICS = [["mean", "Mean"], ["min", "Least"], ["max", "Largest"], ["std", "Spread"]];
+
+/** @param {object} on `onOf(of)`, with "count" or "mean:temp"; `onContours(on)`; `onStep(at)`, -1 for all times; `onPlay()`; `onClose()` */
+export function createDensityLegend(on) {
+  const [box, of, contours, slider, play] = ["density", "density-of", "density-contours", "density-time", "density-play"].map($);
+  of.addEventListener("change", () => on.onOf(of.value));
+  contours.addEventListener("change", () => on.onContours(contours.checked));
+  slider.addEventListener("input", () => on.onStep(Number(slider.value) - 1));
+  play.addEventListener("click", on.onPlay);
+  $("density-close").addEventListener("click", on.onClose);
+  const nameOf = (value) => [...of.options].find((option) => option.value === value)?.textContent ?? value;
+  const when = (at, steps, step) => (at < 0 ? "All times" : stepText(steps[at], step));
+  return {
+    nameOf,
+    stepText,
+    /** Offer what the sketch of a stream has; without a stream there is no legend. */
+    update({ stream, chosen }) {
+      box.hidden = !stream;
+      if (!stream) return;
+      setText($("density-title"), stream.title ?? stream.name);
+      const features = stream.sketch.features.map((name) => [label(name), STATISTICS.map(([key, words]) => [`${key}:${name}`, `${words} of ${label(name).toLowerCase()}`])]);
+      offer(of, [["", [["count", "Count of elements"]]], ...features], chosen.of);
+      contours.checked = chosen.contours;
+    },
+    /** Show the colours of an answer. */
+    show({ answer, scale, strength, text, dark }) {
+      $("density-bar").style.background = gradient(dark);
+      $("density-scale").hidden = !scale;
+      const marks = (scale?.ticks ?? []).map(([share, value]) => {
+        const mark = h("span", {}, text(value));
+        mark.style.left = `${100 * share}%`;
+        mark.dataset.end = share < 0.08 ? "left" : share > 0.92 ? "right" : "";
+        return mark;
+      });
+      $("density-ticks").replaceChildren(...marks);
+      const exact = strength < 1 ? (strength > 0 ? " The objects are faint at this zoom; zoom in for the objects alone." : " At this zoom the map shows the objects.") : "";
+      this.say(basisText(answer.basis, answer.confidence) + exact);
+    },
+    say(words, wrong = false) {
+      setText($("density-basis"), words);
+      $("density-basis").className = wrong ? "field-error" : "hint";
+    },
+    /** Show the slider at one of its steps. */
+    slide({ steps, step, at, playing }) {
+      $("density-times").hidden = steps.length < 2;
+      slider.max = steps.length;
+      slider.value = at + 1;
+      const words = steps.length > 0 ? when(at, steps, step) : "";
+      slider.setAttribute("aria-valuetext", words);
+      setText($("density-when"), words);
+      play.setAttribute("aria-label", playing ? "Pause" : "Play through the times");
+      play.title = play.getAttribute("aria-label");
+      play.querySelector("use").setAttribute("href", playing ? "#icon-pause" : "#icon-play");
+    },
+  };
+}

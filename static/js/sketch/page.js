@@ -1,0 +1,52 @@
+// Puts together what the page shows of sketches: the density on the map, and the panel Statistics.
+
+import { FeatureEditor } from "../feature-editor.js";
+import { recall, remember } from "../remembered.js";
+import { SketchAreas } from "./areas.js";
+import { SketchAsker } from "./asker.js";
+import { Density } from "./density.js";
+import { SketchPanel } from "./panel.js";
+
+/**
+ * @param {object} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `socket`; `editor`, a RectangleEditor; `palette()`; `isDark()`;
+ *   `now()`; `onOpen()`, which shows the panel; `onSaved(reply)`, called with the reply about a saved query
+ */
+export function createSketches({ L, map, store, socket, editor, palette, isDark, now, onOpen, onSaved }) {
+  const asker = new SketchAsker(socket);
+  const view = () => map.bounds();
+  const colour = () => palette().accent;
+  const density = new Density(L, map.leaflet, {
+    store,
+    asker,
+    isDark,
+    palette,
+    view,
+    chosen: recall("density"),
+    onChoose: (chosen) => remember("density", chosen),
+    onVeil: () => map.objects.invalidate(),
+  });
+  const polygons = new FeatureEditor(L, map.leaflet, { colour, onChange: () => areas.follow() });
+  const areas = new SketchAreas(L, map.leaflet, { store, editor, polygons, view, colour, onChange: () => panel.showAreas() });
+  const panel = new SketchPanel({ store, asker, areas, isDark, now, ask: (message) => socket.request(message), onOpen, onSaved });
+  return {
+    asker,
+    density,
+    panel,
+    /** The part of the layer control that switches densities. */
+    switches: {
+      dense: (name) => density.stream?.name === name,
+      onDense: (name, on) => density.choose({ stream: on ? name : null }),
+    },
+    /** Whether the user draws a polygon. */
+    get drawing() {
+      return areas.drawing;
+    },
+    stopDrawing: () => areas.stop(),
+    /** Draw everything again, in other colours or units. */
+    redraw() {
+      density.recolour();
+      areas.recolour();
+      panel.redraw();
+    },
+  };
+}

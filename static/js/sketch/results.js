@@ -1,0 +1,103 @@
+// Shows the answers to the questions of a plan: a chart or a table for each, with what it is based on.
+
+import { h } from "../dom.js";
+import { label, localTime } from "../format.js";
+import { basisText } from "./bounds.js";
+import { forecastChart, histogramChart, seriesChart } from "./charts.js";
+import { stepText } from "./steps.js";
+import { contrastTable, correlationMatrix, figuresTable, regressionTable } from "./tables.js";
+
+const NOTHING = "Nothing was sketched there.";
+
+/** Return how the steps of a question are called, in the time zone of its plan. */
+export function stepNames(plan, every) {
+  const zone = plan.time?.zone;
+  const local = (ms) => (zone ? Date.parse(`${localTime(ms, zone).replace(" ", "T")}Z`) : ms);
+  return (ms) => stepText([local(ms), local(ms) + 3_600_000], every);
+}
+
+export class Results {
+  /** @param {HTMLElement} place @param {function} isDark */
+  constructor(place, isDark) {
+    Object.assign(this, { place, isDark });
+    this.parts = new Map(); // number of a question -> its element and the documents from which it was made
+  }
+
+  /** Show answers; an answer that is the same object as before stays as it is, with its focus. */
+  show(documents, plan) {
+    const order = plan.ask.flatMap((ask, i) => {
+      const document = documents[i];
+      const deciles = ask.question === "histogram" ? documents.find((other) => other?.question === "deciles" && other.features[0] === ask.features[0]) : undefined;
+      const beside = ask.question === "deciles" && plan.ask.some((other) => other.question === "histogram" && other.features[0] === ask.features[0]);
+      return document && !beside ? [this.#part(i, [document, deciles], ask, plan)] : [];
+    });
+    const focused = this.place.contains(document.activeElement) ? document.activeElement.closest("[data-answer]")?.dataset.answer : undefined;
+    if (order.length !== this.place.children.length || order.some((element, i) => this.place.children[i] !== element)) this.place.replaceChildren(...order);
+    if (focused !== undefined) this.place.querySelector(`[data-answer="${focused}"] .chart-plot`)?.focus();
+  }
+
+  /** Make everything again, in other colours or units. */
+  forget() {
+    this.parts.clear();
+    this.place.replaceChildren();
+  }
+
+  #part(i, made, ask, plan) {
+    const known = this.parts.get(i);
+    if (known && known.plan === plan && known.made.every((document, at) => document === made[at])) return known.element;
+    const [answer, deciles] = made;
+    const body = empty(answer) ? [h("p", { class: "hint" }, NOTHING)] : this.#body(answer, deciles, ask, plan);
+    const element = h("section", { class: "sketch-answer", "data-answer": i, "data-question": ask.question }, ...body);
+    this.parts.set(i, { element, made, plan });
+    return element;
+  }
+
+  #body(answer, deciles, ask, plan) {
+    const [feature] = answer.features;
+    const name = feature ? label(feature) : "";
+    const { question } = answer;
+    if (question === "series") return this.#series(answer, name, ask, plan);
+    if (question === "histogram") return [head(`Histogram of ${name.toLowerCase()}`), histogramChart(answer, feature, deciles), hint(deciles ? "Dotted lines are the deciles, the full one is the median." : "")];
+    if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
+    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer)))];
+    if (question === "contrast") return [head(`Contrast of the ${ask.statistic}`), contrastTable(answer, ask.statistic), hint(`The other: ${basisText(answer.basis_of_other)}. A bold difference is sure.`)];
+    if (question === "regression") return [head(`${name} by ${ask.by.map((other) => label(other).toLowerCase()).join(", ")}`), regressionTable(answer)];
+    if (question === "cells") return [head("Cells"), hint(`${answer.cells.cell.length} cells have elements. Density, under Layers, draws them.`)];
+    return [head(question === "select" ? name || "All features" : label(question)), figuresTable(answer)];
+  }
+
+  /** A chart for each feature of a series; a choice says what its bars are. */
+  #series(answer, name, ask, plan) {
+    const bars = h("select", { "aria-label": "Bars" }, new Option("Bars: values", "count"), new Option("Bars: sums", "sum"));
+    const place = h("div");
+    const draw = () => place.replaceChildren(...answer.features.map((feature) => seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))));
+    bars.addEventListener("change", draw);
+    draw();
+    return [h("header", {}, h("h3", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
+  }
+
+  #matrix(answer) {
+    const told = h("p", { class: "chart-told", role: "status" });
+    const matrix = correlationMatrix(answer, this.isDark(), (words) => (told.textContent = words));
+    return [head("Correlations"), h("div", { class: "sketch-matrix-scroll", role: "region", tabindex: "0", "aria-label": "Correlations" }, matrix), told];
+  }
+}
+
+function head(text) {
+  return h("header", {}, h("h3", {}, text));
+}
+
+function hint(text) {
+  return h("p", { class: "hint" }, text);
+}
+
+function empty({ answers, from_us: fromUs, forecast, cells }) {
+  return (answers && answers.length === 0) || (fromUs && fromUs.length === 0 && !forecast) || (cells && cells.cell.length === 0);
+}
+
+/** Return which steps a forecast has, from their length. */
+function everyOf({ forecast }) {
+  const [first, second] = forecast.from_us;
+  const hours = (second - first) / 3.6e9;
+  return hours < 20 ? "hour" : hours < 100 ? "day" : hours < 500 ? "week" : hours < 5000 ? "month" : "year";
+}

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { SketchAsker } from "../../static/js/sketch/asker.js";
+import { sketchText } from "../../static/js/sketch/words.js";
+import { boxOf } from "../../static/js/plan.js";
+import { createStore } from "../../static/js/store.js";
+import { change, hello, NOW, row, SHIPS, snapshot, status } from "./helpers.mjs";
+
+const PLAN = { stream: "ships", kind: "sketch", ask: [{ question: "mean", features: ["speed_mps"] }], area: { lo: [0, 0], hi: [1, 1] }, once: false };
+const said = (sign, value) => row(sign, "1 mean speed_mps", null, null, { properties: { question: "mean", answers: [{ of: "speed_mps", value, low: value, high: value }] } });
+
+class FakeSocket {
+  sent = [];
+  replies = [];
+
+  send(message) {
+    this.sent.push(message);
+  }
+
+  request(message) {
+    this.sent.push(message);
+    return this.replies.shift();
+  }
+}
+
+function asked(plan = PLAN, reply = Promise.resolve({ query: 41, plan, text: "SELECT" })) {
+  const socket = new FakeSocket();
+  socket.replies.push(reply, Promise.resolve({ query: 42, plan, text: "SELECT" }));
+  const asker = new SketchAsker(socket);
+  const heard = { answers: [], errors: [], texts: [] };
+  const question = asker.ask({ plan }, {
+    answers: ([answer]) => heard.answers.push(answer.answers[0].value),
+    error: (message) => heard.errors.push(message),
+    plan: (_, text) => heard.texts.push(text),
+  });
+  return { socket, asker, question, heard };
+}
+
+const settled = () => new Promise(setImmediate);
+
+test("a question has its answers, and no other message is taken", async () => {
+  const { asker, question, heard } = asked();
+  await settled();
+  assert.equal(asker.takes(snapshot(41)), true);
+  assert.equal(asker.takes(snapshot(41, said("+", 5))), true);
+  assert.equal(asker.takes(change(41, said("~", 6))), true);
+  assert.equal(asker.takes(change(7, said("~", 9))), false);
+  assert.equal(asker.takes({ type: "query.status", query: 41 }), false);
+  assert.deepEqual(heard, { answers: [5, 6], errors: [], texts: ["SELECT"] });
+  question.end();
+});
+
+test("a question ends where the page ends it, and at once if it is asked once", async () => {
+  const { asker, question, socket } = asked();
+  await settled();
+  question.end();
+  question.end();
+  assert.deepEqual(socket.sent.slice(1), [{ type: "sketch.end", query: 41 }]);
+  assert.equal(asker.takes(change(41, said("~", 6))), false);
+  const once = asked({ ...PLAN, once: true });
+  await settled();
+  once.asker.takes(snapshot(41, said("+", 5)));
+  assert.deepEqual(once.socket.sent.at(-1), { type: "sketch.end", query: 41 });
+  assert.deepEqual(once.heard.answers, [5]);
+});
+
+test("a question that ended before the server gave it a number ends there too", async () => {
+  const { question, socket } = asked();
+  question.end();
+  await settled();
+  assert.deepEqual(socket.sent.at(-1), { type: "sketch.end", query: 41 });
+});
+
+test("open questions are asked again on a new connection", async () => {
+  const { asker, question, socket, heard } = asked();
+  await settled();
+  asker.reset();
+  await settled();
+  assert.deepEqual(socket.sent.map(({ type }) => type), ["sketch.ask", "sketch.ask"]);
+  assert.equal(asker.takes(snapshot(41, said("+", 5))), false);
+  assert.equal(asker.takes(snapshot(42, said("+", 7))), true);
+  assert.deepEqual(heard.answers, [7]);
+  question.end();
+});
+
+test("what the server refuses is told, and the question is over", async () => {
+  const { asker, heard } = asked(PLAN, Promise.reject(new Error("the stream ships must be sketched")));
+  await settled();
+  assert.deepEqual(heard.errors, ["the stream ships must be sketched"]);
+  assert.equal(asker.open.size, 0);
+});
+
+test("a saved query of a sketch keeps documents, and puts no objects on the map", () => {
+  const store = createStore();
+  for (const message of [hello(SHIPS), status(9, { plan: PLAN }), snapshot(9, said("+", 5)), change(9, said("~", 6))]) store.apply(message, NOW);
+  assert.equal(store.sketched.get(9)[0].answers[0].value, 6);
+  assert.equal(store.objects.live, 0);
+  assert.equal(store.answered(9), true);
+  assert.ok(Number.isNaN(store.streams.get("ships").newestMs), "an answer's time is not the time of an element");
+  store.apply(status(9, { plan: { ...PLAN, ask: [{ question: "count" }] } }), NOW);
+  assert.equal(store.sketched.has(9), false, "answers to other questions are forgotten");
+});
+
+test("a query of a sketch is told in words", () => {
+  assert.equal(sketchText(PLAN), "mean of speed in an area");
+  const plan = {
+    ask: [{ question: "select", features: ["temp"] }, { question: "series", features: ["temp"], every: "month" }, { question: "count" }],
+    polygon: [[0, 0], [1, 0], [0, 1]],
+    time: { ranges: [{ from: "2013-03-01T00:00:00Z", to: "2014-03-01T06:00:00Z" }], daily: { from: "14:00", to: "16:00" } },
+  };
+  assert.equal(sketchText(plan), "statistics of temp, course of temp by month, count of elements in a polygon, from 2013-03-01 until 2014-03-01 06:00, from 14:00 to 16:00 daily");
+  assert.equal(sketchText({ ...PLAN, time: { last_s: 7200 } }), "mean of speed in an area, in the last 2 h");
+});
+
+test("a polygon lies in a box, to which the map can fly", () => {
+  assert.deepEqual(boxOf({ polygon: [[3, 1], [5, 2], [4, 7]] }), { lo: [3, 1], hi: [5, 7] });
+});

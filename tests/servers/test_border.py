@@ -182,6 +182,9 @@ def test_an_answer_that_is_kept_ends_where_it_fails_and_an_edit_tries_the_query_
     assert not sea.client.lost
     fault.on = False
     sea.step(6, registered(kept, revision=2))
+    assert all(answer for query, answer in sea.answers(kept).items() if "for_s" not in kept[query])
+    for step in (7, 8):  # encounters wait for event time
+        sea.step(step)
     assert all(sea.answers(kept).values())
 
 

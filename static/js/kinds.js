@@ -5,6 +5,7 @@ const KINDS = [
   { report: "join", when: "now", claims: ({ kind }) => kind === "join", paired: true },
   { report: "join", when: "window", claims: ({ kind }) => kind === "window_join", told: true },
   { report: "join", when: "interval", claims: ({ kind }) => kind === "interval_join", told: true },
+  { report: "join", when: "encounter", claims: ({ kind }) => kind === "encounter", lasting: true },
   { report: "nearest", claims: ({ kind }) => kind === "knn", ranked: true },
   { report: "around", claims: ({ around }) => Boolean(around) },
   { report: "outside", claims: ({ report }) => report === "outside" },
@@ -13,8 +14,9 @@ const INSIDE = { report: "inside" };
 
 /**
  * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "around", "nearest", "join");
- * `when`, of a join, which reports it pairs ("now": the last ones, "window", "interval"); `paired`, whether its answer has
- * pairs; `told`, whether it tells each pair once and keeps no answer; `ranked`, whether its members have ranks.
+ * `when`, of a join, which reports it pairs ("now": the last ones, "window", "interval", "encounter"); `paired`, whether its answer
+ * has pairs; `told`, whether it tells each pair once and keeps no answer; `lasting`, whether its answer has encounters; `ranked`,
+ * whether its members have ranks.
  */
 export function kindOf(plan) {
   return KINDS.find(({ claims }) => plan && claims(plan)) ?? INSIDE;

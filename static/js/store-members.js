@@ -27,15 +27,15 @@ export function leave(store, slot, query) {
 
 export function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  for (const kept of [store.answers, store.figures, store.places, store.held, store.going, store.roles, store.sentBefore, store.told.counts]) kept.delete(query);
+  for (const kept of [store.answers, store.figures, store.places, store.held, store.going, store.roles, store.sentBefore, store.told.counts, store.encounters]) kept.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }
 
 /** Forget the parts of a query's answer that do not fit the kind of query that an edit made it. */
 export function dropUnlike(store, { query, plan }, after) {
-  const [told, tells] = [plan, after].map((one) => Boolean(kindOf(one).told));
-  if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate) || told !== tells) dropAnswer(store, query);
+  const unlike = ["told", "lasting"].some((name) => Boolean(kindOf(plan)[name]) !== Boolean(kindOf(after)[name]));
+  if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate) || unlike) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
   if (!kindOf(after).ranked) store.answers.get(query)?.order.clear();
 }

@@ -239,21 +239,34 @@ def _store(step: _Step, events: list[Event], cursor: EventCursor) -> bool:
 
 
 def _event(query, batch, row, crossing):
-    """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold."""
+    """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold.
+
+    The time of an encounter is its beginning, or its end; its properties are both, and the least distance.
+    """
     partner = row.get("partner", {})
+    time_us, properties = row["time_us"], partner["properties"] if crossing else row["properties"]
+    if since_us := row.get("since_us"):
+        times = {"since": since_us, "until": row.get("until_us")}
+        time_us = times["until"] or (since_us if row["sign"] == "+" else time_us)
+        told = {name: None if at_us is None else _time(at_us).isoformat() for name, at_us in times.items()}
+        properties = told | {"distance": partner["distance"]}
     return Event(
         query_id=query,
         batch=batch,
         key=row["key"][:200],
         sign=row["sign"],
         reason=row["reason"],
-        time=EPOCH + timedelta(microseconds=row["time_us"]),
+        time=_time(time_us),
         lon=row["lon"],
         lat=row["lat"],
         bounds=row["bounds"],
-        properties=partner["properties"] if crossing else row["properties"],
+        properties=properties,
         partner=partner.get("key", "")[:200],
     )
+
+
+def _time(time_us):
+    return EPOCH + timedelta(microseconds=time_us)
 
 
 def _trim(queries: Iterable[int]) -> None:

@@ -1,10 +1,14 @@
 """Joins whose layer does not exist: they wait with the status waiting, and start when the layer is imported."""
 
 from collections.abc import Iterable
+from functools import reduce
+from operator import or_
 
 from django.db import transaction
+from django.db.models import Q
 
 from webapp.models import Layer, Query
+from webapp.models.queries import LAYER_KEYS
 from webapp.notify import announce
 from webapp.sending import send_query
 from webapp.telling import tell_task
@@ -40,9 +44,9 @@ def follow_layers(name: str = "") -> list[Query]:
         The changed queries. They are saved and announced; the caller must still tell the engine.
     """
     with transaction.atomic():
-        joins = Query.objects.alive().filter(paused=False, plan__join__layer__isnull=False)
-        if name:
-            joins = joins.filter(plan__join__layer=name)
+        rule = {"": name} if name else {"__isnull": False}
+        named = (Q(**{f"plan__{key}__layer{look}": value}) for key in LAYER_KEYS for look, value in rule.items())
+        joins = Query.objects.alive().filter(paused=False).filter(reduce(or_, named))
         joins = list(joins.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
         present = there(joins)
         changed = [query for query in joins if (query.pk in present) == (query.status == Query.WAITING)]

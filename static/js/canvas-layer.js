@@ -4,7 +4,7 @@
 import { mercatorX } from "./geometry.js";
 import { ObjectLabels } from "./object-labels.js";
 import { NO_COLOUR } from "./objects.js";
-import { drawPairs, drawPicked } from "./pair-lines.js";
+import { drawEncounters, drawPairs, drawPicked } from "./pair-lines.js";
 import { SpriteSheet, spriteRow, spriteSize } from "./sprites.js";
 
 const PADDING = 0.15; // of the map's size, on every side
@@ -243,26 +243,48 @@ const METHODS = {
     const selected = this.store.selectedSlots();
     const all = this.trails && this.visible.n < TRAILS_UP_TO;
     const outlined = this.outlined();
-    const lines = this.store.picked !== null || this.store.told.fresh(this.now());
+    const lasting = this.lasting();
+    const lines = lasting.length > 0 || this.store.picked !== null || this.store.told.fresh(this.now());
     const empty = !all && !lines && selected.length === 0 && outlined.size === 0 && this.labels.shown.size === 0;
     this.below.hidden = empty; // the browser need not compose an empty canvas
     if (empty) return;
     this.lines.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.lines.clearRect(0, 0, this.width, this.height);
     if (this.trails) this.drawTrails(all, selected);
-    if (lines) this.drawPairs();
+    if (lines) this.drawPairs(lasting);
     this.drawOutlines(outlined);
     for (const slot of selected) this.drawSelection(slot);
     const { text, surface: halo } = this.palette();
     this.labels.draw(this.lines, this.visible, { radius: spriteSize(this.zoom) / 2, text, halo });
   },
 
-  /** Draw the pairs that were told lately, and again until they have faded; and the pair that the user picked. */
-  drawPairs() {
+  /** Return the encounters of the shown queries that last: `[[colour, encounters, query], ...]`. */
+  lasting() {
+    const { encounters, queries } = this.store;
+    const found = [...encounters].map(([number, lasting]) => [queries.get(number), lasting]);
+    return found.filter(([query, lasting]) => query?.shown && lasting.size > 0).map(([query, lasting]) => [query.colour, lasting.values(), query]);
+  },
+
+  /** Return where the two objects of an encounter are now; where they were nearest, if they are not on the map. */
+  placesOf({ plan }, found) {
+    const { objects } = this.store;
+    const at = (stream, key, place) => {
+      const slot = objects.slot(stream, key);
+      return slot === undefined ? place : [objects.lon[slot], objects.lat[slot]];
+    };
+    return [at(plan.stream, found.key, [found.lon, found.lat]), at(plan.join.stream, found.partnerKey, found.partnerPlace)];
+  },
+
+  /** Draw the encounters that last; the pairs that were told lately, again until they have faded; and the pair that was picked. */
+  drawPairs(lasting) {
     const { told, queries, picked } = this.store;
     const colours = this.palette();
     const view = this.place();
     const colourOf = (number) => (queries.get(number)?.shown ? colours.queries[queries.get(number).colour] : null);
+    for (const [colour, encounters, query] of lasting) {
+      const placesOf = (found) => this.placesOf(query, found);
+      drawEncounters(this.lines, encounters, { view, colour: colours.queries[colour], edge: colours.edge, placesOf });
+    }
     drawPairs(this.lines, told, { view, nowMs: this.now(), colourOf });
     if (picked) drawPicked(this.lines, picked, { view, colour: colours.queries[picked.colour], edge: colours.edge });
     if (!told.fresh(this.now())) return;

@@ -2,7 +2,7 @@
 
 import { $, coalesced, h, icon, setText } from "./dom.js";
 import { EventGroups, GROUPS_KEPT, timesText } from "./event-groups.js";
-import { count, crossingText, happened, parsed, place, reason, SIGNS, title, toldText, utcClock, utcTime } from "./format.js";
+import { count, crossingText, happened, parsed, place, reason, SIGNS, spanText, title, toldText, utcClock, utcTime } from "./format.js";
 
 const REFRESH_MS = 250;
 
@@ -139,8 +139,9 @@ export class EventList {
   }
 }
 
-/** Say why there is an event; for a told pair, how close in time its reports were. */
+/** Say why there is an event; for a told pair, how close in time its reports were; for an encounter, from when until when. */
 function why(event) {
+  if (event.met) return spanText(event);
   return event.told ? toldText(event) : reason(event.reason, event.sign);
 }
 
@@ -155,8 +156,9 @@ function keyBeside(name, { key, threshold }) {
   return threshold || name === key ? null : h("span", { class: "event-key" }, key);
 }
 
-function signWord({ sign, threshold, told }) {
+function signWord({ sign, threshold, told, met }) {
   if (told) return "met";
+  if (met) return sign > 0 ? "meets" : "parted";
   if (threshold) return sign > 0 ? "crossed" : "no longer crossed";
   return sign > 0 ? "entered" : "left";
 }

@@ -260,8 +260,24 @@ export function happened(name, event) {
   const { partner, predicate, sign } = event;
   if (!partner) return name;
   if (event.told) return `${name} met ${partner}${Number.isFinite(event.distance) ? `, ${length(event.distance)}` : ""}`;
+  if (event.met) {
+    const nearest = Number.isFinite(event.distance) ? `, ${length(event.distance)}` : "";
+    return `${name} ${sign > 0 ? `meets ${partner}` : `parted from ${partner}${lasted(event)}`}${nearest}`;
+  }
   const [left, entered] = PAIR_VERBS[predicate] ?? ["left", "entered"];
   return `${name} ${sign > 0 ? entered : left} ${partner}`;
+}
+
+/** Say from when until when an encounter was, and why it ended: "12:00:05 to 12:42:10 \u00b7 partner moved away". */
+export function spanText({ sign, sinceMs, untilMs, nearestMs, reason: why }) {
+  const nearest = `nearest at ${utcClock(nearestMs)}`;
+  if (sign > 0) return `since ${utcClock(sinceMs)} \u00b7 ${nearest}`;
+  return `${utcClock(sinceMs)} to ${untilMs === null ? "now" : utcClock(untilMs)} \u00b7 ${nearest} \u00b7 ${reason(why, sign)}`;
+}
+
+/** Say how long an encounter lasted; nothing if its end is not known. */
+function lasted({ sinceMs, untilMs }) {
+  return untilMs === null ? "" : ` after ${age(untilMs - sinceMs)}`;
 }
 
 /** Say when a told pair was one: in which window, or how long before or after the object its partner reported. */
@@ -274,9 +290,10 @@ export function toldText({ partner, timeMs, partnerTimeMs, windowMs }) {
 
 /** Say how close in time the reports of a join's pairs are: ", in the same 60 s"; nothing for a join of last positions. */
 function timesText(plan) {
-  const { when, windowS, slideS, beforeS, afterS } = timesOf(plan);
+  const { when, windowS, slideS, beforeS, afterS, forMin } = timesOf(plan);
   const seconds = (value) => number(value, 3);
   if (when === "window") return `, in the same ${seconds(windowS)} s${slideS === null ? "" : `, every ${seconds(slideS)} s`}`;
+  if (when === "encounter") return ` for at least ${seconds(forMin)} min`;
   return when === "interval" ? `, from ${seconds(beforeS)} s before to ${seconds(afterS)} s after` : "";
 }
 
@@ -346,7 +363,11 @@ function membersText(plan, titleOf, focus) {
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? `where ${name} have been` : name;
   const near = predicate === "dwithin" ? `within ${length(distance)} of` : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate);
-  return `${near} ${partner}${timesText(plan)}`;
+  return `${near} ${partner}${timesText(plan)}${awayText(plan, titleOf)}`;
+}
+
+function awayText({ away_from: away }, titleOf) {
+  return away ? `, more than ${length(away.distance)} from ${titleOf("layer", away.layer)}` : "";
 }
 
 function atMost(metres) {
@@ -392,6 +413,8 @@ const TIME_FIELDS = {
   bin_s: "beforeS",
   lateness_s: "latenessS",
   idle_s: "latenessS",
+  for_s: "forMin",
+  gap_s: "forMin",
 };
 
 /** The field of the query form that a server's error is about, or null for the form as a whole. */
@@ -400,6 +423,7 @@ export function errorField(code, message) {
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
   if (/\bjoin: where/.test(text)) return "partnerWhere";
   if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
+  if (/\baway_from\b/.test(text)) return "away";
   const time = /\b(\w+_s) must/.exec(text)?.[1];
   if (time in TIME_FIELDS) return TIME_FIELDS[time];
   if (/\bthresholds?\b/.test(text)) return "thresholds";

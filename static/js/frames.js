@@ -26,7 +26,7 @@ export function apart(message) {
  * Read a binary frame into `{type, query, ..., rows}`. The rows are the columns
  * `{length, sign, reason, keys, timeMs, lon, lat, alt, properties, partners, ranks, distances}`. If no row has a partner,
  * `partners` is null; otherwise it holds `{key, properties, distance}`, or null, for each row; in a join over event time also
- * `{timeMs, lon, lat, windowMs}` of the partner's report and of the window, or null. It is the same with `ranks`
+ * `{timeMs, lon, lat}` of the partner's report, and `{windowMs, sinceMs, untilMs}` of the window or the encounter, or null. It is the same with `ranks`
  * (0 for none) and `distances` (NaN for none). A joined frame has `changes`, a list of `{query, rows}`, in place of `rows`.
  */
 export function readFrame(Arrow, buffer) {
@@ -114,10 +114,10 @@ function jsonPartner({ partner, ...row }) {
   return { key: partner.key, properties: JSON.stringify(partner.properties ?? {}), distance: partner.distance ?? NaN, ...jsonReport(partner, row) };
 }
 
-function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs }) {
+function jsonReport({ time_us: timeUs, bounds }, { window_us: windowUs, since_us: sinceUs, until_us: untilUs }) {
   if (timeUs === undefined) return {};
   const [lon, lat] = [0, 1].map((axis) => middle(bounds[axis] ?? -Infinity, bounds[axis + bounds.length / 2] ?? Infinity));
-  return { timeMs: timeUs / 1000, lon, lat, windowMs: inMs(windowUs) };
+  return { timeMs: timeUs / 1000, lon, lat, windowMs: inMs(windowUs), sinceMs: inMs(sinceUs), untilMs: inMs(untilUs) };
 }
 
 /** The partners of a join's rows; null for a range query, whose rows have none. */
@@ -132,12 +132,17 @@ function partnersOf(batch) {
   });
 }
 
-/** Return a function of a row that returns `{timeMs, lon, lat, windowMs}` of the partner's report, if the frame tells it. */
+/** Return a function of a row that returns `{timeMs, lon, lat, windowMs, sinceMs, untilMs}`, if the frame tells the partner's report. */
 function reportOf(batch) {
-  const [times, boxes, windows] = ["partner_time_us", "partner_bounds", "window_us"].map((name) => batch.getChild(name));
+  const names = ["partner_time_us", "partner_bounds", "window_us", "since_us", "until_us"];
+  const [times, boxes, ...spans] = names.map((name) => batch.getChild(name));
   if (!times || times.nullCount === batch.numRows) return () => ({});
   const [lon, lat] = [middles(boxes, 0), middles(boxes, 1)];
-  return (row) => (times.get(row) === null ? {} : { timeMs: inMs(times.get(row)), lon: lon[row], lat: lat[row], windowMs: inMs(windows?.get(row)) });
+  return (row) => {
+    if (times.get(row) === null) return {};
+    const [windowMs, sinceMs, untilMs] = spans.map((column) => inMs(column?.get(row)));
+    return { timeMs: inMs(times.get(row)), lon: lon[row], lat: lat[row], windowMs, sinceMs, untilMs };
+  };
 }
 
 function inMs(us) {

@@ -10,7 +10,7 @@ export class JoinFields {
   /** @param {object} parts `store`; `form`, the query form's element */
   constructor({ store, form }) {
     Object.assign(this, { store, form });
-    this.times = new TimeFields(form);
+    this.times = new TimeFields({ store, form });
     form.elements.predicate.replaceChildren(...PREDICATES.map(([name, , words]) => new Option(words, name)));
     form.addEventListener("change", () => this.#show());
   }
@@ -39,6 +39,7 @@ export class JoinFields {
       ["Stored positions of a stream", choices("stored", all.filter(({ stored }) => stored))],
     ];
     offer(this.form.elements.partner, groups, chosen);
+    this.times.offer();
   }
 
   /** Return `{source, name, predicate, distance, where, times}` from the fields. */

@@ -145,7 +145,7 @@ const events = new EventList({
   onFilter: subscribe,
   onPick: (event) => {
     const { stream, key, lon, lat, threshold, query } = event;
-    if (event.told) return navigation.toPair(event);
+    if (event.partnerPlace) return navigation.toPair(event);
     if (threshold) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
     const slot = store.objects.slot(stream, key);
     store.select(stream, key);

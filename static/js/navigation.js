@@ -30,7 +30,7 @@ export class Navigation {
     this.locate(slot);
   }
 
-  /** Select both objects of a told pair, given its event, and fly to where they met. */
+  /** Select both objects of a told pair or an encounter, given its event, and fly to where they met. */
   toPair(event) {
     this.store.selectPair(event);
     const { lon, lat, partnerPlace: [partnerLon, partnerLat] } = event;

@@ -1,10 +1,11 @@
-// Draws told pairs as lines onto a canvas: one path for all lines that look alike.
+// Draws told pairs and encounters as lines onto a canvas: one path for all lines that look alike.
 
 import { lineOf, STEPS } from "./told-pairs.js";
 
 const SHORT_PX = 16; // a shorter line is hidden below the symbols of its two objects
 const RING_PX = 11; // so a ring shows where it is
 const END_PX = 4;
+const MARK_PX = 6;
 
 /**
  * Draw the pairs that were told lately, in the colours of their queries.
@@ -27,6 +28,32 @@ export function drawPairs(context, told, { view, nowMs, colourOf }) {
   context.globalAlpha = 1;
 }
 
+/**
+ * Draw the encounters of a query that last: a line between the two where they are now, and a diamond where they were nearest.
+ *
+ * @param {CanvasRenderingContext2D} context
+ * @param {Iterable<object>} lasting the encounters, as `encounterOf` returns them
+ * @param {object} parts `view`, as for `drawPairs`; `colour`; `edge`; `placesOf(encounter)`, where the two are now, `[[lon, lat], [lon, lat]]`
+ */
+export function drawEncounters(context, lasting, { view, colour, edge, placesOf }) {
+  const marks = [];
+  context.beginPath();
+  for (const found of lasting) {
+    addLine(context, screenLine(lineOf(...placesOf(found)), view));
+    const { from, to } = screenLine(lineOf([found.lon, found.lat], found.partnerPlace), view);
+    marks.push([(from[0] + to[0]) / 2, (from[1] + to[1]) / 2]);
+  }
+  stroke(context, edge, 5, colour, 2.5);
+  context.beginPath();
+  for (const [x, y] of marks) {
+    context.moveTo(x, y - MARK_PX);
+    for (const [dx, dy] of [[MARK_PX, 0], [0, MARK_PX], [-MARK_PX, 0], [0, -MARK_PX]]) context.lineTo(x + dx, y + dy);
+  }
+  context.fillStyle = colour;
+  context.fill();
+  stroke(context, edge, 1.5);
+}
+
 /** Draw a pair that the user picked, given its event: its line with both ends, on an edge. */
 export function drawPicked(context, { lon, lat, partnerPlace }, { view, colour, edge }) {
   const line = screenLine(lineOf([lon, lat], partnerPlace), view);
@@ -36,9 +63,14 @@ export function drawPicked(context, { lon, lat, partnerPlace }, { view, colour, 
     context.moveTo(x + END_PX, y);
     context.arc(x, y, END_PX, 0, 2 * Math.PI);
   }
-  for (const [width, style] of [[6, edge], [3, colour]]) {
-    context.lineWidth = width;
-    context.strokeStyle = style;
+  stroke(context, edge, 6, colour, 3);
+}
+
+/** Stroke the path once for each style, given with its width. */
+function stroke(context, ...styles) {
+  for (let i = 0; i < styles.length; i += 2) {
+    context.strokeStyle = styles[i];
+    context.lineWidth = styles[i + 1];
     context.stroke();
   }
 }

@@ -10,7 +10,7 @@ import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
 import { boxOf, planOf, reportOf } from "./plan.js";
 
-const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
+const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "plan"]; // the plan is read when it is edited, not written again
@@ -245,7 +245,7 @@ export class QueryForm {
 
   /** Offer the streams and layers that there are now. */
   #offer() {
-    const chosen = () => ["stream", "partner", "focusStream"].map((name) => this.form.elements[name].value).join();
+    const chosen = () => ["stream", "partner", "focusStream", "away"].map((name) => this.form.elements[name].value).join();
     const before = chosen();
     this.#streams();
     this.join.offer();

@@ -168,7 +168,8 @@ function createRow(store, number, actions) {
 function inputsOf(store, query, nowMs) {
   const { join } = query.plan ?? {};
   const partner = join?.layer ? store.layers.get(join.layer) : store.streams.get(join?.stream);
-  const answer = [store.answered(query.query), store.count(query.query), store.pairCount(query.query), store.toldCount(query.query), store.sketched.get(query.query)];
+  const counts = [store.pairCount(query.query), store.toldCount(query.query), store.lastingCount(query.query)];
+  const answer = [store.answered(query.query), store.count(query.query), ...counts, store.sketched.get(query.query)];
   return [query, query.shown, store.streams.get(query.stream), partner, ...answer, waits(store, query, nowMs), staleNote(store, nowMs), unitsName()];
 }
 
@@ -202,12 +203,12 @@ function update(store, query, element, parts, nowMs) {
   parts.focus.hidden = !focus;
   setText(parts.focus, focus);
   const starting = waits(store, query, nowMs);
-  const told = store.toldCount(query.query);
-  const empty = query.status === "running" && store.answers.has(query.query) && (told ?? store.count(query.query)) === 0 && !focus;
+  const [told, lasting] = [store.toldCount(query.query), store.lastingCount(query.query)];
+  const empty = query.status === "running" && store.answers.has(query.query) && (told ?? lasting ?? store.count(query.query)) === 0 && !focus;
   const stale = query.status === "running" ? staleNote(store, nowMs) : "";
   element.dataset.stale = String(stale !== "");
   parts.note.hidden = !starting && !empty && !stale;
-  setText(parts.note, starting ? "It starts when the engine answers again." : stale || (told === null ? `No object of ${stream} matches now.` : "No pair has been told yet."));
+  setText(parts.note, starting ? "It starts when the engine answers again." : stale || emptyText(stream, told, lasting));
   parts.error.hidden = !query.error;
   setText(parts.error, query.error ?? "");
   parts.warning.hidden = !query.warning;
@@ -219,23 +220,29 @@ function update(store, query, element, parts, nowMs) {
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }
 
+function emptyText(stream, told, lasting) {
+  if (lasting !== null) return "No encounter lasts now.";
+  return told === null ? `No object of ${stream} matches now.` : "No pair has been told yet.";
+}
+
 /** Give a name to a button that shows only an icon, for the pointer and for screen readers. */
 function setHint(button, text) {
   button.setAttribute("aria-label", text);
   button.title = text;
 }
 
-/** Show the number of objects in the answer, or of pairs that were told; for an aggregate its figure, or with groups their number. */
+/** Show the number of objects in the answer, of pairs that were told, or of encounters that last; for an aggregate its figure, or with groups their number. */
 function countOf(store, { query, plan, status }, element) {
   if (store.sketched.has(query)) return sketchedOf(store.sketched.get(query), status, element);
   const figures = store.figures.get(query);
-  const [pairs, told] = [store.pairCount(query), store.toldCount(query)];
+  const [pairs, told, lasting] = [store.pairCount(query), store.toldCount(query), store.lastingCount(query)];
   const figure = figures?.groups.get("")?.value;
-  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? told ?? store.count(query));
+  const text = figures && !plan.aggregate?.group_by ? figureText(figure, plan.aggregate) : count(figures?.groups.size ?? told ?? lasting ?? store.count(query));
   setText(element, status === "running" && store.answered(query) ? text : "");
   element.classList.toggle("raised", Boolean(figures?.raisedBy("").length));
   if (figures) element.title = plan.aggregate?.group_by ? "groups" : `${figureText(figure, plan.aggregate)} now`;
   else if (told !== null) element.title = "pairs told since this page shows the query";
+  else if (lasting !== null) element.title = "encounters that last";
   else element.title = pairs > 0 ? `objects in the answer, in ${count(pairs)} pairs` : "objects in the answer";
 }
 

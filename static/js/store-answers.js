@@ -7,6 +7,7 @@ import { PLACED } from "./frames.js";
 import { kindOf } from "./kinds.js";
 import { heard, hold } from "./store-clocks.js";
 import { recolourPartner, recolourStream } from "./store-colours.js";
+import { changeOfEncounters, snapshotOfEncounters } from "./store-encounters.js";
 import { record, recordCrossing, recordTold } from "./store-events.js";
 import { join, leave, take } from "./store-members.js";
 import { takeDocuments } from "./store-sketches.js";
@@ -24,6 +25,7 @@ export function takeSnapshot(store, message, nowMs) {
   if (message.resync) store.resyncMs = nowMs;
   if (!message.rows.sign.includes(PLACED)) store.places.delete(message.query);
   if (aggregates(store, message.query)) return figures.snapshot(store, message, nowMs);
+  if (kindOf(store.queries.get(message.query)?.plan).lasting) return snapshotOfEncounters(store, message, nowMs);
   const before = store.answers.get(message.query) ?? new Answer();
   const first = !store.answers.has(message.query);
   const after = new Answer();
@@ -60,6 +62,7 @@ export function takeChange(store, message, nowMs) {
   heard(store, stream, message, nowMs);
   if (aggregates(store, message.query)) return figures.change(store, message, nowMs);
   if (kindOf(store.queries.get(message.query)?.plan).told) return takeTold(store, message, nowMs);
+  if (kindOf(store.queries.get(message.query)?.plan).lasting) return changeOfEncounters(store, message, nowMs);
   const seenBefore = store.eventsSeen;
   let answer = store.answers.get(message.query);
   if (!answer) store.answers.set(message.query, (answer = new Answer()));

@@ -46,6 +46,13 @@ export function recordTold(store, query, rows, row, nowMs) {
   });
 }
 
+/** Record the beginning or the end of an encounter, as `encounterOf` returns it. Both were nearest at the places of the event. */
+export function recordEncounter(store, query, sign, reason, found, nowMs) {
+  const { stream, join } = store.queries.get(query)?.plan ?? {};
+  const timeMs = (sign > 0 ? found.sinceMs : found.untilMs) ?? nowMs + store.clockOffsetMs;
+  push(store, query, nowMs, { ...found, met: true, sign, reason, stream, partnerStream: join?.stream, timeMs });
+}
+
 /** Record that a threshold `[group, name, value]` was crossed, or is no longer crossed. */
 export function recordCrossing(store, query, sign, reason, [group, threshold, value], timeMs, nowMs) {
   const { lon = NaN, lat = NaN } = store.places.get(query) ?? {};

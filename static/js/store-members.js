@@ -27,16 +27,17 @@ export function leave(store, slot, query) {
 
 export function dropAnswer(store, query) {
   const answer = store.answers.get(query);
-  for (const kept of [store.answers, store.figures, store.sketched, store.places, store.held, store.going, store.roles, store.sentBefore, store.told.counts]) kept.delete(query);
+  const kept = [store.answers, store.figures, store.sketched, store.places, store.held, store.going, store.roles, store.sentBefore, store.told.counts, store.encounters];
+  for (const known of kept) known.delete(query);
   for (const slot of answer?.slots.keys() ?? []) leave(store, slot, query);
   recolourStream(store, store.queries.get(query)?.plan?.join?.stream);
 }
 
 /** Forget the parts of a query's answer that do not fit the kind of query that an edit made it. */
 export function dropUnlike(store, { query, plan }, after) {
-  const [told, tells] = [plan, after].map((one) => Boolean(kindOf(one).told));
+  const unlike = ["told", "lasting"].some((name) => Boolean(kindOf(plan)[name]) !== Boolean(kindOf(after)[name]));
   const asked = [plan, after].some((one) => kindOf(one).asked) && JSON.stringify(plan) !== JSON.stringify(after);
-  if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate) || told !== tells || asked) dropAnswer(store, query);
+  if (Boolean(plan?.aggregate) !== Boolean(after?.aggregate) || unlike || asked) dropAnswer(store, query);
   if (!after?.around) store.places.delete(query);
   if (!kindOf(after).ranked) store.answers.get(query)?.order.clear();
 }

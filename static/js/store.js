@@ -53,6 +53,7 @@ class Store {
     this.regions = new Map(); // space -> the last message `regions`, while the page shows them
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.told = new ToldPairs();
+    this.encounters = new Map(); // number -> the encounters that last, by pair, of queries for encounters
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
@@ -69,7 +70,7 @@ class Store {
     this.restated = null; // while the page asks for the list anew: the queries whose status has come; otherwise null
     this.selected = null; // {stream, key}
     this.selectedFeature = null; // {layer, key, properties}
-    this.picked = null; // the event of a told pair whose objects are both selected
+    this.picked = null; // the event of a told pair or an encounter whose objects are both selected
     this.listeners = new Map();
   }
 
@@ -193,6 +194,11 @@ class Store {
   focusSilent(query, nowMs) {
     const kind = this.streams.get(this.places.get(query)?.stream)?.kind ?? KINDS.length - 1;
     return this.focusAgeMs(query, nowMs) > STALE_MS[KINDS[kind]];
+  }
+
+  /** Return how many encounters of a query last; null for a query of another kind. */
+  lastingCount(query) {
+    return kindOf(this.queries.get(query)?.plan).lasting ? (this.encounters.get(query)?.size ?? 0) : null;
   }
 
   /** Return how many pairs a query told while the page showed it; null for a query that keeps an answer. */

@@ -117,6 +117,23 @@ class QueryPlanBuilder:
         """Join all reports of the two streams whose times differ by an interval, see `IntervalJoinPlan`."""
         return self._timed(kind="interval_join", lower_s=lower_s, upper_s=upper_s, **_known(bin_s=bin_s))
 
+    def near_for_at_least(
+        self, for_s: float, gap_s: float | None = None, away_from: tuple[str, float] | None = None
+    ) -> "QueryPlanBuilder":
+        """Report the encounters of two objects: both stay near each other for a while.
+
+        Parameters
+        ----------
+        for_s : float
+            For how long, in seconds.
+        gap_s : float, optional
+            For how long an object is taken to be where it reported last.
+        away_from : tuple of str and float, optional
+            A layer, and the distance that both objects must be farther away from its features.
+        """
+        layer = None if away_from is None else dict(zip(("layer", "distance"), away_from, strict=True))
+        return self._timed(kind="encounter", for_s=for_s, **_known(gap_s=gap_s, away_from=layer))
+
     def wait_for_reports(self, lateness_s: float | None = None, idle_s: float | None = None) -> "QueryPlanBuilder":
         """Say how late reports may be, and for how long a silent stream is waited for, in seconds."""
         return self._with(**_known(lateness_s=lateness_s, idle_s=idle_s))

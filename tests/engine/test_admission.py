@@ -83,6 +83,7 @@ PLANS = {
         "upper_s": 60,
         "join": {"stream": "ships"},
     },
+    "encounter": {"stream": "ships", "kind": "encounter", "for_s": 60, "join": {"stream": "ships"}},
     "aggregate": {
         "stream": "ships",
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},

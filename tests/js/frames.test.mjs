@@ -141,7 +141,7 @@ test("a told pair carries its partner's report and its window", () => {
   const bounds = [10, 60, -Infinity, 12, 62, Infinity];
   const report = { partner: "X", partner_properties: "{}", distance: 4.5, partner_time_us: 7000n };
   const rows = [row("a"), row("b", { ...report, partner_bounds: bounds, window_us: 5000n }), row("c", { ...report, partner_bounds: [1, 2, 0, 1, 2, 0] })];
-  const told = { key: "X", properties: "{}", distance: 4.5, timeMs: 7 };
+  const told = { key: "X", properties: "{}", distance: 4.5, timeMs: 7, sinceMs: null, untilMs: null };
   const wanted = [{ ...told, lon: 11, lat: 61, windowMs: 5 }, { ...told, lon: 1, lat: 2, windowMs: null }];
   assert.deepEqual(readFrame(Arrow, frame({}, [rows], true)).rows.partners, [null, ...wanted]);
   assert.deepEqual(readFrame(Arrow, frame({}, [rows.slice(0, 1), rows.slice(1)], true)).rows.partners, [null, ...wanted]);

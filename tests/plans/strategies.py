@@ -165,7 +165,20 @@ def time_join_documents(draw):
     return document | {"kind": "interval_join", "lower_s": lower, "upper_s": upper} | bins
 
 
+@st.composite
+def encounter_documents(draw):
+    """Return the document of encounters."""
+    needed = {"stream": texts, "kind": st.just("encounter"), "join": partners(("stream",))}
+    away = st.one_of(st.none(), st.fixed_dictionaries({"layer": texts, "distance": amounts}))
+    optional = common | {"area": boxes_or_null, "emit": kept, "mirrored": st.booleans(), "away_from": away}
+    optional |= {"lateness_s": st.sampled_from([0, 3, 0.5]), "idle_s": st.sampled_from([1, 0.25])}
+    optional |= {"gap_s": st.sampled_from([0.5, 60, 90])}
+    needed["for_s"] = st.sampled_from([0, 0.5, 60, 90])
+    return draw(st.fixed_dictionaries(needed, optional=optional))
+
+
 documents = st.one_of(
+    encounter_documents(),
     time_join_documents(),
     range_documents(),
     join_documents(),

@@ -49,6 +49,10 @@ def called(document):
         builder = builder.in_windows_of(document["window_s"], document.get("slide_s"), document.get("start_s"))
     if "lower_s" in document:
         builder = builder.within_interval(document["lower_s"], document["upper_s"], document.get("bin_s"))
+    if "for_s" in document:
+        away = document.get("away_from")
+        layer = away and (away["layer"], away["distance"])
+        builder = builder.near_for_at_least(document["for_s"], document.get("gap_s"), layer)
     builder = builder.wait_for_reports(document.get("lateness_s"), document.get("idle_s"))
     if "mirrored" in document:
         builder = builder.mirrored(document["mirrored"])
@@ -175,6 +179,11 @@ def test_a_call_overrides_the_one_before_and_filters_and_enlargements_add_up():
         (lambda: BESIDE.within_interval(0, 1e9), "upper_s must be"),
         (lambda: BESIDE.within_interval(0, 1).wait_for_reports(lateness_s=-1), "lateness_s must be"),
         (lambda: BESIDE.within_interval(0, 1).emit_changes(), "emit must be all"),
+        (lambda: BESIDE.near_for_at_least(-1), "for_s must be a finite number, at least 0"),
+        (lambda: BESIDE.near_for_at_least(60, gap_s=0), "gap_s must be a finite number, above 0"),
+        (lambda: BESIDE.near_for_at_least(60, away_from=("ports", -1)), "away_from: distance must be"),
+        (lambda: BESIDE.near_for_at_least(60, away_from=("", 1)), "away_from: layer must be"),
+        (lambda: BESIDE.near_for_at_least(60).emit_all(), "emit must be changes or membership"),
         (lambda: BESIDE.wait_for_reports(lateness_s=1), "unknown lateness_s"),
         (lambda: SHIPS.spatial_join_with(), "join must have one of layer, stream, stored; got none"),
         (lambda: SHIPS.spatial_join_with(layer="a", stream="b"), "got layer, stream"),

@@ -11,7 +11,7 @@ from streaming.operators import conditions
 from streaming.plans import parse_plan
 from streaming.results import FAILED, LEFT
 from streaming.servers.answers import tuples
-from streaming.servers.assembler import aggregation, all_regions, nearest
+from streaming.servers.assembler import aggregation, all_regions, encounters, nearest
 from streaming.servers.assembler import server as assembler
 from streaming.servers.control.border import Border
 from streaming.servers.control.registry import Applied, Registry
@@ -37,6 +37,14 @@ KINDS = {
     "stream join": {"kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 300_000}},
     "window join": {"kind": "window_join", "window_s": 1e-6, **NEAR},
     "interval join": {"kind": "interval_join", "lower_s": 0, "upper_s": 0, **NEAR},
+    "encounter": {
+        "kind": "encounter",
+        "for_s": 0,
+        "gap_s": 1e-6,
+        "join": NEAR["join"],
+        "lateness_s": 0,
+        "idle_s": 1,
+    },
     "moving range": {"around": {"key": "focal", "radius": 250_000}},
     "quiet range": {"around": {"key": "focal", "half_widths": [200_000, 200_000]}, "emit": "membership"},
     "knn": {"kind": "knn", "around": {"key": "focal"}, "k": 2},
@@ -49,11 +57,11 @@ STAGES = {
     "evaluating": [(conditions, "_passing")],
     "netting": [
         *((module, "compared") for module in (regional, stream_join, participant)),
-        *((nearest, "_ranks"), (aggregation, "merged")),
+        *((nearest, "_ranks"), (aggregation, "merged"), (encounters, "joined_spans")),
     ],
     "encoding": [
         *((module, "result_rows") for module in (tuples, stream_join, all_regions)),
-        *((assembler, "group_rows"), (pairing, "pair_rows")),
+        *((assembler, "group_rows"), (pairing, "pair_rows"), (encounters, "_result_rows")),
     ],
 }
 
@@ -88,7 +96,7 @@ class Fault:
 def touched(answers):
     if isinstance(answers, int):
         return answers in BAD
-    queries = answers["query"] if hasattr(answers, "columns") else answers.query
+    queries = answers["query"].to_numpy() if hasattr(answers, "columns") else answers.query
     return not BAD.keys().isdisjoint(queries)
 
 
@@ -126,7 +134,10 @@ class Sea:
         self.control = []
 
     def answers(self, plans):
-        return {query: dict(self.client.answers[query]) for query in plans}
+        """The answers; of encounters only who meets, since one that begins anew has other reports."""
+        answers = {query: dict(self.client.answers[query]) for query in plans}
+        timed = {query for query, plan in plans.items() if plan.get("kind") == "encounter"}
+        return {query: dict.fromkeys(answer) if query in timed else answer for query, answer in answers.items()}
 
     def failures(self):
         return {tuple(query): f["error"] for part in self.fragments for f in part.failures for query in f["queries"]}
@@ -171,6 +182,9 @@ def test_an_answer_that_is_kept_ends_where_it_fails_and_an_edit_tries_the_query_
     assert not sea.client.lost
     fault.on = False
     sea.step(6, registered(kept, revision=2))
+    assert all(answer for query, answer in sea.answers(kept).items() if "for_s" not in kept[query])
+    for step in (7, 8):  # encounters wait for event time
+        sea.step(step)
     assert all(sea.answers(kept).values())
 
 

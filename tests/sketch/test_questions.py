@@ -202,7 +202,7 @@ def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
 
 @pytest.mark.parametrize("question", ["select", "mean", "correlation", "histogram", "deciles", "series"])
 def test_a_question_about_no_leaves_has_an_answer_without_values(question):
-    settings = SketchSettings(("temp", "wind"), comoments=("temp", "wind"))
+    settings = StreamSketch(SketchSettings(("temp", "wind"), comoments=("temp", "wind")))
     features = ["temp", "wind"] if question == "correlation" else ["temp"]
     every = {"every": "day"} if question == "series" else {}
     plan = {"stream": "weather", "kind": "sketch", "ask": [{"question": question, "features": features} | every]}

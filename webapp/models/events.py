@@ -9,7 +9,8 @@ class Event(models.Model):
     """An object that entered (`+`) or left (`-`) the answer of a saved query; in a join, with its partner.
 
     For an aggregate, the object is the group, and the partner is the threshold that the group's value crossed (`+`) or
-    no longer crosses (`-`). The properties hold the value.
+    no longer crosses (`-`). The properties hold the value. For an encounter, the time is its beginning or its end, the
+    place is where the object was when the two were nearest, and the properties are `since`, `until` and `distance`.
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="events", verbose_name="query")

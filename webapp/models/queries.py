@@ -9,6 +9,9 @@ from django.db.models import Q
 from webapp.models.spaces import EARTH, Space
 from webapp.text import SoundJSONField
 
+# The keys of plans that name a layer, as `layer` within them.
+LAYER_KEYS = ("join", "away_from")
+
 
 class QuerySet(models.QuerySet):
     """Selections of queries."""
@@ -97,8 +100,9 @@ class Query(models.Model):
 
     @property
     def layer(self) -> str:
-        """The name of the layer that this query joins with; empty where it joins with none."""
-        return self.plan.get("join", {}).get("layer", "")
+        """The name of the layer that this query joins with, or that keeps its encounters away; empty without one."""
+        named = (self.plan.get(key) or {} for key in LAYER_KEYS)
+        return next((about["layer"] for about in named if about.get("layer")), "")
 
     def wait_for(self, layer: str) -> None:
         """Set status and warning while the layer does not exist. Nothing is saved."""

@@ -21,8 +21,8 @@ from streaming.spaces import Space
 # Reports wait in memory for as long, and a month of any feed is more than a machine has.
 MOST_S = 31 * 24 * 3600.0
 LATENESS_S = 10.0
-# The keys of plans that say when, and that belong to one of the kinds.
-TIMES = ("window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "for_s", "gap_s")
+# The keys of plans that belong to one of the kinds.
+TIMES = ("window_s", "slide_s", "start_s", "lower_s", "upper_s", "bin_s", "for_s", "gap_s", "away_from")
 IDLE_S = 30.0
 
 

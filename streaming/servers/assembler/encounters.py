@@ -220,7 +220,7 @@ class _Joining:
         if not len(keys):
             return self.pairs, result_schema(self.space).empty_table()
         known = self.pairs.rows(keys)
-        groups = self._groups(self._segments(known))
+        groups = joined_spans(*self._segments(known))
         told = self._told(groups)
         table, kept = groups.table, told.stays
         names = [table[name].to_numpy() for name in ("query", "key_hash", "partner_hash")]
@@ -292,20 +292,6 @@ class _Joining:
         reason[going[present]] = self.ended.reason[order][at[present]]
         return _with(_with(table, "until_us", until_us), "reason", reason), pair
 
-    def _groups(self, segments):
-        """Join segments that follow each other without a break."""
-        table, pair = segments
-        since_us, until_us = (table[name].to_numpy() for name in ("since_us", "until_us"))
-        begins = np.ones(len(pair), dtype=bool)
-        begins[1:] = (pair[1:] != pair[:-1]) | (since_us[1:] != until_us[:-1])
-        number, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
-        last = last_of_runs(number)
-        nearest = np.lexsort((np.arange(len(pair)), table["distance"].to_numpy(), number))[first]
-        found = table.take(pa.array(nearest))
-        for name, rows in (("since_us", first), ("until_us", last), ("reason", last)):
-            found = _with(found, name, table[name].to_numpy()[rows])
-        return _Groups(found, pair[first], table["told"].to_numpy()[first] == 1, nearest != first)
-
     def _told(self, groups):
         """Return what is told of encounters now, and which of them stay."""
         query, since_us, until_us = (groups.table[name].to_numpy() for name in ("query", "since_us", "until_us"))
@@ -319,6 +305,28 @@ class _Joining:
         begins = first & lasts & ~groups.told
         changes = first & groups.told & groups.closer & ~self.control.after.quiet(query)
         return _Told(begins, changes, ends, stays)
+
+
+def joined_spans(table: pa.Table, pair: np.ndarray) -> "_Groups":
+    """Join spans that follow each other without a break.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, N rows
+        With `encounter_schema`, by pair and in the order of event time.
+    pair : ndarray of int64, shape (N,)
+        A number of the pair of each.
+    """
+    since_us, until_us = (table[name].to_numpy() for name in ("since_us", "until_us"))
+    begins = np.ones(len(pair), dtype=bool)
+    begins[1:] = (pair[1:] != pair[:-1]) | (since_us[1:] != until_us[:-1])
+    number, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    last = last_of_runs(number)
+    nearest = np.lexsort((np.arange(len(pair)), table["distance"].to_numpy(), number))[first]
+    found = table.take(pa.array(nearest))
+    for name, rows in (("since_us", first), ("until_us", last), ("reason", last)):
+        found = _with(found, name, table[name].to_numpy()[rows])
+    return _Groups(found, pair[first], table["told"].to_numpy()[first] == 1, nearest != first)
 
 
 @dataclass(frozen=True)

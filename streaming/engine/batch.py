@@ -268,7 +268,7 @@ def home_task(
         layout.known.sample = (layout.known.sample or Sample.none(store.space)).after(*columns)
     control, was = ControlStep(before, after, applied, applied.now_us), store.home(partition, batch)
     if rescaling := layout.rescaling(batch, after):
-        was = rescaling.home(was)
+        was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:

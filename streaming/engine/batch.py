@@ -182,17 +182,33 @@ class Saving:
     blocks: Mapping[int, int] = field(default_factory=dict)
 
 
-def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> bool:
-    """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
+@dataclass(frozen=True)
+class MustSave:
+    """Which states must be saved because regions read each other's.
 
-    They do for joins with streams and for distributed queries, which the assembler answers, and when the region map
-    changes.
+    Parameters
+    ----------
+    before : bool
+        Those that the batch before has left.
+    after : bool
+        Those that the batch leaves.
+    """
+
+    before: bool
+    after: bool
+
+
+def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> MustSave:
+    """Tell what must be saved for a batch.
+
+    For joins with streams and for distributed queries, which the assembler answers, regions read what the others leave.
+    When the region map changes, they read what the others were left with; what they make of it is large, and is saved
+    when its turn comes.
     """
     before = layout.store.registry(batch)
     after, _ = layout.store.applied(batch, entries)
-    if before.region_map != after.region_map:
-        return True
-    return any(len(known.distributed_ids) or known.reach for known in (before, after))
+    together = any(len(known.distributed_ids) or known.reach for known in (before, after))
+    return MustSave(together or before.region_map != after.region_map, together)
 
 
 def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int], saving: Saving) -> None:

@@ -137,8 +137,8 @@ class Rescaling:
         if number < len(self.regions):
             leaving = self._moves[number].keys
             objects, pairs = objects.without(leaving), pairs.without_objects(leaving)
-        if len(arriving) == 1 and not objects.table.parts and not pairs.table.parts:
-            objects, pairs = self._part_of(*arriving[0], own)
+        if len(arriving) == 1:
+            objects, pairs = self._joined(objects, pairs, *arriving[0])
         elif arriving:
             objects = objects.updated(self._elements(arriving))
             pairs = pairs.joined([self.regions[other].pairs.of_objects(moves.keys) for other, moves in arriving])
@@ -149,15 +149,16 @@ class Rescaling:
             {query: out for query, out in self._all_left_out(sources).items() if query in set.intersection(*left_out)},
         )
 
-    def _part_of(self, other, moves, empty):
-        """Return some objects of an old region, and the members with them, as those of a region that had none.
+    def _joined(self, objects, pairs, other, moves):
+        """Return objects and members with those that come from an old region.
 
         They stay in the order in which they are, so nothing is merged or sorted.
         """
         old = self.regions[other]
-        objects = old.objects.table.some(moves.part, moves.row, empty.objects.following)
+        some = old.objects.table.some(moves.part, moves.row, objects.following)
         members = old.pairs.table.select(lambda run: find(moves.keys, run.key)[1])
-        return ObjectTable(objects), MemberTable(old.pairs.table.some(*members, empty.pairs.table.following))
+        told = old.pairs.table.some(*members, pairs.table.following)
+        return ObjectTable(objects.table.joined(some)), MemberTable(pairs.table.joined(told))
 
     def _elements(self, arriving):
         """Return the objects that come from old regions, with `elements.tracked_schema`, ordered by key."""

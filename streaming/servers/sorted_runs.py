@@ -281,6 +281,21 @@ class SortedRuns:
         following += len(base) + len(runs)
         return SortedRuns(self.like, tuple(base), tuple(runs), following=following, count=count)
 
+    def joined(self, other: "SortedRuns") -> "SortedRuns":
+        """Return a version with the rows of another table, too, as `some` returns it: of keys without rows here.
+
+        The base of the other one becomes one run, without being sorted.
+        """
+        if not self.parts:
+            return other
+        runs, following = list(other.runs), other.following
+        if other.base:
+            key = np.concatenate([chunk.key for chunk in other.base])
+            columns = {name: _joined([chunk.columns[name] for chunk in other.base]) for name in self.like}
+            runs.insert(0, Run(following, key, columns))
+            following += 1
+        return replace(self, runs=(*self.runs, *runs), following=following, count=self.count + other.count)
+
     def with_column(self, name: str, value: Any) -> "SortedRuns":
         """Return a version in which all rows have one value in a column; all runs get new numbers."""
 

@@ -159,6 +159,8 @@ def test_some_of_the_rows_are_a_table_of_their_own(history, later):
     chosen = {key: values for key, values in truth.items() if key % 3 == 0}
     assert all(run.number >= 7 for run in some.parts)
     check(some, chosen)
+    rest = put(table, {}, set(chosen), dict(truth))
+    check(rest.joined(table.some(*table.select(lambda run: run.key % 3 == 0), rest.following)), truth)
     check(put(some, *later, chosen).settled(), chosen)
 
 

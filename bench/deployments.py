@@ -22,11 +22,25 @@ from bench.s3_server import BUCKET, s3_server
 from bench.scenarios import FULL_SPEED, Scenario
 from bench.stack import running
 from streaming.engine.java import java_home
-from streaming.engine.standalone import standalone
+from streaming.engine.standalone import Cluster, standalone
 
 Settings = Mapping[str, str]
 Deploy = Callable[[Path], AbstractContextManager[Settings]]
 FAST, STEADY = Scenario("full speed", FULL_SPEED), Scenario("steady", 20_000)
+
+
+def cluster(folder: Path, count: int) -> AbstractContextManager[Cluster]:
+    """Return a cluster with as many workers, each of one core."""
+    return standalone(folder, java_home(os.environ.get("JAVA_HOME", ""), folder), free_port(), count)
+
+
+def settings_on(running: Cluster, partitions: int) -> Settings:
+    """Return the settings of an engine with an executor for each of so many home partitions."""
+    return {
+        "LOOKOUT_SPARK_MASTER": running.url,
+        "LOOKOUT_PARTITIONS": str(partitions),
+        "LOOKOUT_EXECUTOR_MEMORY": "1g",
+    }
 
 
 def cluster_of(count: int) -> Deploy:
@@ -34,13 +48,8 @@ def cluster_of(count: int) -> Deploy:
 
     @contextmanager
     def deployed(folder: Path) -> Iterator[Settings]:
-        port = free_port()
-        with standalone(folder, java_home(os.environ.get("JAVA_HOME", ""), folder), port, count):
-            yield {
-                "LOOKOUT_SPARK_MASTER": f"spark://127.0.0.1:{port}",
-                "LOOKOUT_PARTITIONS": str(count),
-                "LOOKOUT_EXECUTOR_MEMORY": "1g",
-            }
+        with cluster(folder, count) as running:
+            yield settings_on(running, count)
 
     return deployed
 

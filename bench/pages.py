@@ -185,6 +185,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.pages", description=__doc__)
     parser.add_argument("--features", type=int, default=FEATURES)
+    parser.add_argument("--regions", type=int, nargs="+", default=REGIONS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--serve", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -198,7 +199,8 @@ def main() -> None:
         subprocess.run([sys.executable, "-c", WRITE, name, str(options.features)], cwd=ROOT, check=True)
         print(_row(*COLUMNS), _row(*["---"] * len(COLUMNS)), sep="\n", flush=True)
         near, right, far = DISTANCES_M
-        for regions, distance_m in [*((count, right) for count in REGIONS), (REGIONS[-1], near), (REGIONS[-1], far)]:
+        most = max(options.regions)
+        for regions, distance_m in [*((count, right) for count in options.regions), (most, near), (most, far)]:
             whole = Region(folder, WHOLE, regions, 0, distance_m)
             print(measure_whole(whole, regions, distance_m), flush=True)
             for strategy in STRATEGIES:

@@ -204,19 +204,35 @@ class Saving:
     blocks: Mapping[int, int] = field(default_factory=dict)
 
 
-def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> bool:
-    """Tell whether a batch must be saved, and the batch before it as well: whether regions read each other's states.
+@dataclass(frozen=True)
+class MustSave:
+    """Which states must be saved because regions read each other's.
 
-    They do for joins with streams and for what the assembler answers: distributed queries, encounters, and, now and
-    then, queries of sketches; and when the region map, or the driving stream of a join over event time, changes.
+    Parameters
+    ----------
+    before : bool
+        Those that the batch before has left.
+    after : bool
+        Those that the batch leaves.
+    """
+
+    before: bool
+    after: bool
+
+
+def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> MustSave:
+    """Tell what must be saved for a batch.
+
+    For joins with streams and for what the assembler answers (distributed queries, encounters, and, now and then, queries
+    of sketches), regions read what the others leave. When the region map changes, or the driving stream of a join over
+    event time, they read what the others were left with; what they make of it is large, and is saved when its turn comes.
     """
     before = layout.store.registry(batch)
     after, applied = layout.store.applied(batch, entries)
-    if before.region_map != after.region_map or before.by_partner != after.by_partner:
-        return True
-    if concern_sketches(before, after, applied):
-        return True
-    return any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
+    together = any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
+    together = together or concern_sketches(before, after, applied)
+    divided = before.region_map != after.region_map or before.by_partner != after.by_partner
+    return MustSave(together or divided, together)
 
 
 def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int], saving: Saving) -> None:
@@ -301,7 +317,7 @@ def home_task(
         layout.known.sample = (layout.known.sample or Sample.none(store.space)).after(*columns)
     control, was = ControlStep(before, after, applied, applied.now_us), store.home(partition, batch)
     if rescaling := layout.rescaling(batch, after):
-        was = rescaling.home(was)
+        was = rescaling.home(was, partition, layout.partitions)
     state, outbox = home.step(was, elements, control)
     store.leave(f"home/{partition}", batch, state)
     if saving:

@@ -168,7 +168,7 @@ class Interval:
         place, layout, batch = self._place, self._layout, cut.batch
         control = self._control(cut)
         figures = self._figures
-        if cut.saved:
+        if cut.saved or must_save(layout, batch, control).before:
             with figures.stage("save"):
                 self._await_saved()
         saving = self._saving(cut.positions) if cut.saved else None
@@ -317,10 +317,10 @@ class Interval:
                 return self._with_save(only_saved)
         self._heard_s = time.monotonic()
         cut = self._admitted(Cut(self._batch + 1, {name: ends[key] for name, key in self._names.items()}))
-        if must_save(self._layout, cut.batch, self._control(cut)):
-            # It reads the states of other tasks, so they have to be saved before it as well.
-            return self._with_save(cut if self._saved_batch == self._batch else only_saved)
-        return self._with_save(cut) if due else cut
+        must = must_save(self._layout, cut.batch, self._control(cut))
+        if must.before and self._saved_batch != self._batch:
+            return self._with_save(only_saved)  # it reads the states of other tasks, so they have to be saved before it
+        return self._with_save(cut) if due or must.after else cut
 
     def _with_save(self, cut):
         self._saved_s = time.monotonic()

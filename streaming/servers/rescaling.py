@@ -11,25 +11,66 @@ BBoxDB Streams (2022), section 3.2: distribution regions are split and merged by
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from streaming.elements import partition_of
 from streaming.operators.aggregates import parts
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import distinct, find
-from streaming.servers.answers.members import Answers
 from streaming.servers.assembler.aggregation import REGIONAL
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
+from streaming.servers.region.member_table import MemberTable, together
+from streaming.servers.region.objects import Objects, ObjectTable
 from streaming.servers.region.state import Region
 from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region_bits import EVERYWHERE
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The objects of a region that get another number, part by part of its table.
+
+    Parameters
+    ----------
+    part, row : ndarray of int64, shape (M,)
+        Where the objects are in the table; `part` is ascending.
+    key : ndarray of int64, shape (M,)
+    to : ndarray of int64, shape (M,)
+        The numbers of their new regions.
+    """
+
+    part: np.ndarray
+    row: np.ndarray
+    key: np.ndarray
+    to: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Moves":
+        """Return no objects."""
+        return cls(*np.empty((4, 0), dtype=np.int64))
+
+    def into(self, number: int) -> "Moves":
+        """Return those that come to a new region."""
+        mine = self.to == number
+        return self if mine.all() else Moves(self.part[mine], self.row[mine], self.key[mine], self.to[mine])
+
+    @functools.cached_property
+    def keys(self) -> np.ndarray:
+        """The keys, ascending."""
+        return np.sort(self.key, kind="stable")  # quick, since the keys of each part ascend
+
+    def objects(self, region: Region) -> Objects:
+        """Return the objects of the old region, ordered by key."""
+        order = np.argsort(self.key, kind="stable")
+        return region.objects.at(self.part[order], self.row[order])
 
 
 @dataclass(frozen=True)
@@ -51,29 +92,35 @@ class Rescaling:
     regions: Sequence[Region]
 
     @functools.cached_property
-    def _moves(self):
-        """For each old region, those of its objects that get another number, and these numbers."""
+    def _moves(self) -> list[Moves]:
+        """For each old region, those of its objects that get another number."""
+        return [self._moves_of(number, region.objects.table) for number, region in enumerate(self.regions)]
+
+    def _moves_of(self, number, table):
         was, now = self.before.region_map, self.region_map
-        moves = []
-        for number, region in enumerate(self.regions):
-            if number < now.regions and (was.cells[number] == now.cells[number]).all():
-                moves.append((region.objects.at(*np.empty((2, 0), dtype=np.int64)), np.empty(0, dtype=np.int64)))
-                continue
-            moved = region.objects.select(lambda run, number=number: ~now.keeps(number, run.columns["bounds"]))
-            moves.append((moved, now.region_of(moved.bounds)))
-        return moves
+        if number < now.regions and (was.cells[number] == now.cells[number]).all():
+            return Moves.none()
+        part, row = table.select(lambda run: ~now.keeps(number, run.columns["bounds"]))
+        others = [other for other in _overlapping(now.cells, was.cells[number], now.space.n) if other != number]
+        if len(others) == 1:
+            to = np.full(len(part), others[0])
+        else:
+            to = now.region_of(table.take(part, row, ("bounds",))["bounds"])
+        return Moves(part, row, table.keys(part, row), to)
 
     @functools.cached_property
     def _moved(self):
         """The keys of all objects that get another number, ascending, and these numbers."""
-        key = np.concatenate([objects.key_hash for objects, _ in self._moves])
-        to = np.concatenate([to for _, to in self._moves])
+        key = np.concatenate([moves.key for moves in self._moves])
+        to = np.concatenate([moves.to for moves in self._moves])
         order = np.argsort(key, kind="stable")
         return key[order], to[order]
 
-    def home(self, state: Home) -> Home:
-        """Return the state of a home server."""
+    def home(self, state: Home, partition: int, partitions: int) -> Home:
+        """Return the state of the home server of a partition, of so many."""
         key, to = self._moved
+        mine = partition_of(key, partitions) == partition
+        key, to = key[mine], to[mine]
         part, row = state.entries.find(key)
         known = part >= 0
         columns = state.entries.take(part[known], row[known])
@@ -87,16 +134,44 @@ class Rescaling:
         """Return the state of a regional server; one with a new number begins with the `empty` one."""
         own = self.regions[number] if number < len(self.regions) else empty
         sources, arriving = self._sources(number), list(self._arriving(number))
-        leaving = self._moves[number][0].key_hash if number < len(self.regions) else np.empty(0, dtype=np.int64)
-        elements = [self.regions[other].elements(objects, self.before.space) for other, objects in arriving]
-        members = [self.regions[other].pairs.of_objects(objects.key_hash) for other, objects in arriving]
         left_out = [set(self.regions[source].left_out) for source in sources]
+        objects, pairs = own.objects, own.pairs
+        if number < len(self.regions):
+            leaving = self._moves[number].keys
+            objects, pairs = objects.without(leaving), pairs.without_objects(leaving)
+        if len(arriving) == 1:
+            objects, pairs = self._joined(objects, pairs, *arriving[0])
+        elif arriving:
+            objects = objects.updated(self._elements(arriving))
+            pairs = pairs.joined([self.regions[other].pairs.of_objects(moves.keys) for other, moves in arriving])
         return Region(
-            own.objects.without(leaving).joined(_by_key(elements)).settled(),
-            _with_members(own.pairs, leaving, members).settled(),
+            objects.settled(),
+            pairs.settled(),
             max(region.now_us for region in self.regions),
             {query: out for query, out in self._all_left_out(sources).items() if query in set.intersection(*left_out)},
         )
+
+    def _joined(self, objects, pairs, other, moves):
+        """Return objects and members with those that come from an old region.
+
+        They stay in the order in which they are, so nothing is merged or sorted.
+        """
+        old = self.regions[other]
+        some = old.objects.table.some(moves.part, moves.row, objects.following)
+        members = old.pairs.table.select(lambda run: find(moves.keys, run.key)[1])
+        told = old.pairs.table.some(*members, pairs.table.following)
+        return ObjectTable(objects.table.joined(some)), MemberTable(pairs.table.joined(told))
+
+    def _elements(self, arriving):
+        """Return the objects that come from old regions, with `elements.tracked_schema`, ordered by key."""
+        several = [
+            self.regions[other].elements(moves.objects(self.regions[other]), self.before.space)
+            for other, moves in arriving
+        ]
+        if len(several) == 1:
+            return several[0]
+        elements = pa.concat_tables(several)
+        return elements.take(np.argsort(elements["key_hash"].to_numpy(), kind="stable"))
 
     def left_out_elsewhere(self, number: int) -> list[int]:
         """Return the queries that some of the servers before left out, but not all, so that an answer lacks a part."""
@@ -109,16 +184,14 @@ class Rescaling:
 
     def _sources(self, number):
         """Return the old regions whose cells overlap that of a new one."""
-        n, cell, cells = self.before.space.n, self.region_map.cells[number], self.before.region_map.cells
-        overlaps = ((cells[:, :n] < cell[n:]) & (cells[:, n:] > cell[:n])).all(axis=1)
-        return np.flatnonzero(overlaps).tolist()
+        return _overlapping(self.before.region_map.cells, self.region_map.cells[number], self.before.space.n)
 
-    def _arriving(self, number):
-        """Yield the old regions from which objects come to a new one, and these objects, ordered by key."""
-        for other, (objects, to) in enumerate(self._moves):
-            mine = to == number
-            if other != number and mine.any():
-                yield other, objects.take(mine)
+    def _arriving(self, number) -> Iterator[tuple[int, Moves]]:
+        """Yield the old regions from which objects come to a new one, and these objects."""
+        for other, moves in enumerate(self._moves):
+            mine = moves.into(number)
+            if other != number and len(mine.key):
+                yield other, mine
 
     def joined(self, number: int, empty: Region, joins: Callable[[int], Region]) -> Region:
         """Return the state of a regional server's joins with streams.
@@ -139,9 +212,9 @@ class Rescaling:
         objects = own.objects.without(own.objects.whole.key_hash)
         if known.num_rows:
             objects = objects.updated(known)
-        told = [joins(other).pairs.whole() for other in range(len(self.regions))]
-        mine = self._told_by(number, _concatenated(told), objects.whole)
-        pairs = _with_members(own.pairs, distinct(own.pairs.whole().key), [mine])
+        told = together([joins(other).pairs.whole() for other in range(len(self.regions))])
+        mine = self._told_by(number, told, objects.whole)
+        pairs = own.pairs.without_objects(distinct(own.pairs.whole().key)).joined([mine])
         return replace(own, objects=objects.settled(), pairs=pairs.settled())
 
     def _told_by(self, number, pairs, objects):
@@ -157,10 +230,9 @@ class Rescaling:
         """Return the members of aggregates in a region, given a function that returns those in an old region."""
         frames = []
         if number < len(self.regions):
-            leaving = self._moves[number][0].key_hash
-            frames.append(_of_keys(members(number), leaving, inside=False))
-        for other, objects in self._arriving(number):
-            frames.append(_of_keys(members(other), objects.key_hash, inside=True))
+            frames.append(_of_keys(members(number), self._moves[number].keys, inside=False))
+        for other, moves in self._arriving(number):
+            frames.append(_of_keys(members(other), moves.keys, inside=True))
         return pl.concat(frames) if frames else members(0).clear()
 
     def assembly(self, state: AssemblerState, members: Callable[[int], pl.DataFrame]) -> AssemblerState:
@@ -173,29 +245,9 @@ class Rescaling:
         return replace(state, aggregation=replace(state.aggregation, parts=pl.concat(found)))
 
 
-def _by_key(several):
-    """Return the elements of several tables as one, ordered by key; None if there is no table."""
-    if len(several) < 2:
-        return several[0] if several else None
-    elements = pa.concat_tables(several)
-    return elements.take(np.argsort(elements["key_hash"].to_numpy(), kind="stable"))
-
-
-def _with_members(pairs, leaving, arriving):
-    """Return the members of answers without those with some objects, and with others."""
-    if len(leaving):
-        old = pairs.of_objects(leaving)
-        pairs = pairs.replaced(old, old.take(np.empty(0, dtype=np.int64)), distinct(old.key))
-    return pairs.joined(_concatenated(arriving)) if arriving else pairs
-
-
-def _concatenated(several):
-    """Return several members of answers, at least one, as one, ordered by key."""
-    if len(several) == 1:
-        return several[0]
-    names = ("key", "query", "partner")
-    both = Answers(*(np.concatenate([getattr(part, name) for part in several]) for name in names))
-    return both.take(np.argsort(both.key, kind="stable"))
+def _overlapping(cells, cell, n):
+    """Return the numbers of the cells that overlap a cell of n dimensions."""
+    return np.flatnonzero(((cells[:, :n] < cell[n:]) & (cells[:, n:] > cell[:n])).all(axis=1)).tolist()
 
 
 def _of_keys(members, keys, inside):

@@ -257,13 +257,44 @@ class SortedRuns:
         run = Run(self.following, key, columns, removed)
         return replace(self, runs=(*self.runs, run), following=self.following + 1, count=self.count + difference)
 
-    def filled(self, key: np.ndarray, columns: Mapping[str, Column], count: int) -> "SortedRuns":
-        """Return a version of an empty table in which rows, of `count` keys in ascending order, are the base.
+    def some(self, part: np.ndarray, row: np.ndarray, following: int) -> "SortedRuns":
+        """Return a table of some of the rows that are in force, with all rows of each of their keys.
 
-        `put` and `settled` would copy all of them once more.
+        Each run of the new table has the rows of a run of this one, so that nothing is merged.
+
+        Parameters
+        ----------
+        part, row : ndarray of int64
+            As `select` returns them: `part` is ascending, and so are the rows of a part.
+        following : int
+            The number of the first run of the new table.
         """
-        chunks = tuple(Run(self.following, key, columns).cut(max(LEAST_CHUNK, len(key) // CHUNKS))) if len(key) else ()
-        return replace(self, base=chunks, following=self.following + len(chunks), count=count)
+        base: list[Run] = []
+        runs: list[Run] = []
+        count = 0
+        for number, (place, start, stop) in enumerate(_blocks(part), following):
+            run, rows = self.parts[place], row[start:stop]
+            columns = {name: _taken(column, rows) for name, column in run.columns.items()}
+            taken = Run(number, run.key[rows], columns)
+            count += int(first_of_runs(taken.key).sum())
+            (base if place < len(self.base) else runs).append(taken)
+        following += len(base) + len(runs)
+        return SortedRuns(self.like, tuple(base), tuple(runs), following=following, count=count)
+
+    def joined(self, other: "SortedRuns") -> "SortedRuns":
+        """Return a version with the rows of another table, too, as `some` returns it: of keys without rows here.
+
+        The base of the other one becomes one run, without being sorted.
+        """
+        if not self.parts:
+            return other
+        runs, following = list(other.runs), other.following
+        if other.base:
+            key = np.concatenate([chunk.key for chunk in other.base])
+            columns = {name: _joined([chunk.columns[name] for chunk in other.base]) for name in self.like}
+            runs.insert(0, Run(following, key, columns))
+            following += 1
+        return replace(self, runs=(*self.runs, *runs), following=following, count=self.count + other.count)
 
     def with_column(self, name: str, value: Any) -> "SortedRuns":
         """Return a version in which all rows have one value in a column; all runs get new numbers."""

@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bench.deployments import cluster_of
+from bench.deployments import cluster, settings_on
 from bench.kafka_broker import started
 from tests.chaos.faults import FAULTS, NEEDS, small_disk
 from tests.chaos.run import Chaos, Options, Outcome
@@ -39,15 +39,15 @@ def survive(folder: Path, options: Options, kafka: bool, workers: int) -> Outcom
     workers : int
         Of a cluster of Spark, each with a core; 0 for none. The two engines share them.
     """
-    home, broker, settings = folder / "home", None, dict(SETTINGS)
+    home, broker, spark, settings = folder / "home", None, None, dict(SETTINGS)
     home.mkdir(parents=True)
     with contextlib.ExitStack() as held:
         there = {
             "a disk of its own": held.enter_context(small_disk(home, DISK_MB)),
             "Kafka": kafka,
-            "executors": workers,
+            "a cluster of Spark": workers,
         }
-        for needed, name in NEEDS.items():
+        for name, needed in NEEDS.items():
             if not there[needed]:
                 say(f"{name} is left out: there must be {needed}; got none")
                 options = replace(options, only=tuple(only for only in options.only if only != name))
@@ -55,13 +55,13 @@ def survive(folder: Path, options: Options, kafka: bool, workers: int) -> Outcom
             broker = held.enter_context(started(folder))
             settings["LOOKOUT_LOG_URL"] = broker.url
         if workers:
-            settings |= held.enter_context(cluster_of(workers)(folder))
-            settings["LOOKOUT_PARTITIONS"] = str(max(1, workers // 2))
+            spark = held.enter_context(cluster(folder, workers))
+            settings |= settings_on(spark, max(1, workers // 2))
         live = Stack(folder, standby=True)
         live.environment |= settings
         try:
             live.start()
-            return asyncio.run(Chaos(live, options, say, broker).run())
+            return asyncio.run(Chaos(live, options, say, broker, spark).run())
         finally:
             with contextlib.suppress(AssertionError):  # Redis may have ended last of all; the run is what counts
                 live.end()

@@ -16,6 +16,7 @@ from bench.kafka_broker import Broker
 from bench.live import wait_for
 from bench.processes import alive, executors
 from streaming.engine.lease import signed
+from streaming.engine.standalone import Cluster
 from streaming.state.manifest import MANIFESTS, batch_of, read_manifest
 from streaming.state.stores import LocalStore
 from tests.chaos.client import ReturningClient
@@ -41,6 +42,8 @@ class Place:
         For how long programs are stopped, in seconds.
     broker : Broker, optional
         Of Kafka, if the logs are there.
+    cluster : Cluster, optional
+        Of Spark, if the engines run on one.
     """
 
     live: Stack
@@ -48,6 +51,7 @@ class Place:
     random: np.random.Generator
     stopped_s: float = STOPPED_S
     broker: Broker | None = None
+    cluster: Cluster | None = None
 
 
 Fault = Callable[[Place], Awaitable[None]]
@@ -145,6 +149,15 @@ async def kill_broker(place: Place) -> None:
     await asyncio.to_thread(place.broker.start)
 
 
+async def kill_spark_worker(place: Place) -> None:
+    """Kill a worker of the cluster of Spark, and with it its executors; start it again after a while."""
+    assert place.cluster is not None
+    number = int(place.random.choice(list(place.cluster.workers)))
+    await asyncio.to_thread(place.cluster.kill_worker, number)
+    await asyncio.sleep(AWAY_S)
+    place.cluster.start_worker(number)
+
+
 async def cut_connections(place: Place) -> None:
     """Cut the websocket connections of all clients."""
     for client in place.clients:
@@ -223,6 +236,7 @@ FAULTS: dict[str, Fault] = {
     **{f"stop-{program}": stop(program) for program in (*PROGRAMS, "python-worker")},
     "kill-both-engines": kill_engines,
     "kill-broker": kill_broker,
+    "kill-spark-worker": kill_spark_worker,
     "cut-connections": cut_connections,
     "cut-state": damage(cut_part),
     "damage-manifest": damage(damage_manifest),
@@ -231,8 +245,13 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-# Faults of what is not part of every Lookout, by what they need.
-NEEDS = {"a disk of its own": "full-disk", "Kafka": "kill-broker", "executors": "kill-executor"}
+# What the faults need of which there is not one in every Lookout.
+NEEDS = {
+    "full-disk": "a disk of its own",
+    "kill-broker": "Kafka",
+    "kill-executor": "a cluster of Spark",
+    "kill-spark-worker": "a cluster of Spark",
+}
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import numpy as np
 from bench.kafka_broker import Broker
 from bench.live import wait_for
 from bench.ports import free_port
+from streaming.engine.standalone import Cluster
 from tests.chaos.client import ReturningClient
 from tests.chaos.editor import Editor
 from tests.chaos.faults import FAULTS, Place, schedule
@@ -123,10 +124,19 @@ class Chaos:
         Tells of progress.
     broker : Broker, optional
         Of Kafka, if the logs are there.
+    cluster : Cluster, optional
+        Of Spark, if the engines run on one.
     """
 
-    def __init__(self, live: Stack, options: Options, say: Callable[[str], None], broker: Broker | None = None) -> None:
-        self.live, self.options, self.say, self.broker = live, options, say, broker
+    def __init__(
+        self,
+        live: Stack,
+        options: Options,
+        say: Callable[[str], None],
+        broker: Broker | None = None,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self.live, self.options, self.say, self.broker, self.cluster = live, options, say, broker, cluster
         self.outcome = Outcome()
         self._random = np.random.default_rng(options.seed)
         self._workload = Workload(options.seed, options.objects)
@@ -194,7 +204,7 @@ class Chaos:
         async with self._swarm.moving():
             editing = asyncio.create_task(self._editor.run(ended))
             for number, name in enumerate(names, 1):
-                place = Place(self.live, self._clients, self._random, self.options.stopped_s, self.broker)
+                place = self._place()
                 fault = asyncio.create_task(self._fault(name, place))
                 if number == len(names):  # what is acknowledged now must not be lost
                     await asyncio.wait([fault], timeout=self._random.uniform(0.2, 2.0))
@@ -207,6 +217,10 @@ class Chaos:
             await asyncio.to_thread(self._feed.rest)
         for client in self._clients:
             client.watch(False)
+
+    def _place(self):
+        stopped_s = self.options.stopped_s
+        return Place(self.live, self._clients, self._random, stopped_s, self.broker, self.cluster)
 
     async def _fault(self, name, place):
         """Inject a fault, and wait until everything works again."""

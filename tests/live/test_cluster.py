@@ -1,7 +1,8 @@
-"""The engine on a cluster of Spark with two executors and its state in S3: exact, also if an executor is killed."""
+"""The engine on a cluster of Spark with two executors and its state in S3: exact, also if a part of it is killed."""
 
 import asyncio
 import contextlib
+import functools
 import sys
 import sysconfig
 import uuid
@@ -11,7 +12,7 @@ import pytest
 
 from bench.live import wait_for
 from bench.ports import free_port
-from bench.processes import executors
+from bench.processes import alive, executors
 from bench.s3_server import BUCKET
 from streaming.engine.java import java_home
 from streaming.engine.standalone import standalone
@@ -32,7 +33,11 @@ PYTHONPATH="$PYTHONPATH:{packages}" exec {python} -S "$@"
 
 @pytest.fixture(scope="module", params=["spark", "local-cluster"])
 def cluster(request, tmp_path_factory, s3_environment):
-    """A cluster with two workers, which have neither Lookout's code nor its folder of states, and Lookout on it."""
+    """Lookout on a cluster with two workers, which have neither its code nor its folder of states.
+
+    With it comes a function that kills one of the two: a worker with its executor, and starts the worker again, or only
+    an executor where the workers are part of the engine's Java.
+    """
     folder, port = tmp_path_factory.mktemp("cluster"), free_port()
     python = folder / "python"
     python.write_text(PYTHON.format(packages=sysconfig.get_path("purelib"), python=sys.executable))
@@ -41,8 +46,10 @@ def cluster(request, tmp_path_factory, s3_environment):
         for name, value in s3_environment.items():
             patch.setenv(name, value)
         master = f"spark://127.0.0.1:{port}" if request.param == "spark" else "local-cluster[2,1,1024]"
+        kill = kill_executor
         if request.param == "spark":
-            ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
+            spark = ended.enter_context(standalone(folder / "spark", java_home("", folder), port, 2))
+            kill = functools.partial(kill_worker, spark)
         stack = Stack(folder)
         stack.environment |= {
             "LOOKOUT_SPARK_MASTER": master,
@@ -52,13 +59,24 @@ def cluster(request, tmp_path_factory, s3_environment):
         }
         try:
             stack.start()
-            yield stack
+            yield stack, kill
         finally:
             stack.end()
 
 
-async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(cluster):
-    live = cluster
+def kill_executor():
+    executors(psutil.Process())[0].kill()
+
+
+def kill_worker(spark):
+    before = executors(psutil.Process())
+    spark.kill_worker(0)
+    wait_for(lambda: not all(alive(executor.pid) for executor in before), "the end of the worker's executor")
+    spark.start_worker(0)
+
+
+async def test_answers_are_exact_after_a_worker_or_an_executor_is_killed_in_mid_stream(cluster):
+    live, kill = cluster
     port = free_port()
     live.add_stream("swarm", {"kind": "tcp_listener", "port": port}, DECODER)
     wait_for(lambda: live.health("swarm").get("state") == "running", "swarm listens")
@@ -74,7 +92,7 @@ async def test_answers_are_exact_after_an_executor_is_killed_in_mid_stream(clust
             assert len(before) == 2
             told = live.report()
             assert len({told[b"worker:0"], told[b"worker:1"]}) == 2
-            before[0].kill()
+            await asyncio.to_thread(kill)
             await asyncio.to_thread(wait_for, lambda: len(executors(psutil.Process())) == 2, "another executor")
             batch = int(live.report()[b"batch"])
             await asyncio.to_thread(wait_for, lambda: int(live.report()[b"batch"]) > batch + 20, "batches")

@@ -88,10 +88,10 @@ class Engine:
         self.saved = self.batch - 1
 
     def _saving(self, control):
-        if self.saved_every > 1 and not must_save(self.layout, self.batch, control):
-            return None
-        self.save()
-        return Saving(self.saved)
+        must = must_save(self.layout, self.batch, control)
+        if must.before or self.saved_every == 1:
+            self.save()
+        return Saving(self.saved) if must.after or self.saved_every == 1 else None
 
     @property
     def region_map(self):

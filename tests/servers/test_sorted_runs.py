@@ -149,16 +149,19 @@ def test_the_newest_run_may_remove_more(history, leaving, newest):
     check(table.settled(), truth)
 
 
-@settings(deadline=None, max_examples=50)
-@given(UPDATES, UPDATES)
-def test_a_table_may_begin_with_rows_that_are_its_base(first, second):
-    rows, truth = first[0], dict(first[0])
-    key = np.array([key for key in sorted(rows) for _ in rows[key]], dtype=np.int64)
-    values = [value for key in sorted(rows) for value in rows[key]]
-    table = SortedRuns(LIKE, following=7).filled(key, columns(values), len(rows))
-    assert not table.runs and (not rows or table.base[0].number == 7)
-    check(table, truth)
-    check(put(table, *second, truth).settled(), truth)
+@settings(deadline=None, max_examples=100)
+@given(st.lists(UPDATES, max_size=20), UPDATES)
+def test_some_of_the_rows_are_a_table_of_their_own(history, later):
+    table, truth = SortedRuns(LIKE), {}
+    for rows, removed in history:
+        table = put(table, rows, removed, truth).settled()
+    some = table.some(*table.select(lambda run: run.key % 3 == 0), following=7)
+    chosen = {key: values for key, values in truth.items() if key % 3 == 0}
+    assert all(run.number >= 7 for run in some.parts)
+    check(some, chosen)
+    rest = put(table, {}, set(chosen), dict(truth))
+    check(rest.joined(table.some(*table.select(lambda run: run.key % 3 == 0), rest.following)), truth)
+    check(put(some, *later, chosen).settled(), chosen)
 
 
 def test_the_rows_written_follow_the_updates(monkeypatch):

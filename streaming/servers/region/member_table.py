@@ -3,7 +3,7 @@
 All members with one object are replaced together, so a run says of an object in which answers it is from then on.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,13 +70,15 @@ class MemberTable:
         columns = {"answer": new.query, "partner": new.partner}
         return MemberTable(self.table.put(new.key, columns, gone, difference))
 
-    def joined(self, new: Answers) -> "MemberTable":
-        """Return a version with the members of objects that have none here yet, ordered by key."""
-        changed = distinct(new.key)
-        if len(self.table.parts):
-            return self.replaced(new.take(np.empty(0, dtype=np.int64)), new, changed)
-        columns = {"answer": new.query, "partner": new.partner}
-        return MemberTable(self.table.filled(new.key, columns, len(changed)))
+    def joined(self, several: Sequence[Answers]) -> "MemberTable":
+        """Return a version with the members, each ordered by key, of objects that have none here yet."""
+        new = together(several)
+        return self.replaced(new.take(np.empty(0, dtype=np.int64)), new, distinct(new.key))
+
+    def without_objects(self, keys: np.ndarray) -> "MemberTable":
+        """Return the members without those with some objects, whose keys are ascending and distinct."""
+        known = keys[self.table.find(keys)[0] >= 0]
+        return MemberTable(self.table.without(known, newest=False)) if len(known) else self
 
     def without(self, answers: np.ndarray) -> "MemberTable":
         """Return the members without those of some answers."""
@@ -93,6 +95,15 @@ class MemberTable:
     def _taken(self, part, row):
         columns = self.table.take(part, row, COLUMNS)
         return Answers(self.table.keys(part, row), columns["answer"], columns["partner"])
+
+
+def together(several: Sequence[Answers]) -> Answers:
+    """Return several members of answers, at least one, each ordered by key, as one."""
+    if len(several) == 1:
+        return several[0]
+    names = ("key", "query", "partner")
+    both = Answers(*(np.concatenate([getattr(part, name) for part in several]) for name in names))
+    return both.take(np.argsort(both.key, kind="stable"))
 
 
 def no_columns() -> dict[str, np.ndarray]:

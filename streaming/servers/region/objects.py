@@ -148,16 +148,6 @@ class ObjectTable:
         table = self.table.put(arrived.key_hash, columns, arrived.key_hash[:0], difference)
         return ObjectTable(table, (self, arrived, arrived.key_hash[:0]))
 
-    def joined(self, elements: pa.Table | None) -> "ObjectTable":
-        """Return a version with elements of objects that are not here yet, as `updated` takes them."""
-        if elements is None or not elements.num_rows:
-            return self
-        if len(self.table.parts):
-            return self.updated(elements)
-        arrived = Objects.arrived(elements, self.following)
-        columns = {name: getattr(arrived, name) for name in HOT_COLUMNS} | cold_columns(elements)
-        return ObjectTable(self.table.filled(arrived.key_hash, columns, len(arrived)))
-
     def without(self, keys: np.ndarray) -> "ObjectTable":
         """Return a version without some of the objects, whose keys are ascending and distinct.
 

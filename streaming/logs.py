@@ -226,8 +226,9 @@ def control_entry(op: str, **entry: Any) -> dict[str, str]:
     The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
     above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
     ``stream`` (stream, ttl_s, stored: whether its elements are stored), ``drop_stream`` (stream), ``regions`` (map: the
-    document of the next region map), ``layer`` (layer,
-    version; the files of this version must exist) and ``drop_layer`` (layer).
+    document of the next region map), ``drive`` (query, revision, by_partner: whether the partners are to drive a join
+    over event time), ``proceed`` (none: there is to be another batch, since a task has left work for it), ``layer``
+    (layer, version; the files of this version must exist) and ``drop_layer`` (layer).
     """
     return {"entry": json.dumps({"op": op, **entry})}
 

@@ -239,7 +239,7 @@ class World:
 
 EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "drive": 0.5}
 # So small that a window of a few reports needs several batches.
-SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2}
+SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2, "LEAST_SLICE": 1}
 
 
 def play_seed(seed, batches=8):

@@ -109,7 +109,7 @@ def figures(document: Mapping[str, Any], load: Load, grid: int = 1, every_s: flo
     plan = {"stream": "a", "join": JOIN, "lateness_s": 1} | document
     registry, applied = Registry(EARTH).apply([{"op": "register", "query": 1, "revision": 1, "plan": plan}])
     control = ControlStep(Registry(EARTH), registry, applied, 0)
-    known = RegionMap.grid(EARTH, grid * grid) if grid > 1 else registry.region_map
+    known = regions_of_sea(grid)
     states = [TimeJoins.empty(EARTH) for _ in range(known.regions)]
     took, cpu_s, told, reports, each = [], 0.0, 0, 0, []
     for time_us, table in load.tables():
@@ -140,6 +140,21 @@ def figures(document: Mapping[str, Any], load: Load, grid: int = 1, every_s: flo
 
 def _resident_mib():
     return psutil.Process().memory_info().rss / (1 << 20)
+
+
+def regions_of_sea(grid: int) -> RegionMap:
+    """Return a map that cuts the sea into `grid` x `grid` regions of one size."""
+    west, south, east, north = SEA
+    known, columns = RegionMap.grid(EARTH, 1), [0]
+    for x in np.linspace(west, east, grid + 1)[1:-1].tolist():
+        known = known.split(columns[-1], 0, x)
+        columns.append(known.regions - 1)
+    for column in columns:
+        last = column
+        for y in np.linspace(south, north, grid + 1)[1:-1].tolist():
+            known = known.split(last, 1, y)
+            last = known.regions - 1
+    return known
 
 
 def plainly(load: Load, window_s: float) -> float:
@@ -222,7 +237,7 @@ def interval(minutes: float, bin_minutes: float | None = None) -> dict[str, Any]
 
 
 def rows(asked: str) -> list[tuple[str, dict[str, Any], int, int]]:
-    """Return the rows of a table: what it says, the keys of the join, reports/s as parts of the whole rate, the grid."""
+    """Return the rows of a table: its name, the keys of the join, by what the rate is divided, and the grid."""
     tables: dict[str, list[tuple[str, dict[str, Any], int, int]]] = {
         "windows": [(f"window of {minutes} min", window(minutes), 1, 1) for minutes in (1, 5, 10)],
         "intervals": [(f"interval of {minutes} min", interval(minutes), 1, 1) for minutes in (1, 5, 10)],

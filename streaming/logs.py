@@ -520,10 +520,11 @@ def regions_of(report: Mapping[bytes, bytes]) -> dict[str, Any]:
 
     ``map`` is the document of the region map in force, ``places`` are places of elements that came lately, and
     ``load:{region}`` is a list: the number of the map, then as in `region_reports.Load`. ``worker:{task}`` is the host
-    and the number of the process that runs a task, and ``tasks`` is how many tasks there are. A field that is not known
-    is missing.
+    and the number of the process that runs a task, and ``tasks`` is how many tasks there are. ``joins`` are the joins
+    over event time, as in `engine.driving.DrivenJoin`, and ``reports:{task}`` counts the reports of their streams that
+    a task has read. A field that is not known is missing.
     """
-    wanted = ("map", "places", "tasks", "load", "worker")
+    wanted = ("map", "places", "tasks", "load", "worker", "joins", "reports")
     told = {name.decode(): value for name, value in report.items()}
     return {name: orjson.loads(value) for name, value in told.items() if name.partition(":")[0] in wanted}
 

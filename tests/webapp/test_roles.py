@@ -167,6 +167,7 @@ async def test_the_stream_that_drives_a_join_over_event_time_is_told_and_wheneve
     subscribed(hub, listener, 1, 2)
     hub.roles.follow(listener, 1, parse_plan(PLAN))
     hub.link.open()
+    log.send("tick", now_us=0)
     reports = Reports(hub.link, listener.report, listener.broadcast, hub.roles.rescale, hub.roles.drive)
     for by_partner, driver in ((False, "buses"), (True, "trams")):
         log.report_regions({}, joins=[[1, 1, "buses", "trams", by_partner, True]])

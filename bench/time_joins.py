@@ -101,36 +101,59 @@ def _reports(stream, keys, hashes, time_us, places):
     return pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in schema], schema=schema)
 
 
-def figures(document: Mapping[str, Any], load: Load, grid: int = 1) -> dict[str, float]:
-    """Join a load in `grid` x `grid` regions, one after the other; return what it took."""
+def figures(document: Mapping[str, Any], load: Load, grid: int = 1, every_s: float = 0.0) -> dict[str, Any]:
+    """Join a load in `grid` x `grid` regions, one after the other; return what it took of a processor's time.
+
+    With `every_s`, ``each`` has the reports that are kept, and the memory, each time so much event time has passed.
+    """
     plan = {"stream": "a", "join": JOIN, "lateness_s": 1} | document
     registry, applied = Registry(EARTH).apply([{"op": "register", "query": 1, "revision": 1, "plan": plan}])
     control = ControlStep(Registry(EARTH), registry, applied, 0)
-    known = RegionMap.grid(EARTH, grid * grid) if grid > 1 else registry.region_map
+    known = regions_of_sea(grid)
     states = [TimeJoins.empty(EARTH) for _ in range(known.regions)]
-    took, cpu_s, told, reports = [], 0.0, 0, 0
+    took, told, reports, each = [], 0, 0, []
     for time_us, table in load.tables():
         met = registry.report_reach.regions(bounds_of(table["bounds"]), table["stream"].to_numpy(), known)
         homes = [{stream_number(stream): Progress(time_us, time_us) for stream in STREAMS}]
         parts = [table.filter(pa.array(met[:, number])) for number in range(known.regions)]
-        began, began_cpu = time.perf_counter(), time.process_time()
+        began_s = time.process_time()
         for number, part in enumerate(parts):
             states[number], results = step(states[number], part, homes, control, RegionPlace(number, known))
             told += results.changes.num_rows
-        cpu_s += time.process_time() - began_cpu
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began_s)
         reports += table.num_rows
         control = ControlStep(registry, registry, Applied(), time_us)
+        if every_s and len(took) % round(every_s / BATCH_S) == 0:
+            each.append((sum(len(state.reports) for state in states), _resident_mib()))
     milliseconds = 1_000 * np.array(took)
     return {
-        "reports/s": reports / cpu_s,
+        "reports/s": reports / sum(took),
         "pairs a report": told / reports,
         "p50 ms": float(np.median(milliseconds)),
         "p99 ms": float(np.quantile(milliseconds, 0.99)),
         "longest ms": float(milliseconds.max()),
         "kept": sum(len(state.reports) for state in states),
-        "resident MiB": psutil.Process().memory_info().rss / (1 << 20),
-    }
+        "resident MiB": _resident_mib(),
+    } | ({"each": each} if every_s else {})
+
+
+def _resident_mib():
+    return psutil.Process().memory_info().rss / (1 << 20)
+
+
+def regions_of_sea(grid: int) -> RegionMap:
+    """Return a map that cuts the sea into `grid` x `grid` regions of one size."""
+    west, south, east, north = SEA
+    known, columns = RegionMap.grid(EARTH, 1), [0]
+    for x in np.linspace(west, east, grid + 1)[1:-1].tolist():
+        known = known.split(columns[-1], 0, x)
+        columns.append(known.regions - 1)
+    for column in columns:
+        last = column
+        for y in np.linspace(south, north, grid + 1)[1:-1].tolist():
+            known = known.split(last, 1, y)
+            last = known.regions - 1
+    return known
 
 
 def plainly(load: Load, window_s: float) -> float:
@@ -212,33 +235,88 @@ def interval(minutes: float, bin_minutes: float | None = None) -> dict[str, Any]
     return {"kind": "interval_join", "lower_s": -60 * minutes, "upper_s": 0} | bins
 
 
+def rows(asked: str) -> list[tuple[str, dict[str, Any], int, int]]:
+    """Return the rows of a table: its name, the keys of the join, by what the rate is divided, and the grid."""
+    tables: dict[str, list[tuple[str, dict[str, Any], int, int]]] = {
+        "windows": [(f"window of {minutes} min", window(minutes), 1, 1) for minutes in (1, 5, 10)],
+        "intervals": [(f"interval of {minutes} min", interval(minutes), 1, 1) for minutes in (1, 5, 10)],
+        "bins": [
+            (f"interval of 5 min, bins of {size:g} min", interval(5, size), 4, 1) for size in (0.5, 1, 2.5, 5, 10)
+        ],
+        "grids": [
+            (f"{name} of 1 min, {grid} x {grid} regions", join, 2, grid)
+            for name, join in (("window", window(1)), ("interval", interval(1)))
+            for grid in (1, 2, 4, 8)
+        ],
+    }
+    return tables[asked]
+
+
+def minutes_of(document: Mapping[str, Any]) -> float:
+    """Return how long a window or an interval is."""
+    return document.get("window_s", -document.get("lower_s", 0)) / 60
+
+
+def line(name: str, told: Mapping[str, float]) -> str:
+    """Return a line of a table."""
+    return f"| {name} | " + " | ".join(f"{n:,.3g}" if n < 1 else f"{n:,.0f}" for n in told.values()) + " |"
+
+
+def head(name: str, told: Mapping[str, float]) -> str:
+    """Return the first two lines of a table."""
+    return f"| {name} | " + " | ".join(told) + " |\n" + "| --- " * (len(told) + 1) + "|"
+
+
+def print_table(asked: str, rate: int) -> None:
+    """Measure and print a table of `rows`."""
+    for number, (name, document, part, grid) in enumerate(rows(asked)):
+        told = figures(document, Load(rate // part, 60 * minutes_of(document) + MORE_S), grid)
+        if not number:
+            print(head("join", told))
+        print(line(name, told), flush=True)
+
+
+def print_hour(rate: int) -> None:
+    """Print what an hour of event time keeps in memory, every ten minutes."""
+    for name, document in (("window of 1 min", window(1)), ("interval of 1 min", interval(1))):
+        kept = figures(document, Load(rate, 3_600), every_s=600.0)["each"]
+        print(head(name, {f"{10 * (place + 1)} min": 0.0 for place in range(len(kept))}))
+        for number, figure in enumerate(("kept", "resident MiB")):
+            print(line(figure, {str(place): told[number] for place, told in enumerate(kept)}), flush=True)
+
+
+def print_baselines(rate: int, seconds: float) -> None:
+    """Print what the baselines take, and beside them the joins of the same load."""
+    load = Load(rate, 60 + MORE_S)
+    ours, plain = figures(window(1), load)["reports/s"], plainly(load, 60)
+    print(f"window of 1 min: {ours:,.0f} reports/s; the paper's baseline: {plain:,.0f}, {ours / plain:,.0f} times")
+    load = Load(rate, seconds)
+    ours = figures(interval(1), load)["reports/s"]
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, pairs = by_spark(load, 60, Path(folder))
+    print(
+        f"interval of 1 min: {ours:,.0f} reports/s on one core; Spark's join of streams on two: {theirs:,.0f}, "
+        f"{ours / theirs:,.0f} times ({pairs:,} pairs)"
+    )
+
+
+TABLES = ("windows", "intervals", "bins", "grids")
+
+
 def main() -> None:
     """Print the tables."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--rate", type=int, default=20_000, help="reports/s of event time, both streams together")
     options.add_argument("--spark-seconds", type=float, default=40.0, help="event time that Spark joins; 0 for none")
+    options.add_argument("--only", action="append", choices=(*TABLES, "hour", "baselines"))
     asked = options.parse_args()
-    rows = [(f"window of {minutes} min", window(minutes), 1) for minutes in (1, 5, 10)]
-    rows += [(f"interval of {minutes} min", interval(minutes), 1) for minutes in (1, 5, 10)]
-    rows += [(f"interval of 5 min, bins of {size} min", interval(5, size), 1) for size in (0.5, 2, 10)]
-    rows += [(f"interval of 1 min, {grid} x {grid} regions", interval(1), grid) for grid in (2, 4)]
-    for number, (name, document, grid) in enumerate(rows):
-        minutes = document.get("window_s", -document.get("lower_s", 0)) / 60
-        told = figures(document, Load(asked.rate, 60 * minutes + MORE_S), grid)
-        if not number:
-            print("| join | " + " | ".join(told) + " |\n" + "| --- " * (len(told) + 1) + "|")
-        print(
-            f"| {name} | "
-            + " | ".join(f"{value:,.3g}" if value < 1 else f"{value:,.0f}" for value in told.values())
-            + " |",
-            flush=True,
-        )
-    load = Load(asked.rate, 60 + MORE_S)
-    print(f"\nthe paper's baseline, window of 1 min: {plainly(load, 60):,.0f} reports/s")
-    if asked.spark_seconds:
-        with tempfile.TemporaryDirectory() as folder:
-            rate, pairs = by_spark(Load(asked.rate, asked.spark_seconds), 60, Path(folder))
-        print(f"Spark's join of streams on two cores, interval of 1 min: {rate:,.0f} reports/s, {pairs:,} pairs")
+    for table in TABLES:
+        if table in (asked.only or TABLES):
+            print_table(table, asked.rate)
+    if "hour" in (asked.only or ["hour"]):
+        print_hour(asked.rate // 10)
+    if "baselines" in (asked.only or ["baselines"]):
+        print_baselines(asked.rate, asked.spark_seconds)
 
 
 if __name__ == "__main__":

@@ -226,8 +226,10 @@ def control_entry(op: str, **entry: Any) -> dict[str, str]:
     The operations and their keys are ``register`` (query, revision, plan; also for an edit: a revision that is not
     above the known one changes nothing), ``cancel`` (query, revision), ``snapshot`` (query), ``tick`` (now_us),
     ``stream`` (stream, ttl_s, stored: whether its elements are stored, sketch: how they are sketched, or null),
-    ``drop_stream`` (stream), ``regions`` (map: the document of the next region map), ``layer`` (layer, version; the
-    files of this version must exist) and ``drop_layer`` (layer).
+    ``drop_stream`` (stream), ``regions`` (map: the document of the next region map), ``drive`` (query, revision,
+    by_partner: whether the partners are to drive a join over event time), ``proceed`` (none: there is to be another
+    batch, since a task has left work for it), ``layer`` (layer, version; the files of this version must exist) and
+    ``drop_layer`` (layer).
     """
     return {"entry": json.dumps({"op": op, **entry})}
 
@@ -519,10 +521,11 @@ def regions_of(report: Mapping[bytes, bytes]) -> dict[str, Any]:
 
     ``map`` is the document of the region map in force, ``places`` are places of elements that came lately, and
     ``load:{region}`` is a list: the number of the map, then as in `region_reports.Load`. ``worker:{task}`` is the host
-    and the number of the process that runs a task, and ``tasks`` is how many tasks there are. A field that is not known
-    is missing.
+    and the number of the process that runs a task, and ``tasks`` is how many tasks there are. ``joins`` are the joins
+    over event time, as in `engine.driving.DrivenJoin`, and ``reports:{task}`` counts the reports of their streams that
+    a task has read. A field that is not known is missing.
     """
-    wanted = ("map", "places", "tasks", "load", "worker")
+    wanted = ("map", "places", "tasks", "load", "worker", "joins", "reports")
     told = {name.decode(): value for name, value in report.items()}
     return {name: orjson.loads(value) for name, value in told.items() if name.partition(":")[0] in wanted}
 

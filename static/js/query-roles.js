@@ -13,14 +13,17 @@ export function createRoles(store, number, onOpen) {
     home: h("dd"),
     tracking: h("dd"),
     assembler: h("dd"),
+    driving: h("dd"),
     rows: h("tbody"),
     none: h("p", { class: "hint" }, "No region takes part: the range has no place now."),
   };
   const head = h("thead", {}, h("tr", {}, ...["Participating", "last second", "since opened"].map((text) => h("th", { scope: "col" }, text))));
   const table = h("table", { class: "roles-table" }, head, parts.rows);
   const entry = (name, dd) => h("div", {}, h("dt", {}, name), dd);
+  const driving = entry("Driving stream", parts.driving);
+  driving.title = "Its reports are sent to each region that they reach, those of the other stream to one region each. The smaller stream drives, if the join allows it.";
   const element = h("details", { class: "roles" }, h("summary", {}, "How it is answered"),
-    h("dl", {}, entry("Home server", parts.home), entry("Tracking server", parts.tracking), entry("Assembler", parts.assembler)),
+    h("dl", {}, entry("Home server", parts.home), entry("Tracking server", parts.tracking), entry("Assembler", parts.assembler), driving),
     table, parts.none, h("p", { class: "hint" }, WORDS));
   element.addEventListener("toggle", () => onOpen(element.open));
   const update = (query) => {
@@ -30,6 +33,8 @@ export function createRoles(store, number, onOpen) {
     setText(parts.tracking, trackingText(roles, query));
     setText(parts.assembler, shortened(roles?.assembler ?? ""));
     parts.assembler.title = roles?.assembler ?? "";
+    driving.hidden = !roles?.driving;
+    setText(parts.driving, roles?.driving ?? "");
     const regions = roles?.regions ?? [];
     table.hidden = regions.length === 0;
     parts.none.hidden = !roles || regions.some(({ participates }) => participates);

@@ -223,9 +223,10 @@ class MustSave:
 def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> MustSave:
     """Tell what must be saved for a batch.
 
-    For joins with streams and for what the assembler answers (distributed queries, encounters, and, now and then, queries
-    of sketches), regions read what the others leave. When the region map changes, or the driving stream of a join over
-    event time, they read what the others were left with; what they make of it is large, and is saved when its turn comes.
+    For joins with streams and for what the assembler answers (distributed queries, encounters, and, now and then,
+    queries of sketches), regions read what the others leave. When the region map changes, or the driving stream of a
+    join over event time, they read what the others were left with; what they make of it is large, and is saved when its
+    turn comes.
     """
     before = layout.store.registry(batch)
     after, applied = layout.store.applied(batch, entries)

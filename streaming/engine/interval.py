@@ -19,6 +19,7 @@ from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
 from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
+from streaming.engine.driving import told_joins, told_reports
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
 from streaming.engine.read_ahead import ReadAhead
@@ -194,10 +195,13 @@ class Interval:
             self._log.publish(fragments)
             self._traces.publish(fragments, began_ns)
             self._log.report_read(self._read, batch)
+        if any(fragment.counters.get("unjoined") for fragment in fragments):
+            # Without an entry there would be no further batch while nothing comes.
+            self._log.send("proceed")
         figures.end_batch(fragments)
         figures.queries.add(fragments, layout.known.seconds)
         layout.known.seconds = {}
-        self._report_regions(self._region_map(batch))
+        self._report_regions(batch)
         self._batch, self._positions = batch, cut.positions
         if cut.saved:
             self._end_saved()
@@ -214,8 +218,10 @@ class Interval:
         """Return the region map that is in force in a batch, whose home servers have run."""
         return self._layout.store.registry(batch + 1).region_map
 
-    def _report_regions(self, region_map):
+    def _report_regions(self, batch):
         """Tell now and then, and after a change of the map, what the regions have done."""
+        registry = self._layout.store.registry(batch + 1)
+        region_map = registry.region_map
         if self._loads.number != region_map.number:
             self._loads = RegionLoads(region_map.number)
         elif time.monotonic() < self._told_s + TELL_LOADS_S:
@@ -224,7 +230,11 @@ class Interval:
         written_bytes = self._layout.store.written_bytes - self._written_before
         more = {f"task:{self._place.task}": self._figures.told(written_bytes)}
         more |= {f"worker:{self._place.task}": f"{socket.gethostname()}:{os.getpid()}"}
+        if registry.time_join_plans:
+            homes = (self._layout.store.left(f"home/{partition}", batch) for partition in self._place.homes)
+            more[f"reports:{self._place.task}"] = told_reports(homes, registry)
         if self._coordinates:
+            more["joins"] = told_joins(registry)
             sample = self._layout.known.sample or Sample.none(region_map.space)
             places = sample.thinned(TOLD_PLACES).bounds[:, : region_map.space.n]
             told = {"map": region_map.document(), "places": np.ascontiguousarray(places), "tasks": self._place.tasks}

@@ -14,6 +14,7 @@ from redis.retry import Retry
 
 from streaming.engine.claim import claim
 from streaming.engine.class_archive import ClassArchive
+from streaming.engine.driving import JoinWatch
 from streaming.engine.lease import Lease
 from streaming.engine.pipeline import NoCores, start_query, stop_query, task_count, warm_up
 from streaming.engine.rehearsal import rehearse
@@ -105,16 +106,18 @@ def _evaluate(spark, settings, log, archive):
         signal.signal(number, lambda *_: stopping.append(True))
     logger.info("space %s: %d partitions, %d regions", space.name, settings.partitions, settings.regions)
     tell = functools.partial(report, log, Store(settings.state_dir, space, files=files).epoch())
-    _follow(spark, query, settings, tell, RegionWatch(settings, log, tasks), archive, stopping)
+    watches = [RegionWatch(settings, log, tasks), JoinWatch(log)]
+    _follow(spark, query, settings, tell, watches, archive, stopping)
     return 0
 
 
-def _follow(spark, query, settings, tell, watch, archive, stopping):
-    """Report once a second, and look at the regions, until the query ends or a signal arrives, then stop the query."""
+def _follow(spark, query, settings, tell, watches, archive, stopping):
+    """Report once a second, and let the watches look, until the query ends or a signal arrives, then stop the query."""
     quiet_s = time.monotonic() + ARCHIVE_AFTER_S
     while query.isActive and not stopping:
         tell()
-        watch.look(time.monotonic())
+        for watch in watches:
+            watch.look(time.monotonic())
         if time.monotonic() > quiet_s:
             archive.make(lambda: spark.sparkContext._jvm.java.lang.System.getProperty("java.class.path"))
         # This returns at once when the query ends.

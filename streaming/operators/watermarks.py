@@ -23,11 +23,12 @@ Name = TypeVar("Name", bound=Hashable)
 class Progress(NamedTuple):
     """How far a home server is with a stream: the newest event time it has seen, and when it heard a report last.
 
-    Both are in microseconds, the second by the wall clock.
+    Both are in microseconds, the second by the wall clock. `reports` is how many it has heard.
     """
 
     newest_us: int
     heard_us: int
+    reports: int = 0
 
 
 def seen_before(time_us: np.ndarray, newest_us: int) -> np.ndarray:
@@ -61,7 +62,8 @@ def slowest(homes: Iterable[Mapping[Name, Progress]]) -> dict[Name, Progress]:
     for home in homes:
         for stream, told in home.items():
             other = least.get(stream, told)
-            least[stream] = Progress(min(told.newest_us, other.newest_us), max(told.heard_us, other.heard_us))
+            newest_us, heard_us = min(told.newest_us, other.newest_us), max(told.heard_us, other.heard_us)
+            least[stream] = Progress(newest_us, heard_us)
     return least
 
 

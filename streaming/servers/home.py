@@ -175,7 +175,8 @@ def _reports(known, elements, control):
         if len(mine):
             before = progress.get(number, Progress(NEVER_US, 0))
             seen_us[mine] = seen_before(columns["time_us"][mine], before.newest_us)
-            progress[number] = Progress(int(seen_us[mine[-1]]), int(columns["heard_us"][mine].max()))
+            heard_us = int(columns["heard_us"][mine].max())
+            progress[number] = Progress(int(seen_us[mine[-1]]), heard_us, before.reports + len(mine))
     bounds = bounds_of(elements["bounds"])
     rows, region = np.nonzero(reach.regions(bounds, columns["stream"], region_map))
     own = (region_map.region_of(bounds)[rows] == region).astype(np.int8)

@@ -389,3 +389,41 @@ def test_elements_that_were_held_back_for_room_come_into_the_answers_once(
     lo, hi = PLANS[0]["area"]["lo"], PLANS[0]["area"]["hi"]
     inside = ((places[-1] >= lo) & (places[-1] <= hi)).all(axis=1)
     assert any(answer) and sorted(answer) == sorted(f"ship {ship}" for ship in np.flatnonzero(inside))
+
+
+def test_a_window_that_has_ended_is_told_to_its_end_while_nothing_comes(
+    tmp_path, redis_client, redis_server, monkeypatch
+):
+    for name, size in (("BUDGET", 40), ("AHEAD", 0), ("LEAST_SLICE", 1)):
+        monkeypatch.setattr(f"streaming.servers.region.windows.{name}", size)
+    machine, ships = Machine(tmp_path / "engine", redis_server, seed=6), 200
+    join = {"stream": "ships", "predicate": "dwithin", "distance": 100}
+    plan = {"stream": "ships", "kind": "window_join", "join": join, "window_s": 10, "lateness_s": 0}
+    machine.log.send("register", query=1, revision=1, plan=plan)
+    machine.interval(trouble=False)
+    # Two ships at each of the places; then each partition hears of a later time.
+    places = np.repeat(np.random.default_rng(6).uniform(-10, 10, (ships // 2, 2)), 2, axis=0)
+    names = [f"ship {ship}" for ship in range(ships)]
+    for second, some in ((1, places), (20, places + 50)):
+        elements = point_elements("ships", names, np.full(ships, second * 1_000_000), some, [{}] * ships)
+        machine.log.ingest(elements, "ships", 0)
+    expected = sorted((names[ship], names[ship + 1]) for ship in range(0, ships, 2))
+    for _ in range(20):
+        machine.interval(trouble=False)
+        entries = machine.log.event_log.read(machine.log.names.results)
+        told = [part for part in (read_fragment(entry.fields, EARTH) for entry in entries) if part.changes.num_rows]
+        pairs = sorted(pair for part in told for pair in pairs_of(part.changes))
+        if len(pairs) >= len(expected):
+            break
+    assert pairs == expected
+    batches = {part.batch for part in told}
+    assert len(batches) > 3
+    # What is left is an entry of the log, so that a batch follows at once, not when the next interval ends.
+    control = [orjson.loads(e.fields[b"entry"])["op"] for e in machine.log.event_log.read(machine.log.names.control)]
+    assert control.count("proceed") >= len(batches) - 1
+
+
+def pairs_of(changes):
+    return [
+        tuple(sorted(pair)) for pair in zip(*(changes[name].to_pylist() for name in ("key", "partner")), strict=True)
+    ]

@@ -30,12 +30,20 @@ LAYOUTS = [(1, 1), (1, 4), (2, 4), (2, 6), (3, 9)]
 FOREVER_S = 1e6
 
 
-def random_place(rng):
-    """A point near a border of regions, or now and then some box or polygon."""
-    if rng.random() < 0.05:
-        return random_geometry(rng)
+def random_place(rng, shaped):
+    """A point near a border of regions, or as often as `shaped` says some box, line or polygon."""
+    if rng.random() < shaped:
+        return random_geometry(rng) if rng.random() < 0.7 else random_line(rng)
     x, y = rng.choice((-0.5, 0.0, 0.0, 0.5, 179.5, -179.5)), rng.choice((0.0, 0.0, 0.5))
     return [x, y, -math.inf, x, y, math.inf], None
+
+
+def random_line(rng):
+    """A line that crosses borders of regions, not along its box."""
+    x, y = rng.choice((-0.5, 0.0, 179.0)), rng.choice((-0.5, 0.0))
+    line = shapely.LineString([(x, y), (x + 0.5, y + 1.0), (x + 1.5, y + 0.5)])
+    west, south, east, north = line.bounds
+    return [west, south, -math.inf, east, north, math.inf], line
 
 
 def random_plan(rng, idle_s):
@@ -45,12 +53,16 @@ def random_plan(rng, idle_s):
     if predicate == "dwithin":
         join["distance"] = rng.choice([0.0, 60_000.0, 120_000.0])
     join["where"] = rng.choice(["", "", "speed_mps > 1"])
+    if rng.random() < 0.2:
+        join["filters"] = [rng.choice([{"key": "a"}, {"box": {"lo": [-0.2, -0.2], "hi": [2, 2]}}])]
     document = {"stream": rng.choice(STREAMS), "join": join, "where": rng.choice(["", "", "speed_mps > 1"])}
     document |= {"lateness_s": rng.choice([0, 3, 10]), "idle_s": idle_s, "mirrored": rng.random() < 0.3}
     if rng.random() < 0.2:
         document["transform"] = [rng.choice([{"enlarge_value": 0.5}, {"enlarge_m": 60_000.0}, {"enlarge_factor": 3.0}])]
     if rng.random() < 0.2:
         document["area"] = {"lo": [-1.0, -1.0], "hi": [181.0, 2.0]}
+    if rng.random() < 0.2:
+        document["filters"] = [rng.choice([{"key": "b"}, {"box": {"lo": [-0.2, -0.2], "hi": [2, 2]}}])]
     if rng.random() < 0.5:
         document |= {"kind": "window_join", "window_s": rng.choice([4, 5, 10]), "start_s": rng.choice([0, 1])}
         if rng.random() < 0.5:
@@ -138,12 +150,17 @@ class World:
     def __init__(self, root, rng, idle):
         layout = rng.choice(LAYOUTS)
         self.engine, self.rng, self.partitions = Engine(Path(root), *layout), rng, layout[0]
+        self.shaped = rng.choice([0.05, 0.05, 0.5])
         self.idle, self.queries, self.homes = idle, {}, [{} for _ in range(self.partitions)]
         self.elements, self.control, self.new, self.unjoined = [], [], [], 0
         self.revision, self.now_us, self.clock_us, self.known = 0, 0, 100 * SECOND_US, set()
 
     def report(self):
-        stream, key, (box, geometry) = self.rng.choice(STREAMS), self.rng.choice(KEYS), random_place(self.rng)
+        stream, key, (box, geometry) = (
+            self.rng.choice(STREAMS),
+            self.rng.choice(KEYS),
+            random_place(self.rng, self.shaped),
+        )
         self.clock_us += self.rng.choice([0, 0, 1, 1, 2]) * SECOND_US
         time_us = self.clock_us - self.rng.choice([0, 0, 0, 1, 2, 5, 12]) * SECOND_US
         properties = {"speed_mps": self.rng.randint(0, 3)}
@@ -239,7 +256,7 @@ class World:
 
 EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "drive": 0.5}
 # So small that a window of a few reports needs several batches.
-SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2}
+SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2, "LEAST_SLICE": 1}
 
 
 def play_seed(seed, batches=8):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bench.live import PATIENCE_S
 from streaming.elements import key_hashes, partition_of
+from streaming.logs import Log
 from streaming.operators.region_map import MOST_REGIONS, RegionMap
 from streaming.plans import parse_plan
 from streaming.results import ANSWER_NUMBERS, DROPPED, ENTERED, EXPIRED, LEFT, MOVED, PLACED, REGISTERED, STAYED
@@ -19,6 +20,7 @@ from tests.webapp.test_answers import registered
 from tests.webapp.test_hub import fragment
 from webapp.hub import Hub, Subscription
 from webapp.hub.assembly import Batch
+from webapp.hub.reports import Reports
 from webapp.hub.roles import TupleCounts
 from webapp.hub.servers import FocusPlace, Servers, places_in
 
@@ -158,6 +160,24 @@ async def test_who_follows_a_query_is_told_what_changes_and_who_does_not_is_told
     hub.roles.observe(batch_of(1, [(1, "a", LEFT, MOVED)]))
     await hub.roles.publish()
     assert listener.slots == other.slots == {}
+
+
+async def test_the_stream_that_drives_a_join_over_event_time_is_told_and_whenever_that_changes(project, redis_client):
+    hub, listener, log = Hub(EARTH), Listener(), Log(redis_client, "earth", 2)
+    subscribed(hub, listener, 1, 2)
+    hub.roles.follow(listener, 1, parse_plan(PLAN))
+    hub.link.open()
+    log.send("tick", now_us=0)
+    reports = Reports(hub.link, listener.report, listener.broadcast, hub.roles.rescale, hub.roles.drive)
+    for by_partner, driver in ((False, "buses"), (True, "trams")):
+        log.report_regions({}, joins=[[1, 1, "buses", "trams", by_partner, True]])
+        await reports.publish()
+        await hub.roles.publish()
+        assert f'"driving":"{driver}"' in listener.slots["query.roles 1"]
+    assert hub.roles.roles(listener, 1)["driving"] == "trams"
+    hub.roles.follow(listener, 2, parse_plan(PLAN))
+    assert hub.roles.roles(listener, 2)["driving"] is None
+    await hub.link.close()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -172,7 +172,7 @@ class Hub:
         self._position = self.told = self._marked = None
         self._away = False
         self.views = Views(self.link)
-        self.reports = Reports(self.link, self.report, self.broadcast, self.roles.rescale)
+        self.reports = Reports(self.link, self.report, self.broadcast, self.roles.rescale, self.roles.drive)
         rounds = (
             (1.0, self.complaints.tell),
             (0.0, self._read),

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
@@ -30,6 +31,8 @@ class Reports:
         another message.
     rescale : function of a RegionMap
         Called when another region map is in force.
+    drive : function of a list
+        Called with the rows that the engine reports of joins over event time (`logs.regions_of`) when they change.
 
     Attributes
     ----------
@@ -45,9 +48,10 @@ class Reports:
         report: Callable[[str, str], None],
         broadcast: Callable[[str, str], None],
         rescale: Callable[[RegionMap], None],
+        drive: Callable[[list[list[Any]]], None],
     ) -> None:
         self.link, self.report, self.broadcast, self.rescale = link, report, broadcast, rescale
-        self._map = b""
+        self._drive, self._map, self._joins = drive, b"", b""
         self._alive: bool | None = None
         self.lag_ms: int | None = None
         self.elements = 0
@@ -74,6 +78,9 @@ class Reports:
             if (document := report.get(b"map", b"")) and document != self._map:
                 self._map = document
                 self.rescale(RegionMap.of(self.link.space, orjson.loads(document)))
+            if (rows := report.get(b"joins", b"")) and rows != self._joins:
+                self._joins = rows
+                self._drive(orjson.loads(rows))
         finally:  # always report: a client that hears nothing for some seconds assumes that the connection is lost
             status |= {"lag_ms": self.lag_ms, "elements_per_s": rate}
             self._tell(f"engine.status {space}", "engine.status", status, at_once=status["alive"] != self._alive)

@@ -98,6 +98,7 @@ class Roles:
         self._plans: dict[int, Plan] = {}
         self._told: dict[tuple[Subscriber, int], str] = {}
         self._batch: int | None = None
+        self._driving: dict[int, str] = {}
 
     def count_from(self, query: int) -> np.ndarray:
         """Return how many tuples each region has sent for a query, int64 of shape (regions,); start counting if new."""
@@ -128,6 +129,10 @@ class Roles:
     def rescale(self, region_map: RegionMap) -> None:
         """Know another region map. What regions have sent is counted by their numbers, whatever cells they had."""
         self.servers = Servers(self.link.space, settings.PARTITIONS, region_map)
+
+    def drive(self, joins: Sequence[Sequence[Any]]) -> None:
+        """Know which stream drives each join over event time; see `logs.regions_of`."""
+        self._driving = {query: partner if by_partner else own for query, _, own, partner, by_partner, _ in joins}
 
     def follow(self, subscriber: Subscriber, query: int, plan: Plan) -> None:
         """Send a subscriber the roles of a query's servers, now and when they change, at most once a second."""
@@ -182,6 +187,7 @@ class Roles:
             "homes": self.servers.partitions,
             "tracking": self.servers.tracking(plan, place),
             "assembler": self.link.id,
+            "driving": self._driving.get(query),
             "regions": [
                 self.servers.describe(region)
                 | {"participates": bool(participating[region]), "last_s": int(last[region]), "sent": int(since[region])}

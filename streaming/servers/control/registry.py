@@ -334,6 +334,11 @@ class Registry:
         return self.evaluated.sketches.plans
 
     @property
+    def time_join_plans(self) -> Mapping[int, Plan]:
+        """The plans of the joins over event time that run, by query. Those left out count, too."""
+        return self.running.time_joins.plans
+
+    @property
     def by_partner(self) -> frozenset[int]:
         """The joins over event time that are driven by their partners; see `TimeJoin`."""
         return self.running.time_joins.by_partner

@@ -30,11 +30,12 @@ from streaming.operators.time_joins import TimeJoin, Times, WindowJoin
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.reports import PLACE_STEP, Picked, ReportRun, ReportTable, place_order, report_order
 
-# A batch looks at so many reports of windows that have ended, or at `AHEAD` times as many as came in the meantime if
-# that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
+# In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
+# many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
 BUDGET, AHEAD, PAIR = 60_000, 2, 3
-# So many driving reports are joined at once, about.
-SLICE = 16_384
+# So many driving reports are joined at once, about, or half of what a batch may look at if that is less, but at least
+# the second number.
+SLICE, LEAST_SLICE = 16_384, 1_024
 # The first and the last position in the order of reports, which none of them has.
 FIRST, END = 0, np.iinfo(np.int64).max
 # Of a run, so many keys for each run there is are enough to find where a slice ends.
@@ -125,8 +126,14 @@ class WindowSlices:
         runs = self._runs(window, self._join.sides[0])
         return sum(len(run) - int(np.searchsorted(run.run.key, window.position)) for run in runs)
 
-    def next(self, window: EndedWindow) -> tuple[pa.Table, EndedWindow, int]:
+    def next(self, window: EndedWindow, most: int) -> tuple[pa.Table, EndedWindow, int]:
         """Join the next slice of a window.
+
+        Parameters
+        ----------
+        window : EndedWindow
+        most : int
+            How many reports it should look at, at most about.
 
         Returns
         -------
@@ -137,7 +144,7 @@ class WindowSlices:
             How many reports it has looked at, of both streams; a pair counts as `PAIR` reports.
         """
         sides = [self._runs(window, stream) for stream in self._join.sides]
-        until = _slice_end(sides[0], window.position)
+        until = _slice_end(sides[0], window.position, min(SLICE, max(most // 2, LEAST_SLICE)))
         parts = [tuple(np.searchsorted(run.run.key, (window.position, until)).tolist()) for run in sides[0]]
         driving = self._picked(window, sides[0], [[part] for part in parts])
         looked, after = sum(stop - start for start, stop in parts), replace(window, position=until)
@@ -182,10 +189,20 @@ class WindowSlices:
         return picked, self.pairing.own(picked, self.pairing.pairs(picked, left, right))
 
 
-def budget(arrived: int, joins: Sequence[WindowJoin]) -> int:
-    """Return how many reports a batch may look at, given how many came, and the joins that have them in windows."""
+def budget(arrived: int, joins: Sequence[WindowJoin], regions: float) -> int:
+    """Return how many reports a region may look at in a batch.
+
+    Parameters
+    ----------
+    arrived : int
+        How many came.
+    joins : sequence of WindowJoin
+        Which have them in windows.
+    regions : float
+        How many regions a task runs, one after the other, on average.
+    """
     windows = sum(-(-join.size_us // join.slide_us) for join in joins)
-    return max(BUDGET, AHEAD * arrived * windows)
+    return max(int(BUDGET / max(1.0, regions)), AHEAD * arrived * windows)
 
 
 def sliced(
@@ -216,7 +233,7 @@ def sliced(
             if most <= 0:
                 return
             began = perf_counter()
-            rows, window, looked = slices[query].next(window)
+            rows, window, looked = slices[query].next(window, most)
             most -= looked
             ended[query] = [window, *ended[query][1:]]
             yield query, rows, perf_counter() - began
@@ -253,16 +270,16 @@ def redivided(
     return tuple(left)
 
 
-def _slice_end(runs, position):
-    """Return the key at which a slice ends that begins at a position: about `SLICE` reports later, or `END`."""
+def _slice_end(runs, position, size):
+    """Return the key at which a slice ends that begins at a position: about `size` reports later, or `END`."""
     starts = [int(np.searchsorted(run.run.key, position)) for run in runs]
-    if sum(len(run) - start for run, start in zip(runs, starts, strict=True)) <= SLICE:
+    if sum(len(run) - start for run, start in zip(runs, starts, strict=True)) <= size:
         return END
-    step = max(1, SLICE // (_SAMPLED * len(runs)))
-    parts = [run.run.key[start : start + SLICE + step : step][1:] for run, start in zip(runs, starts, strict=True)]
+    step = max(1, size // (_SAMPLED * len(runs)))
+    parts = [run.run.key[start : start + size + step : step][1:] for run, start in zip(runs, starts, strict=True)]
     # Each key stands for as many reports before it.
     keys = np.sort(np.concatenate(parts))
-    return max(int(keys[min(SLICE // step, len(keys)) - 1]), position + 1) if len(keys) else END
+    return max(int(keys[min(size // step, len(keys)) - 1]), position + 1) if len(keys) else END
 
 
 def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:

@@ -205,6 +205,20 @@ class QueryPlanBuilder:
         """Report when the aggregate has been below a value for `for_s` seconds without a break."""
         return self._raise({"below": value, "for_s": for_s})
 
+    def ask_sketch(self, *questions: Mapping[str, Any], **selection: Any) -> "QueryPlanBuilder":
+        """Ask the sketch of the stream what has passed, in place of its elements.
+
+        Parameters
+        ----------
+        *questions : mapping
+            As in the key `ask`: ``{"question": "mean", "features": ["temp"]}``.
+        **selection
+            Other keys of such plans, such as `time`, `polygon`, `ranges`, `other`, `confidence` and `once`; see
+            docs/sketch-queries.md.
+        """
+        kept = {name: self._document[name] for name in ("stream", "area") if name in self._document}
+        return QueryPlanBuilder(kept | {"kind": "sketch", "ask": list(questions)} | selection, self._space)
+
     def filter_stream_by_key(self, key: str) -> "QueryPlanBuilder":
         """Let only the elements of one key pass."""
         return self._and("filters", {"key": key})
@@ -273,7 +287,7 @@ class QueryPlanBuilder:
         around = document.get("around")
         if kind == "range" and around is None:
             return document if {"area", "compare"} & set(document) else document | {"compare": _box([None], [None])}
-        if "join" in document:
+        if "join" in document or kind == "sketch":
             return document
         missing = {} if _has(around, ("key", "at")) else {"key": "any"}
         if kind == "range" and not _has(around, SHAPES):

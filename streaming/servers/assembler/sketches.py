@@ -109,7 +109,8 @@ class _Rows:
     """Result tuples of answers."""
 
     def __init__(self, control: ControlStep) -> None:
-        self._control, self._rows = control, []
+        self._control = control
+        self._rows: list[tuple[Any, ...]] = []
 
     def changes(self, query, told, answers):
         """Add what has to be told of a query's answers; return them as they are told now.

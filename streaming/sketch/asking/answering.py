@@ -8,6 +8,7 @@ from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking import distributed, grouped, inferential, of_sets, statistical
 from streaming.sketch.asking.needs import Need, Part, chosen_leaves, parts
 from streaming.sketch.asking.question import Question
+from streaming.sketch.leaves import Leaves
 from streaming.sketch.runs import LeafRun
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.sets.sets import merge as merge_sets
@@ -61,11 +62,12 @@ def answered(
         If a feature is not sketched, or the sketch does not keep what a question needs.
     """
     chosen, sets = {}, None
-    for need, leaves in found.items():
+    for need, of_regions in found.items():
         if need.sets:
-            sets = functools.reduce(merge_sets, leaves)
+            sets = functools.reduce(merge_sets, [part for part in of_regions if isinstance(part, Sets)])
             continue
-        runs = tuple(LeafRun(number, some, settings.pairs) for number, some in enumerate(leaves) if len(some))
+        leaves = [part for part in of_regions if isinstance(part, Leaves) and len(part)]
+        runs = tuple(LeafRun(number, some, settings.pairs) for number, some in enumerate(leaves))
         chosen[need] = chosen_leaves(plan, need, Sketch(settings, runs=runs), now_us)
     return [_answer(Question(ask, plan, settings, chosen, sets, now_us)) for ask in plan.ask]
 

@@ -51,7 +51,7 @@ _SETS = Need(sets=True)
 
 def needs(plan: SketchPlan) -> dict[Need, None]:
     """Return what the questions of a plan need, each once."""
-    found = {}
+    found: dict[Need, None] = {}
     for ask in plan.ask:
         if ask.question in _OF_SETS:
             found[_SETS] = None
@@ -105,7 +105,7 @@ def chosen_leaves(plan: SketchPlan, need: Need, sketch: Sketch, now_us: int) -> 
 
 def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us: int) -> Selection:
     """Return what a plan selects, or what it contrasts that with."""
-    place = plan.other if other else plan
+    place = plan.other if other and plan.other else plan
     ranges = tuple(FeatureRange(one.feature, *one.bounds) for one in plan.ranges)
     return Selection(_areas(place, settings), _times(place.time, now_us), ranges)
 

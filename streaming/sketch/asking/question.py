@@ -38,6 +38,7 @@ class Question:
     def entries_of(self, feature: str) -> ChosenEntries:
         """Return the entries of sets of a feature."""
         selection = selection_of(self.plan, False, self.settings, self.now_us)
+        assert self.sets is not None  # `parts` refuses questions to sets where there are none
         return chosen_entries(self.sets, feature, coverage_of(selection, self.settings, self.sets.settings))
 
     def leaves(self, feature: str = "", apart: bool = False, other: bool = False) -> Chosen:

@@ -206,3 +206,42 @@ def test_the_hint_is_shown_at_the_stream(site, streams, redis_client):
     redis_client.hset("lookout:health", "ships", json.dumps({"hint": "the input has no column sped", "lost": 77}))
     page = site.get(reverse("admin:webapp_stream_change", args=[streams[0].pk])).content.decode()
     assert "the input has no column sped" in page and "<td>77</td>" in page
+
+
+SKETCH = {
+    "sketch__features": "speed_mps, draught_m",
+    "sketch__planes": "speed_mps 16",
+    "sketch__time_bin_us": "600",
+    "sketch__sets": "key",
+}
+
+
+def test_a_sketch_is_saved_from_its_fields_with_what_it_costs(site, feeds):
+    assert site.post(reverse(ADD), CSV | SKETCH).status_code == 302
+    stream = Stream.objects.get()
+    assert stream.sketch == {
+        "features": ["speed_mps", "draught_m"],
+        "planes": [{"feature": "speed_mps", "bins": 16}],
+        "time_bin_us": 600_000_000,
+        "sets": {"features": ["key"]},
+    }
+    address = reverse("admin:webapp_stream_change", args=[stream.pk])
+    page = site.get(address).content.decode()
+    for words in ("speed_mps, draught_m", "speed_mps 16", 'value="600.0"', "at most 225 MB of memory", "and sets"):
+        assert words in page
+    assert site.post(address, CSV).status_code == 302
+    stream.refresh_from_db()
+    assert stream.sketch is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"sketch__planes": "speed_mps many"}, "sketch__planes", "a feature and a number of bins"),
+        ({"sketch__planes": "rain 4"}, "sketch__features", "a feature must be one of speed_mps, draught_m; got 'rain'"),
+        ({"sketch__cell_bits": "99"}, "sketch__cell_bits", "cell_bits must be an integer from 0 to 48; got 99"),
+    ],
+)
+def test_a_wrong_sketch_is_told_at_its_field(site, feeds, changes, field, words):
+    page = site.post(reverse(ADD), CSV | SKETCH | changes)
+    assert words in errors_of(page)[field][0]["message"]

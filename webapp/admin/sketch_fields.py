@@ -6,7 +6,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from streaming.errors import LookoutError
-from streaming.sketch.settings import SketchSettings, parse_settings
+from streaming.sketch.settings import SketchSettings
+from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 
 PREFIX = "sketch__"
@@ -75,6 +76,10 @@ def sketch_fields() -> dict[str, forms.Field]:
             "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities."
         ),
         "comoments": Names(help_text="Features of whose pairs correlations and regressions can be asked."),
+        "sets": Names(
+            help_text="Properties of whose values it can be asked whether, how often, and how many different ones "
+            "there were; key is the key of the objects."
+        ),
         "cell_bits": forms.IntegerField(help_text="How fine places are told apart: each bit halves a cell. Empty: 16."),
         "time_bin_us": Seconds(help_text="How fine times are told apart, in seconds. Empty: 3600."),
         "study_us": Seconds(
@@ -91,7 +96,9 @@ def sketch_fields() -> dict[str, forms.Field]:
 
 def initial_values(document: dict[str, Any] | None) -> dict[str, Any]:
     """Return what the fields show of a sketch, by name."""
-    return {f"{PREFIX}{name}": value for name, value in (document or {}).items()}
+    values = dict(document or {})
+    values["sets"] = (values.get("sets") or {}).get("features", [])
+    return {f"{PREFIX}{name}": value for name, value in values.items()}
 
 
 def given_sketch(cleaned: dict[str, Any], saved: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -104,6 +111,8 @@ def given_sketch(cleaned: dict[str, Any], saved: dict[str, Any] | None) -> dict[
     if not given["features"]:
         return None
     kept = {name: value for name, value in (saved or {}).items() if name not in names}
+    if given["sets"]:
+        given["sets"] = ((saved or {}).get("sets") or {}) | {"features": given["sets"]}
     return kept | {name: value for name, value in given.items() if value not in (None, [])}
 
 
@@ -112,13 +121,14 @@ def cost_in_words(document: dict[str, Any] | None, space: Space = EARTH) -> str:
     if document is None:
         return "nothing: there is no sketch"
     try:
-        settings = parse_settings(document, space)
+        told = parse_stream_sketch(document, space)
     except LookoutError:
         return "unknown: the settings are not valid"
-    most = settings.most_leaves * leaf_bytes(settings)
+    settings = told.sketch
+    leaves, sets = settings.most_leaves * leaf_bytes(settings), told.sets.most_bytes if told.sets else 0
     return (
-        f"at most {most / 1e6:,.0f} MB of memory in each region of the engine, and as much in its state: "
-        f"{settings.most_leaves:,} leaves of {leaf_bytes(settings)} bytes"
+        f"at most {(leaves + sets) / 1e6:,.0f} MB of memory in each region of the engine, and as much in its state: "
+        f"{settings.most_leaves:,} leaves of {leaf_bytes(settings)} bytes" + (", and sets" if sets else "")
     )
 
 

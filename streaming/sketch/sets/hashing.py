@@ -32,6 +32,19 @@ def hashes_of_texts(texts: Sequence[str] | np.ndarray) -> np.ndarray:
     return mixed(pd.util.hash_array(np.asarray(texts, dtype=object), categorize=False) ^ _TEXT)
 
 
+def hash_of(value: float | str) -> np.uint64:
+    """Return the hash of one value: a number, or a text.
+
+    Examples
+    --------
+    >>> bool(hash_of(7) == hashes_of_numbers(np.array([7.0]))[0]), bool(hash_of(7) == hash_of("7"))
+    (True, False)
+    """
+    if isinstance(value, str):
+        return hashes_of_texts([value])[0]
+    return hashes_of_numbers(np.array([value], dtype=np.float64))[0]
+
+
 def mixed(numbers: np.ndarray) -> np.ndarray:
     """Return 64-bit numbers whose bits are spread: each bit of a number changes each bit of the result or not.
 

@@ -17,6 +17,8 @@ import numpy as np
 
 # A part of a range that is larger than rounding errors of moments.
 ROUNDING = 1e-12
+# The squared correlation of what different leaves do not know about how their values are distributed.
+ALIKE_SHAPES = 0.2
 
 
 @dataclass(frozen=True)
@@ -59,45 +61,76 @@ def below(limit: float | np.ndarray, known: Summary) -> tuple[np.ndarray, np.nda
 
 def _parts(limit, known, all_, none):
     mean, low, high = known.mean, known.low, known.high
-    extent = high - low
-    variance = known.variance + ROUNDING * extent**2
-    most = _largest(limit, mean, variance, low, high)
-    least = 1 - _largest(-limit, -mean, variance, -high, -low)
-    # One value is the lowest of the leaf, and one the highest.
-    edge = 1 / np.maximum(known.n, 1)
-    within = (limit > low) & (limit < high)
-    most = np.where(within, np.minimum(most, 1 - edge), most)
-    least = np.where(within, np.maximum(least, edge), least)
+    with np.errstate(all="ignore"):
+        variance = known.variance + ROUNDING * (high - low) ** 2
+        most = _largest(limit, mean, variance, low, high)
+        least = 1 - _largest(-limit, -mean, variance, -high, -low)
+        # One value is the lowest of the leaf, and one the highest.
+        edge = 1 / np.maximum(known.n, 1)
+        within = (limit > low) & (limit < high)
+        most = np.where(within, np.minimum(most, 1 - edge), most)
+        least = np.where(within, np.maximum(least, edge), least)
     sure = all_ | none
-    return np.where(sure, all_ * 1.0, np.clip(least, 0, 1)), np.where(sure, all_ * 1.0, np.clip(most, 0, 1))
+    least, most = np.minimum(np.maximum(least, 0), 1), np.minimum(np.maximum(most, 0), 1)
+    return np.where(sure, all_, least), np.where(sure, all_, most)
 
 
 def _largest(limit, mean, variance, low, high):
     """Return the largest part of values that may lie at or below a limit."""
     under = mean - limit
-    with np.errstate(all="ignore"):
-        cantelli = variance / (variance + under**2)
-        cornered = 1 - (variance + (mean - low) * under) / ((high - low) * (high - limit))
-        far = (under > 0) & (limit + (variance + under**2) / under <= high)
-        near = (mean - low) * -under < variance
-    return np.where(limit >= high, 1.0, np.where(far, cantelli, np.where(near | (under > 0), cornered, 1.0)))
+    cantelli = variance / (variance + under**2)
+    cornered = 1 - (variance + (mean - low) * under) / ((high - low) * (high - limit))
+    far = (under > 0) & (limit + (variance + under**2) / under <= high)
+    near = (under > 0) | ((mean - low) * -under < variance)
+    return np.where((limit >= high) | ~(far | near), 1.0, np.where(far, cantelli, cornered))
 
 
-def part_of(limit: float | np.ndarray, known: Summary) -> np.ndarray:
-    """Return an estimate of the part of the values at or below a limit, float64 of shape (K,).
+def _guess(limit, known):
+    """Return an estimate of the part of the values at or below a limit; outside of the extremes it has no meaning.
 
-    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right; where that
-    breaks a bound, the bound is the estimate.
+    Values are taken as spread evenly below the mean, and evenly above it, such that the mean is right.
     """
     mean, low, high = known.mean, known.low, known.high
-    extent = np.where(high > low, high - low, 1.0)
-    lower = (high - mean) / extent
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up = lower * (limit - low) / np.where(mean > low, mean - low, 1.0)
-        down = 1 - (1 - lower) * (high - limit) / np.where(high > mean, high - mean, 1.0)
-    guess = np.where(limit < mean, up, down)
+    with np.errstate(all="ignore"):
+        lower = (high - mean) / (high - low)
+        up = lower * (limit - low) / (mean - low)
+        down = 1 - (1 - lower) * (high - limit) / (high - mean)
+    return np.where(limit < mean, up, down)
+
+
+def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return which part of the values lies from `low` to `high`; both belong to the range.
+
+    Returns
+    -------
+    part, least, most, doubt : ndarray of float64, shape (K,)
+        An estimate, its bounds for certain, and its standard deviation.
+    """
+    limit = np.array([[high], [low]])
+    all_ = np.stack([known.high <= high, known.high < low])
+    none = np.stack([known.low > high, known.low >= low])
+    least, most = _parts(limit, known, all_, none)
+    # A guess that is not a number, since all values are equal, becomes a bound.
+    guess = np.fmax(np.fmin(_guess(limit, known), most), least)
+    least, most = np.maximum(least[0] - most[1], 0), np.minimum(most[0] - least[1], 1)
+    return _with_doubt(guess[0] - guess[1], least, most, (known.low == high) | (known.high == low))
+
+
+def parts_up_to(limit: np.ndarray, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return which part of the values lies at or below limits, (G, 1): as `range_parts`, each of shape (G, K)."""
     least, most = at_most(limit, known)
-    return np.clip(guess, least, most)
+    return _with_doubt(_guess(limit, known), least, most, known.low == limit)
+
+
+def _with_doubt(part, least, most, common):
+    """Return estimates with their bounds and doubts.
+
+    If a limit is the very extreme of a leaf, then the value is probably a common one, such as 0 mm of rain, and nothing
+    is known of how common it is: all such leaves are wrong together.
+    """
+    doubt = (most - least) / np.sqrt(12)
+    part = np.where(common, (least + most) / 2, np.fmax(np.fmin(part, most), least))
+    return part, least, most, np.where(common, doubt / np.sqrt(ALIKE_SHAPES), doubt)
 
 
 def excess(limit: float, known: Summary) -> np.ndarray:

@@ -7,13 +7,13 @@ as `bounds.part_of` says; the conditions count as independent.
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from streaming.operators.runs import expand
 from streaming.sketch.areas import Region
-from streaming.sketch.bounds import Summary, at_most, below, part_of
+from streaming.sketch.bounds import Summary, range_parts
 from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.levels import bin_us
 from streaming.sketch.runs import LeafRun
@@ -38,18 +38,29 @@ class Cut:
         An estimate of the part of the elements that match.
     least, most : ndarray of float64, shape (C,)
         The bounds of that part, for certain.
+    doubt : ndarray of float64, shape (C,)
+        The standard deviation of the share as far as it depends on how values are distributed within the leaf; 0 if no
+        feature's range cuts it.
     """
 
     share: np.ndarray
     least: np.ndarray
     most: np.ndarray
+    doubt: np.ndarray
 
     def take(self, rows: np.ndarray) -> "Cut":
         """Return what is known of some of the leaves."""
-        return Cut(self.share[rows], self.least[rows], self.most[rows])
+        return Cut(*(getattr(self, field.name)[rows] for field in fields(Cut)))
+
+    @classmethod
+    def together(cls, cuts: Sequence["Cut"]) -> "Cut":
+        """Return what is known of the leaves of several."""
+        if len(cuts) == 1:
+            return cuts[0]
+        return cls(*(np.concatenate([getattr(cut, field.name) for cut in cuts]) for field in fields(Cut)))
 
 
-NO_CUT = Cut(np.empty(0), np.empty(0), np.empty(0))
+NO_CUT = Cut(*(np.empty(0) for _ in range(4)))
 
 
 @dataclass(frozen=True)
@@ -81,19 +92,27 @@ class Chosen:
     settings : SketchSettings
     selection : Selection
     parts : tuple of ChosenPart
+    runs : tuple of LeafRun
+        From which the leaves come, if no condition tells values apart and some are therefore merged over all values.
     """
 
     settings: SketchSettings
     selection: Selection
     parts: tuple[ChosenPart, ...]
+    runs: tuple[LeafRun, ...] = ()
+
+    def by_value(self, feature: str) -> "Chosen":
+        """Return the same choice of leaves that tell the values of a feature apart."""
+        if not self.runs:
+            return self
+        conditions, position = _Conditions(self.settings, self.selection), self.settings.position(feature)
+        parts = [conditions.part(run, position) for run in self.runs]
+        return Chosen(self.settings, self.selection, tuple(part for part in parts if part is not None))
 
     @functools.cached_property
     def cut(self) -> Cut:
         """What is known of the leaves that are cut, in the order of `partial`."""
-        cuts = [part.cut for part in self.parts if len(part.partial)]
-        if not cuts:
-            return NO_CUT
-        return Cut(*(np.concatenate([getattr(cut, name) for cut in cuts]) for name in ("share", "least", "most")))
+        return Cut.together([NO_CUT, *(part.cut for part in self.parts if len(part.partial))])
 
     def whole(self, name: str, *rows: int) -> np.ndarray:
         """Return a column of the leaves that match as a whole; `rows` choose the feature or the pair."""
@@ -126,26 +145,19 @@ class Chosen:
         return together([*taken, no_leaves(self.settings)])
 
 
-def choose(sketch: Sketch, selection: Selection = EVERYTHING, by_value: str | None = None) -> Chosen:
+def choose(sketch: Sketch, selection: Selection = EVERYTHING) -> Chosen:
     """Return the leaves that a selection chooses.
-
-    Parameters
-    ----------
-    sketch : Sketch
-    selection : Selection
-    by_value : str or None
-        A feature whose distribution will be asked for. Otherwise leaves of different values may come merged, if no
-        condition tells them apart.
 
     Raises
     ------
     InvalidSketch
         If an area is not valid, or a feature is not sketched.
     """
-    feature = None if by_value is None else sketch.settings.position(by_value)
     conditions = _Conditions(sketch.settings, selection)
-    parts = [conditions.part(run, feature) for run in sketch.asked]
-    return Chosen(sketch.settings, selection, tuple(part for part in parts if part is not None))
+    parts = [conditions.part(run, None) for run in sketch.asked]
+    merged = not selection.areas and not selection.ranges
+    known = tuple(part for part in parts if part is not None)
+    return Chosen(sketch.settings, selection, known, sketch.asked if merged else ())
 
 
 class _Conditions:
@@ -161,8 +173,8 @@ class _Conditions:
         if not self._areas and not self._ranges:
             if self._times is None:
                 return ChosenPart(run.whole if feature is None else run.by_value(feature), _ALL, _NONE, NO_CUT)
-            if feature is None:
-                return self._among(run.by_time, self._rows_by_time(run.by_time), self._areas)
+            rolled = run.by_time if feature is None else run.by_time_and_value(feature)
+            return self._among(rolled, self._rows_by_time(rolled), self._areas)
         leaves, rows = run.leaves, self._rows_by_time(run.leaves)
         length = rows.stop - rows.start
         if not self._areas or length <= PART_BY_CELL * len(leaves):
@@ -194,7 +206,7 @@ class _Conditions:
         known = [part for part in parts if part is not None]
         if len(known) < 2:
             return known[0] if known else None
-        cut = Cut(*(np.concatenate([getattr(part.cut, name) for part in known]) for name in ("share", "least", "most")))
+        cut = Cut.together([part.cut for part in known])
         whole, partial = (np.concatenate([getattr(part, name) for part in known]) for name in ("whole", "partial"))
         return ChosenPart(run.leaves, whole, partial, cut)
 
@@ -219,15 +231,12 @@ class _Conditions:
             positions = np.arange(whole.start, whole.stop) if isinstance(whole, slice) else whole
             fresh = positions[touching & ~inside]
             kept = condition(leaves, partial, cut)
-            added = condition(leaves, fresh, Cut(*np.ones((3, len(fresh)))))
+            added = condition(leaves, fresh, Cut(*np.ones((3, len(fresh))), np.zeros(len(fresh))))
             whole = positions[inside]
             partial = np.concatenate([partial[kept[0]], fresh[added[0]]])
-            cut = Cut(*(np.concatenate([getattr(kept[1], name), getattr(added[1], name)]) for name in _CUT))
+            cut = Cut.together([kept[1], added[1]])
         chosen = whole.stop - whole.start if isinstance(whole, slice) else len(whole)
         return ChosenPart(leaves, whole, partial, cut) if chosen or len(partial) else None
-
-
-_CUT = ("share", "least", "most")
 
 
 def _by_area(area, leaves, rows, cut):
@@ -260,23 +269,21 @@ def _by_range(feature, range_: FeatureRange, leaves, rows, cut):
     if cut is None:
         return touching, inside & (n == count)
     present = n / np.maximum(count, 1)
-    share, least, most = (
-        np.where(inside, present, 0.0),
-        np.where(inside, present, 0.0),
-        np.where(touching, present, 0.0),
-    )
+    share, doubt = inside * present, np.zeros(len(count))
+    least, most = share.copy(), share.copy()
     crossing = np.flatnonzero(touching & ~inside)
     columns = (getattr(leaves, name)[feature][rows[crossing]] for name in ("n", "mean", "m2", "low", "high"))
     known = summary_of(*columns)
     parts = range_parts(range_.low, range_.high, known)
-    for column, part in zip((share, least, most), parts, strict=True):
+    for column, part in zip((share, least, most, doubt), parts, strict=True):
         column[crossing] = part * present[crossing]
-    return touching, _and(cut, share, least, most).take(touching)
+    return touching, _and(cut, share, least, most, doubt).take(touching)
 
 
-def _and(cut, share, least, most):
+def _and(cut, share, least, most, doubt=0.0):
     """Return what is known of leaves if one more condition, with these parts, holds."""
-    return Cut(cut.share * share, np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most))
+    least, most = np.maximum(cut.least + least - 1, 0), np.minimum(cut.most, most)
+    return Cut(cut.share * share, least, most, np.hypot(cut.share * doubt, cut.doubt * share))
 
 
 def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray, high: np.ndarray) -> Summary:
@@ -284,19 +291,11 @@ def summary_of(n: np.ndarray, mean: np.ndarray, m2: np.ndarray, low: np.ndarray,
     return Summary(n, mean, m2 / np.maximum(n, 1), low, high)
 
 
-def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the estimated, the least and the largest part of the values from `low` to `high`, each of shape (K,)."""
-    least_up, most_up = at_most(high, known) if high < np.inf else (np.ones(len(known.n)),) * 2
-    least_down, most_down = below(low, known) if low > -np.inf else (np.zeros(len(known.n)),) * 2
-    least, most = np.maximum(least_up - most_down, 0), np.minimum(most_up - least_down, 1)
-    up = part_of(high, known) if high < np.inf else 1.0
-    down = part_of(np.nextafter(low, -np.inf), known) if low > -np.inf else 0.0
-    return np.clip(up - down, least, most), least, most
-
-
 def chosen_together(parts: Sequence[Chosen]) -> Chosen:
     """Return what several sketches have chosen by the same selection; at least one."""
-    return Chosen(parts[0].settings, parts[0].selection, tuple(part for chosen in parts for part in chosen.parts))
+    first = parts[0]
+    leaves = tuple(one for chosen in parts for one in chosen.parts)
+    return Chosen(first.settings, first.selection, leaves, tuple(run for chosen in parts for run in chosen.runs))
 
 
 def _joined(columns):

@@ -7,14 +7,15 @@ Synopsis (2017), section 3.6.3 (density queries), 3.6.2 (outliers by Chebyshev's
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from streaming.operators.runs import first_of_runs
 from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing
-from streaming.sketch.bounds import Summary, at_most, part_of
-from streaming.sketch.chosen import Chosen, range_parts
+from streaming.sketch.bounds import ALIKE_SHAPES, Summary, parts_up_to, range_parts
+from streaming.sketch.chosen import Chosen
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.statistics import DEFAULT_CONFIDENCE, mean, std
 from streaming.sketch.views import View, partly_alike, view
@@ -23,8 +24,6 @@ from streaming.sketch.views import View, partly_alike, view
 POINTS = 96
 # A curve is computed from at most so many leaves; more are merged with their neighbours in value.
 MOST_LEAVES = 256
-# By how much more the certain bounds are apart than the standard deviation of an estimate of a leaf's distribution.
-SHAPE = 2.5
 DECILES = tuple(number / 10 for number in range(1, 10))
 
 
@@ -42,7 +41,7 @@ def integral(chosen: Chosen, feature: str, low: float, high: float, confidence: 
     """
     if not low <= high:
         raise InvalidSketch(f"low must not exceed high; got {low!r} and {high!r}")
-    return _part(view(chosen, feature), low, high, confidence, basis_of(chosen))
+    return _part(view(chosen.by_value(feature), feature), low, high, confidence, basis_of(chosen))
 
 
 def probability(
@@ -62,7 +61,7 @@ def outliers(chosen: Chosen, feature: str, deviations_: float = 3.0, confidence:
     """
     if not deviations_ > 0:
         raise InvalidSketch(f"outliers must be more than 0 standard deviations away; got {deviations_!r}")
-    seen, basis = view(chosen, feature), basis_of(chosen)
+    seen, basis = view(chosen.by_value(feature), feature), basis_of(chosen)
     centre, spread = mean(chosen, feature, confidence), std(chosen, feature, confidence)
     if math.isnan(centre.value):
         return nothing(confidence, basis)
@@ -93,7 +92,7 @@ def quantiles(
         if not 0 < part < 1:
             raise InvalidSketch(f"the part of a quantile must be between 0 and 1; got {part!r}")
     basis = basis_of(chosen)
-    seen = _few(view(chosen, feature))
+    seen = _few(view(chosen.by_value(feature), feature))
     if not (seen.whole.n.any() or (seen.most > 0).any()):
         return [nothing(confidence, basis) for _ in parts]
     curve = _curve(seen, confidence)
@@ -123,14 +122,14 @@ def _part(seen, low, high, confidence, basis):
     """Return which part of values lies in a range."""
     if not (seen.whole.n.any() or (seen.most > 0).any()):
         return nothing(confidence, basis)
-    cut = _ranges(low, high, seen)
+    cut = _ranges(low, high, seen) if len(seen.expected) else ()
     value, bottom, top = map(float, _combined(seen, _whole_parts(seen.whole, low, high), cut, confidence))
     return Answer(value, bottom, top, confidence, basis)
 
 
 def _ranges(low, high, seen):
     """Return which parts of the values of leaves that are cut lie in a range: of those that can match, and of all."""
-    return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:])
+    return (*range_parts(low, high, seen.cut), *range_parts(low, high, seen.original)[1:3])
 
 
 def _combined(seen, whole, cut, confidence):
@@ -139,15 +138,17 @@ def _combined(seen, whole, cut, confidence):
     Parameters
     ----------
     seen : View
-    whole : three ndarray of float64, shape (..., W)
-        How many values of whole leaves lie in each range: the estimate, the least and the largest number.
-    cut : five ndarray of float64, shape (..., C)
+    whole : four ndarray of float64, shape (..., W)
+        How many values of whole leaves lie in each range: as `range_parts`, times n.
+    cut : six ndarray of float64, shape (..., C)
         See `_ranges`.
     confidence : float
     """
-    inside, least, most = whole
-    part, part_least, part_most, own_least, own_most = cut
     n = float(seen.whole.n.sum())
+    if not len(seen.expected):
+        return _in_whole_leaves(whole, n, confidence)
+    inside, least, most, doubt = whole
+    part, _, _, part_doubt, own_least, own_most = cut
     # Of all values of a leaf, as many as its own bounds say lie in the range, or do not.
     kept = np.minimum(seen.most, seen.original.n * own_most)
     left = np.minimum(seen.most, seen.original.n * (1 - own_least))
@@ -157,13 +158,21 @@ def _combined(seen, whole, cut, confidence):
     value = _ratio(inside.sum(-1) + (seen.expected * part).sum(-1), total, (bottom + top) / 2)
     if confidence < CERTAIN and total > 0:
         shift = seen.expected * np.sqrt(np.maximum(part * (1 - part), 0.0)) * seen.freedom
-        own = seen.expected * (part_most - part_least) / SHAPE
-        error = seen.total_error(np.hypot(shift, own), part - value[..., None])
-        shape = partly_alike((most - least) / SHAPE)
+        error = seen.total_error(shift, part - value[..., None])
+        shape = partly_alike(np.concatenate([doubt, seen.expected * part_doubt], axis=-1), ALIKE_SHAPES)
         spread = deviations(confidence) * np.hypot(error, shape) / total
         bottom, top = np.maximum(bottom, value - spread), np.minimum(top, value + spread)
     bottom, top = np.minimum(bottom, value) - ROUNDING, np.maximum(top, value) + ROUNDING
     return value, np.clip(bottom, 0.0, 1.0), np.clip(top, 0.0, 1.0)
+
+
+def _in_whole_leaves(whole, n, confidence):
+    """Return which part of values lies in ranges, as `_combined` does, if no leaf is cut."""
+    value, bottom, top = (part.sum(axis=-1) / n for part in whole[:3])
+    if confidence < CERTAIN:
+        spread = deviations(confidence) * partly_alike(whole[3], ALIKE_SHAPES) / n
+        bottom, top = np.maximum(bottom, value - spread), np.minimum(top, value + spread)
+    return value, np.clip(bottom - ROUNDING, 0.0, 1.0), np.clip(top + ROUNDING, 0.0, 1.0)
 
 
 def _ratio(number, total, otherwise):
@@ -172,25 +181,31 @@ def _ratio(number, total, otherwise):
 
 
 def _whole_parts(known: Summary, low, high):
-    """Return how many values of leaves that touch a range lie in it: the estimate, the least and the largest number."""
+    """Return how many values of leaves that touch a range lie in it: as `_combined` takes it."""
     touching = (known.low <= high) & (known.high >= low)
     inside = touching & (known.low >= low) & (known.high <= high)
     crossing = np.flatnonzero(touching & ~inside)
     sure = known.n[inside].sum(keepdims=True) * 1.0
+    firsts = (sure, sure, sure, np.zeros(1))
     if not len(crossing):
-        return sure, sure, sure
+        return firsts
     some = Summary(*(getattr(known, name)[crossing] for name in ("n", "mean", "variance", "low", "high")))
-    return tuple(np.concatenate([sure, some.n * part]) for part in range_parts(low, high, some))
+    parts = range_parts(low, high, some)
+    return tuple(
+        np.concatenate([first, some.n * part]) for first, part in zip((*[sure] * 3, [0.0]), parts, strict=True)
+    )
 
 
 def _few(seen: View) -> View:
     """Return a view with fewer leaves: neighbours by value are merged, which makes bounds a little wider."""
     whole, (whole_order, whole_at) = seen.whole, _neighbours(seen.whole)
     cut, (order, at) = seen.cut, _neighbours(seen.cut)
-    counts = [np.add.reduceat(some[order], at) if len(at) else some for some in (seen.expected, seen.least, seen.most)]
-    return View(
-        _merged(whole, whole_order, whole_at), _merged(cut, order, at), _merged(seen.original, order, at), *counts
-    )
+    counts: dict[str, Any] = {}
+    for name in ("expected", "least", "most", "doubt"):
+        column = getattr(seen, name)
+        counts[name] = np.add.reduceat(column[order], at) if len(at) else column
+    known: dict[str, Any] = {"whole": _merged(whole, whole_order, whole_at), "cut": _merged(cut, order, at)}
+    return replace(seen, **known, original=_merged(seen.original, order, at), **counts)
 
 
 def _neighbours(known):
@@ -221,12 +236,6 @@ def _curve(seen, confidence):
     ends = np.sort(np.concatenate([lows[used], highs[used]]))
     at = np.unique(ends[np.linspace(0, len(ends) - 1, POINTS).astype(np.int64)])
     limit = at[:, None]
-    whole = tuple(seen.whole.n * part for part in _parts_up_to(limit, seen.whole))
-    cut = (*_parts_up_to(limit, seen.cut), *_parts_up_to(limit, seen.original)[1:])
+    whole = tuple(seen.whole.n * part for part in parts_up_to(limit, seen.whole))
+    cut = (*parts_up_to(limit, seen.cut), *parts_up_to(limit, seen.original)[1:3]) if len(seen.expected) else ()
     return _Curve(at, *(np.maximum.accumulate(part) for part in _combined(seen, whole, cut, confidence)))
-
-
-def _parts_up_to(limit, known):
-    """Return the estimated, the least and the largest part of values at or below limits, each of shape (G, K)."""
-    least, most = at_most(limit, known)
-    return np.clip(part_of(limit, known), least, most), least, most

@@ -20,6 +20,9 @@ LEVEL_BITS = 2
 
 # Into so many groups the leaves are merged for questions about the values of a feature at all times and places.
 VALUE_GROUPS = 256
+# With time bins there are about so many groups in all, but at least so many a time bin.
+MOST_GROUPS = 16_384
+LEAST_VALUE_GROUPS = 16
 
 
 @dataclass(frozen=True)
@@ -94,25 +97,33 @@ class LeafRun:
 
     def by_value(self, feature: int) -> Leaves:
         """Return the leaves, merged over all times and cells: those whose means of a feature are neighbours."""
-        if feature not in self._by_value:
-            groups = _groups_by_value(self.leaves, feature)
-            self._by_value[feature] = _rolled(self.leaves, np.zeros(len(self), dtype=np.int64), groups, self.pairs)
-        return self._by_value[feature]
+        return self._by_value(feature, np.zeros(len(self), dtype=np.int64), VALUE_GROUPS)
+
+    def by_time_and_value(self, feature: int) -> Leaves:
+        """Return the leaves, merged over all cells: those of a time bin whose means of a feature are neighbours."""
+        groups = min(max(MOST_GROUPS // len(self.by_time), LEAST_VALUE_GROUPS), VALUE_GROUPS)
+        return self._by_value(feature, self.leaves.start_us, groups)
+
+    def _by_value(self, feature, start_us, groups):
+        name = feature, start_us is self.leaves.start_us
+        if name not in self._by_values:
+            self._by_values[name] = self._rolled(start_us, _groups_by_value(self.leaves, feature, groups))
+        return self._by_values[name]
 
     @functools.cached_property
-    def _by_value(self):
+    def _by_values(self):
         return {}
 
     def _rolled(self, start_us, bins):
         return _rolled(self.leaves, start_us, bins, self.pairs)
 
 
-def _groups_by_value(leaves, feature):
+def _groups_by_value(leaves, feature, groups):
     """Return a number for each leaf: groups of about equally many elements, by the mean of a feature."""
     order = np.argsort(leaves.mean[feature], kind="stable")
     reached = np.cumsum(leaves.n[feature][order])
     group = np.empty(len(order), dtype=np.int64)
-    group[order] = reached * VALUE_GROUPS // (reached[-1] + 1) if len(order) else reached
+    group[order] = reached * groups // (reached[-1] + 1)
     return group
 
 

@@ -11,6 +11,7 @@ W. Dinkelbach, "On Nonlinear Fractional Programming", Management Science 13(7), 
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from streaming.sketch.bins import COMPLETE
 from streaming.sketch.bounds import Summary, excess
 from streaming.sketch.chosen import Chosen
 from streaming.sketch.settings import InvalidSketch
-from streaming.sketch.views import ALIKE, View, view, view_of_counts
+from streaming.sketch.views import ALIKE, view, view_of_counts
 
 DEFAULT_CONFIDENCE = 0.95
 # The bounds of a ratio are found to this part of the range of the values.
@@ -41,7 +42,7 @@ def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAUL
         cut, elements = chosen.cut, chosen.partial("count")
         sure, expected = float(chosen.whole("count").sum()), cut.share * elements
         least, most = cut.least * elements, cut.most * elements
-        seen = view_of_counts(elements, expected, least, most)
+        seen = view_of_counts(elements, expected, least, most, cut.doubt * elements)
     else:
         seen = view(chosen, feature)
         sure = float(seen.whole.n.sum())
@@ -192,7 +193,8 @@ def _correlation_error(chosen, weight, within, apart, squares, value):
     p, q = v / 2 - value * u / 2, u / 2 - value * v / 2
     variance = 2 * (a * a + 2 * b * c + d * d) + 4 * (p * p * uu + 2 * p * q * uv + q * q * vv)
     elements = chosen.partial("count")
-    seen = view_of_counts(elements, weight, chosen.cut.least * elements, chosen.cut.most * elements)
+    cut = chosen.cut
+    seen = view_of_counts(elements, weight, cut.least * elements, cut.most * elements, cut.doubt * elements)
     return seen.total_error(weight * np.sqrt(np.maximum(variance, 0.0)) * seen.freedom, influence)
 
 
@@ -228,7 +230,7 @@ def _mirrored(seen):
     def turned(known):
         return Summary(known.n, -known.mean, known.variance, -known.high, -known.low)
 
-    return View(turned(seen.whole), turned(seen.cut), turned(seen.original), seen.expected, seen.least, seen.most)
+    return replace(seen, whole=turned(seen.whole), cut=turned(seen.cut), original=turned(seen.original))
 
 
 def _largest_mean(seen):

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.sketch.bounds import Summary
+from streaming.sketch.bounds import ALIKE_SHAPES, Summary
 from streaming.sketch.chosen import Chosen, summary_of
 
 # The squared correlation of errors in different leaves.
 ALIKE = 0.25
 # The estimated part of a leaf that matches is as uncertain as that of a sample of so many elements.
-SAMPLE = 1.0
+SAMPLE = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class View:
         Of the same leaves, with all elements.
     expected, least, most : ndarray of float64, shape (C,)
         How many values match: an estimate, and its bounds for certain.
+    doubt : ndarray of float64, shape (C,)
+        The standard deviation of `expected` as far as it depends on how values are distributed within the leaf.
+    own : bool
+        Whether a range of the feature itself cuts the leaves.
     """
 
     whole: Summary
@@ -42,6 +46,8 @@ class View:
     expected: np.ndarray
     least: np.ndarray
     most: np.ndarray
+    doubt: np.ndarray
+    own: bool = False
 
     @functools.cached_property
     def n(self) -> float:
@@ -57,10 +63,15 @@ class View:
     def freedom(self) -> np.ndarray:
         """How far the mean of the values that match may differ from that of their leaf, in standard deviations.
 
-        Any part p of some values has its mean within sqrt((1 - p) / p) standard deviations of theirs.
+        Any part p of some values has its mean within sqrt((1 - p) / p) standard deviations of theirs. A small part of
+        a leaf's box or times is like single values, within about 1. A small part by another feature may be the values
+        at one end: of normal ones within sqrt(2 log(1 / p)). Of values that the feature's own range cuts, `cut` knows
+        what is left, evenly spread.
         """
-        part = np.maximum(self.part, 1e-12)
-        return np.sqrt(np.minimum(1.0, (1 - part) / part))
+        part = np.clip(self.part, 1e-12, 1.0)
+        most = np.where(self.doubt > 0, np.maximum(np.sqrt(2 * np.log(1 / part)), 1.0), 1.0)
+        freedom = np.minimum(np.sqrt((1 - part) / part), most)
+        return np.where(self.own & (self.doubt > 0), 1.0, freedom)
 
     @functools.cached_property
     def count_error(self) -> np.ndarray:
@@ -78,19 +89,21 @@ class View:
         weight : ndarray of float64, shape (..., C)
             By how much one value more in a leaf changes the sum.
         """
-        return np.hypot(partly_alike(shift), partly_alike(weight * self.count_error))
+        counts = np.hypot(partly_alike(weight * self.count_error), partly_alike(weight * self.doubt, ALIKE_SHAPES))
+        return np.hypot(partly_alike(shift), counts)
 
 
-def partly_alike(errors: np.ndarray) -> np.ndarray:
+def partly_alike(errors: np.ndarray, alike: float = ALIKE) -> np.ndarray:
     """Return the standard deviation of the sum of errors that are partly alike, of shape (...).
 
     Parameters
     ----------
     errors : ndarray of float64, shape (..., C)
         The standard deviations; negative ones are of errors that go the other way.
+    alike : float
+        The squared correlation of two of them.
     """
-    alike, apart = errors.sum(axis=-1) ** 2, (errors**2).sum(axis=-1)
-    return np.sqrt(ALIKE * alike + (1 - ALIKE) * apart)
+    return np.sqrt(alike * errors.sum(axis=-1) ** 2 + (1 - alike) * (errors**2).sum(axis=-1))
 
 
 def view(chosen: Chosen, feature: str) -> View:
@@ -100,7 +113,7 @@ def view(chosen: Chosen, feature: str) -> View:
     if not len(chosen.cut.share):
         none = np.empty(0)
         nothing = Summary(none, none, none, none, none)
-        return View(whole, nothing, nothing, none, none, none)
+        return View(whole, nothing, nothing, none, none, none, none)
     n = chosen.partial("n", position)
     known = np.flatnonzero(n > 0)
     n, count, cut = n[known], chosen.partial("count")[known], chosen.cut.take(known)
@@ -113,14 +126,15 @@ def view(chosen: Chosen, feature: str) -> View:
     most = np.minimum(cut.most * count, n)
     low, high = max((one.low for one in own), default=-np.inf), min((one.high for one in own), default=np.inf)
     clipped = _clipped(original, low, high) if own else original
-    return View(whole, clipped, original, np.minimum(expected, n), np.minimum(least, n), most)
+    doubt = cut.doubt * (count if own else n)
+    return View(whole, clipped, original, np.minimum(expected, n), np.minimum(least, n), most, doubt, bool(own))
 
 
-def view_of_counts(n: np.ndarray, expected: np.ndarray, least: np.ndarray, most: np.ndarray) -> View:
+def view_of_counts(n: np.ndarray, expected: np.ndarray, least: np.ndarray, most: np.ndarray, doubt: np.ndarray) -> View:
     """Return a view of leaves that are cut, of which only numbers of elements matter."""
     none = np.zeros(len(n))
     known = Summary(n, none, none, none, none)
-    return View(known, known, known, expected, least, most)
+    return View(known, known, known, expected, least, most, doubt)
 
 
 def _clipped(known, low, high):
@@ -137,4 +151,5 @@ def _clipped(known, low, high):
     total = np.maximum(pieces[0][0] + pieces[1][0], 1e-300)
     mean = sum(weight * middle for weight, middle, _ in pieces) / total
     variance = sum(weight * (spread + (middle - mean) ** 2) for weight, middle, spread in pieces) / total
+    variance = np.maximum(variance, (top - bottom) ** 2 / 12)
     return Summary(known.n, np.clip(mean, bottom, top), variance, bottom, top)

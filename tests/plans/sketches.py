@@ -6,7 +6,8 @@ from streaming.kinds.sketch.asks import CONTRASTED, EVERY, FORMS, STATISTICS
 from tests.plans.strategies import boxes, polygons, texts
 
 numbers = st.one_of(st.integers(-(10**9), 10**9), st.floats(-1e9, 1e9))
-names = st.one_of(st.sampled_from(["TEMP", "PM2.5", "time", "from", "key"]), texts)
+quoted = st.sampled_from(["it's", 'say "yes"', "''"])
+names = st.one_of(quoted, st.sampled_from(["TEMP", "PM2.5", "time", "from", "key"]), texts)
 zones = st.sampled_from(["UTC", "Asia/Shanghai", "Europe/Berlin", "America/St_Johns"])
 instants = st.datetimes().map(lambda moment: moment.isoformat() + "Z")
 clocks = st.sampled_from(["00:00", "14:00", "16:30:01", "23:59"])
@@ -15,7 +16,7 @@ OPTIONS = {
     "lo": numbers,
     "hi": numbers,
     "value": numbers,
-    "text": texts,
+    "text": st.one_of(quoted, texts),
     "bins": st.integers(1, 1_000),
     "horizon_s": st.floats(0.001, 1e9),
     "model": texts,

@@ -86,6 +86,7 @@ def test_a_condition_selects_a_place_times_or_values(condition, keys):
         ("SELECT avg(temp) FROM weather", "line 1, column 8: one of select, count, .* is expected; got avg"),
         ("SELECT mean(temp", r"line 1, column 17: \), = or a comma is expected; got the end"),
         (f"{BEGUN}\n  WHERE time > '2013'", "line 2, column 14: <, >=, BETWEEN, IN or OF is expected; got >"),
+        (f"{BEGUN}\n\n  WHERE\n   a > b", "line 4, column 8: a number is expected; got b"),
         (f"{BEGUN} WHERE time BETWEEN 3", "line 1, column 51: a text in single quotes is expected; got 3"),
         (f"{BEGUN} WHERE time IN LAST 3 moons", "line 1, column 53: a unit such as HOURS is expected; got moons"),
         (f"{BEGUN} WHERE name = 'x'", "line 1, column 45: a number is expected; got 'x'"),

@@ -71,6 +71,17 @@ def test_the_hours_of_a_night_in_which_clocks_are_set_are_as_long_as_it_is(month
     assert np.diff(one_to_three.intervals_us(0, noon - 14 * HOUR_US, noon)).tolist() == [[hours * HOUR_US]]
 
 
+def test_hours_that_begin_while_clocks_are_set_forward_begin_when_they_would_have_shown_it():
+    noon = us_of(datetime(2014, 3, 30, 12, tzinfo=UTC))
+    found = Times(daily=Daily(9_000, 4 * 3_600), zone="Europe/Berlin").intervals_us(0, noon - DAY_US // 2, noon)
+    assert np.diff(found).tolist() == [[HOUR_US // 2]]
+
+
+def test_ranges_that_overlap_or_touch_are_one_interval():
+    ranges = (TimeRange(30, 40), TimeRange(5, 9), TimeRange(0, 5), TimeRange(35, 50))
+    assert Times(ranges).intervals_us(0, 0, 100).tolist() == [[0, 9], [30, 50]]
+
+
 def test_hours_that_end_on_the_next_day_are_one_interval_across_midnight():
     found = Times(daily=Daily(22 * 3_600, 2 * 3_600)).intervals_us(0, 0, 2 * DAY_US)
     assert (found // HOUR_US).tolist() == [[0, 2], [22, 26], [46, 48]]

@@ -85,6 +85,20 @@ def test_the_band_of_a_series_has_the_truth_about_as_often_as_it_says_and_is_use
     assert np.mean(inside) >= 0.87 and np.median(widths) < 8
 
 
+def test_a_near_forecast_of_errors_that_follow_each_other_is_better_than_a_far_one():
+    """The next error has a standard deviation of 1 for who knows the last one, and of 1.4 for who does not."""
+    rng, errors, widths = np.random.default_rng(6), [], []
+    model = model_of("harmonic")
+    for _ in range(80):
+        series = noisy(rng, 600)
+        value, low, high = model.predict(learnt(model, part(series, slice(500))), 100, 0.9).T
+        errors.append(value - series.mean[500:])
+        widths.append(high - low)
+    near, far = np.std(np.array(errors)[:, :2]), np.std(np.array(errors)[:, 20:])
+    assert near < 1.2 < 1.3 < far
+    assert np.median(np.array(widths)[:, 0]) < 4 < np.median(np.array(widths)[:, 99])
+
+
 @pytest.mark.parametrize(("every_us", "horizon", "times"), [(HOUR_US, 240, 12), (DAY_US, 60, 25)])
 @pytest.mark.recordings
 def test_forecasts_of_the_weather_are_within_their_band(shared_data, every_us, horizon, times):

@@ -55,8 +55,3 @@ def stream_of(rng, count, *, values=200, span_us=8_000_000, cells=16, features=2
     drawn = np.minimum(rng.zipf(1.3, (features, count)), values).astype(float)
     drawn[rng.random(drawn.shape) < 0.1] = np.nan
     return Stream(rng.integers(0, span_us, count), rng.integers(0, cells, count), drawn)
-
-
-def one_hash(value):
-    """Return the hash of a number."""
-    return hashes_of_numbers(np.array([value]))[0]

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from streaming.sketch.cells import cells_of
 from streaming.sketch.selection import FeatureRange, Selection, Times
 from streaming.sketch.sets.coverage import coverage_of
+from streaming.sketch.sets.hashing import hash_of
 from streaming.sketch.sets.questions import chosen, contains, distinct, frequency
 from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import SketchSettings
-from tests.sketch.sets.streams import Stream, one_hash, sets_of
+from tests.sketch.sets.streams import Stream, sets_of
 
 SKETCH = SketchSettings(("a",))
 LOW, EXTENT = np.array([-180.0, -90.0]), np.array([360.0, 180.0])
@@ -55,10 +56,10 @@ def test_the_truth_of_any_place_and_time_lies_within_the_bounds(seen, selection,
         matching &= (start <= stream.time_us) & (stream.time_us < end)
     truth = stream.counts(0, matching)
     asked = chosen(sets, "a", coverage_of(selection, SKETCH, sets.settings))
-    number = frequency(sets, asked, one_hash(float(value)))
+    number = frequency(sets, asked, hash_of(float(value)))
     assert number.low <= truth[value] <= number.high
     assert distinct(sets, asked).low <= len(truth) <= distinct(sets, asked).high
-    present = contains(sets, asked, one_hash(float(value))).present
+    present = contains(sets, asked, hash_of(float(value))).present
     assert present is None or present == (value in truth)
 
 
@@ -67,7 +68,7 @@ def test_a_selection_that_has_entries_as_a_whole_is_answered_exactly(seen):
     selection = Selection(((0.0, -90.0, 180.0, 90.0),))
     asked = chosen(sets, "a", coverage_of(selection, SKETCH, sets.settings))
     east = stream.counts(0, stream.cell >= 128)
-    assert frequency(sets, asked, one_hash(1.0)).high >= east[1.0]
+    assert frequency(sets, asked, hash_of(1.0)).high >= east[1.0]
     inside = asked.entries.take(asked.inside)
     assert inside.count.sum() <= east.total() <= asked.entries.count.sum()
 
@@ -76,6 +77,6 @@ def test_a_range_of_a_feature_leaves_only_the_upper_bounds(seen):
     _, stream, sets = seen
     selection = Selection(ranges=(FeatureRange("a", 3.0),))
     asked = chosen(sets, "a", coverage_of(selection, SKETCH, sets.settings))
-    number = frequency(sets, asked, one_hash(1.0))
+    number = frequency(sets, asked, hash_of(1.0))
     assert (number.low, number.high) == (0.0, stream.counts(0)[1.0])
-    assert contains(sets, asked, one_hash(1.0)).present is None
+    assert contains(sets, asked, hash_of(1.0)).present is None

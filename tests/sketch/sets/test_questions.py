@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.sketch.sets.cardinality import estimated
-from streaming.sketch.sets.hashing import hashes_of_numbers, hashes_of_texts
+from streaming.sketch.sets.hashing import hash_of, hashes_of_numbers, hashes_of_texts
 from streaming.sketch.sets.questions import chosen, contains, distinct, frequency
 from streaming.sketch.sets.sets import Sets, add
 from streaming.sketch.sets.settings import InvalidSets, SetSettings
-from tests.sketch.sets.streams import one_hash, sets_of, stream_of
+from tests.sketch.sets.streams import sets_of, stream_of
 
 EXACT = SetSettings(("a", "b"), cell_bits=4, time_bin_us=1_000_000)
 SKETCHED = SetSettings(("a",), cell_bits=4, time_bin_us=4_000_000, bloom_bits=12, register_bits=8, width_bits=7)
@@ -30,9 +30,9 @@ def test_entries_of_few_values_answer_exactly(seed, count, feature):
     sets, counts = sets_of(stream, EXACT), stream.counts(feature)
     asked = chosen(sets, "ab"[feature])
     for value in [*counts, 1e9]:
-        number = frequency(sets, asked, one_hash(value))
+        number = frequency(sets, asked, hash_of(value))
         assert number.low == number.value == number.high == counts[value]
-        membership = contains(sets, asked, one_hash(value))
+        membership = contains(sets, asked, hash_of(value))
         assert (membership.present, membership.false_positive) == (value in counts, 0.0)
     different = distinct(sets, asked)
     assert different.low == different.value == different.high == len(counts)
@@ -47,9 +47,9 @@ def test_the_truth_of_a_selection_that_cuts_entries_is_certain_to_lie_within_the
     truth = stream.counts(0, stream.cell < east)
     asked = chosen(sets, "a", west)
     for value in [*stream.counts(0), 1e9]:
-        number = frequency(sets, asked, one_hash(value))
+        number = frequency(sets, asked, hash_of(value))
         assert number.low <= truth[value] <= number.high
-        present = contains(sets, asked, one_hash(value)).present
+        present = contains(sets, asked, hash_of(value)).present
         assert present is None or present == (value in truth)
     different = distinct(sets, asked)
     assert different.low <= len(truth) <= different.high
@@ -64,7 +64,7 @@ def test_frequencies_lie_within_their_bounds_as_often_as_they_say():
         assert len(asked.entries.dense)
         for value in rng.choice(list(counts), 50, replace=False):
             for confidence, inside in shares.items():
-                number = frequency(sets, asked, one_hash(value), confidence)
+                number = frequency(sets, asked, hash_of(value), confidence)
                 assert counts[value] <= number.high
                 inside.append(number.low <= counts[value])
                 widths.append((number.high - number.low) / number.elements)
@@ -109,7 +109,7 @@ def test_filters_find_values_that_were_not_there_no_more_often_than_they_say(cel
     told = max(membership.false_positive for membership in found)
     spread = 4 * np.sqrt(told / 5_000)
     assert 0.01 < told < 0.5 and (1.0 if cells == 1 else 0.7) * told - spread < share < told + spread
-    assert all(contains(sets, asked, one_hash(value)).present for value in stream.counts(0))
+    assert all(contains(sets, asked, hash_of(value)).present for value in stream.counts(0))
 
 
 def test_a_feature_whose_values_are_not_kept_is_refused():
@@ -133,8 +133,7 @@ def test_ships_of_a_recording_are_told_apart_and_counted(shared_data):
     assert len(asked.entries.dense) and number.low <= len(counts) <= number.high
     assert number.high - number.low < 0.1 * len(counts)
     within = [
-        (found := frequency(sets, asked, hashes_of_texts([key])[0])).low <= counts[key] <= found.high
-        for key in counts.index[::50]
+        (found := frequency(sets, asked, hash_of(key))).low <= counts[key] <= found.high for key in counts.index[::50]
     ]
     assert np.mean(within) >= 0.95
-    assert all(contains(sets, asked, hashes_of_texts([key])[0]).present for key in counts.index[::50])
+    assert all(contains(sets, asked, hash_of(key)).present for key in counts.index[::50])

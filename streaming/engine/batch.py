@@ -511,7 +511,9 @@ def _sketch(layout, number, batch, sent, control):
     """Sketch what a region has accepted."""
     store, before, after = layout.store, control.before, control.after
     place, following = RegionPlace(number, after.region_map), first_number(batch)
-    if layout.rescaling(batch, after):
+    if not before.sketched:
+        was = Sketchlet()
+    elif layout.rescaling(batch, after):
         states = [store.sketchlet(other, batch, keep=False) for other in range(before.region_map.regions)]
         was = sketching.divided(states, place, following)
     else:

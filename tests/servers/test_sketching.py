@@ -105,6 +105,14 @@ def test_all_sketchlets_together_know_each_accepted_element_once(seed):
         assert sum(sketch.count for sketch in found) == len(accepted(seen))
 
 
+def test_a_sketch_may_begin_while_states_are_in_memory_alone(tmp_path):
+    engine, elements = Engine(tmp_path, saved_every=100, rescaled=0.0), random_elements(random.Random(5), 30)
+    for _ in range(3):
+        engine.run([], [])
+    engine.run([("ships", 0, table_of(elements))], [ON])
+    assert told(sketches(engine)) == expected(accepted(elements))
+
+
 def test_a_batch_that_runs_again_sketches_its_elements_once(tmp_path):
     engine, elements = Engine(tmp_path, saved_every=1, rescaled=0.0), random_elements(random.Random(1), 40)
     engine.run([], [ON])

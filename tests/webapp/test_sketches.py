@@ -21,11 +21,16 @@ def sketched(streams, engine):
     stream = Stream.objects.get(name="ships")
     stream.sketch = SKETCH
     stream.save()
-    wait_for(lambda: engine.engine.layout.store.registry(engine.engine.batch).sketched, "the engine sketches ships")
+    client = engine.log.client
+    wait_for(lambda: any(entry.get("sketch") for entry in control_entries(client)), "the engine is told of the sketch")
     batches = engine.batches
     engine.move({"a": INSIDE, "b": OUTSIDE}, properties={"speed_mps": 4.0})
     wait_for(lambda: engine.batches > batches, "a batch has the ships")
     return stream
+
+
+def cancelled(engine):
+    return [entry["query"] for entry in control_entries(engine.log.client) if entry["op"] == "cancel"]
 
 
 def answers(message):
@@ -52,7 +57,7 @@ async def test_a_question_is_answered_and_answered_again_when_the_answer_changes
         (answer,) = answers(await socket.hear("answer.change", query=asked["query"]))
         assert answer["answers"][0]["value"] == pytest.approx(6.0)
         await socket.tell("sketch.end", query=asked["query"])
-        wait_for(lambda: control_entries(engine.log, "cancel"), "the question is ended")
+        wait_for(lambda: cancelled(engine) == [asked["query"]], "the question is ended")
 
 
 async def test_a_question_may_be_text(engine, sketched, user, connect):

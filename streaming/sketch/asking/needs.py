@@ -100,7 +100,8 @@ def chosen_leaves(plan: SketchPlan, need: Need, sketch: Sketch, now_us: int) -> 
     selection = selection_of(plan, need.other, sketch.settings, now_us)
     if need.apart and not selection.areas:
         selection = Selection((_box(sketch.settings, sketch.settings.space.whole()),)) & selection
-    return choose(sketch, selection, need.feature or None)
+    found = choose(sketch, selection)
+    return found.by_value(need.feature) if need.feature else found
 
 
 def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us: int) -> Selection:

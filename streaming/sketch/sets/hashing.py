@@ -49,6 +49,19 @@ def hashes_of_values(texts: Sequence[str | None]) -> np.ndarray:
     return of_texts
 
 
+def hash_of(value: float | str) -> np.uint64:
+    """Return the hash of one value: a number, or a text.
+
+    Examples
+    --------
+    >>> bool(hash_of(7) == hashes_of_numbers(np.array([7.0]))[0]), bool(hash_of(7) == hash_of("7"))
+    (True, False)
+    """
+    if isinstance(value, str):
+        return hashes_of_texts([value])[0]
+    return hashes_of_numbers(np.array([value], dtype=np.float64))[0]
+
+
 def mixed(numbers: np.ndarray) -> np.ndarray:
     """Return 64-bit numbers whose bits are spread: each bit of a number changes each bit of the result or not.
 

@@ -1,5 +1,6 @@
 """Questions to sketches over the websocket: as plans, as text, saved as queries, and refused with a reason."""
 
+import asyncio
 import json
 
 import pytest
@@ -57,7 +58,7 @@ async def test_a_question_is_answered_and_answered_again_when_the_answer_changes
         (answer,) = answers(await socket.hear("answer.change", query=asked["query"]))
         assert answer["answers"][0]["value"] == pytest.approx(6.0)
         await socket.tell("sketch.end", query=asked["query"])
-        wait_for(lambda: cancelled(engine) == [asked["query"]], "the question is ended")
+        await asyncio.to_thread(wait_for, lambda: cancelled(engine) == [asked["query"]], "the question is ended")
 
 
 async def test_a_question_may_be_text(engine, sketched, user, connect):
@@ -73,9 +74,7 @@ async def test_questions_end_with_their_connection(engine, sketched, user, conne
         await socket.tell("sketch.ask", id=1, plan=MEAN)
         number = (await socket.hear("sketch.asked", id=1))["query"]
         await socket.hear("answer.snapshot", query=number)
-    wait_for(
-        lambda: [entry["query"] for entry in control_entries(engine.log, "cancel")] == [number], "its question ends"
-    )
+    await asyncio.to_thread(wait_for, lambda: cancelled(engine) == [number], "its question ends")
 
 
 async def test_a_question_is_saved_as_a_query(engine, sketched, user, connect):

@@ -106,8 +106,8 @@ class Chosen:
         if not self.runs:
             return self
         conditions, position = _Conditions(self.settings, self.selection), self.settings.position(feature)
-        parts = [conditions.part(run, position) for run in self.runs]
-        return Chosen(self.settings, self.selection, tuple(part for part in parts if part is not None))
+        parts = tuple(part for run in self.runs for part in conditions.merged(run, position))
+        return Chosen(self.settings, self.selection, parts or nothing_of(self.settings))
 
     @functools.cached_property
     def cut(self) -> Cut:
@@ -139,14 +139,22 @@ class Chosen:
         """How many leaves are chosen, whole or cut."""
         return sum(len(part.leaves.count[part.whole]) + len(part.partial) for part in self.parts)
 
-    def sketch(self) -> Leaves:
-        """Return the chosen leaves with all columns, those that are cut among them: the sub-sketch of the selection."""
-        taken = [part.leaves.take(rows) for part in self.parts for rows in (part.whole, part.partial)]
-        return together([*taken, no_leaves(self.settings)])
+    def taken(self) -> tuple[Leaves, Leaves]:
+        """Return the leaves that match as a whole, and those that are cut, with all columns."""
+        nothing = no_leaves(self.settings)
+        whole = together([nothing, *(part.leaves.take(part.whole) for part in self.parts)])
+        return whole, together([nothing, *(part.leaves.take(part.partial) for part in self.parts)])
 
 
-def choose(sketch: Sketch, selection: Selection = EVERYTHING) -> Chosen:
+def choose(sketch: Sketch, selection: Selection = EVERYTHING, merge: bool = True) -> Chosen:
     """Return the leaves that a selection chooses.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    selection : Selection
+    merge : bool
+        Whether leaves may come merged if no condition tells them apart, which is quicker.
 
     Raises
     ------
@@ -154,10 +162,15 @@ def choose(sketch: Sketch, selection: Selection = EVERYTHING) -> Chosen:
         If an area is not valid, or a feature is not sketched.
     """
     conditions = _Conditions(sketch.settings, selection)
-    parts = [conditions.part(run, None) for run in sketch.asked]
-    merged = not selection.areas and not selection.ranges
-    known = tuple(part for part in parts if part is not None)
-    return Chosen(sketch.settings, selection, known, sketch.asked if merged else ())
+    merged = merge and not selection.areas and not selection.ranges
+    of_run = conditions.merged if merged else conditions.leaves
+    parts = tuple(part for run in sketch.asked for part in of_run(run))
+    return Chosen(sketch.settings, selection, parts or nothing_of(sketch.settings), sketch.asked if merged else ())
+
+
+def nothing_of(settings: SketchSettings) -> tuple[ChosenPart]:
+    """Return the parts of a choice of nothing."""
+    return (ChosenPart(no_leaves(settings), slice(0, 0), _NONE, NO_CUT),)
 
 
 class _Conditions:
@@ -168,13 +181,25 @@ class _Conditions:
         self._areas = [Region(area, settings) for area in selection.areas]
         self._ranges = [(settings.position(one.feature), one) for one in selection.ranges]
 
-    def part(self, run: LeafRun, feature: int | None) -> ChosenPart | None:
-        """Return the part of a run that is chosen, None if it is nothing."""
-        if not self._areas and not self._ranges:
-            if self._times is None:
-                return ChosenPart(run.whole if feature is None else run.by_value(feature), _ALL, _NONE, NO_CUT)
-            rolled = run.by_time if feature is None else run.by_time_and_value(feature)
-            return self._among(rolled, self._rows_by_time(rolled), self._areas)
+    def merged(self, run: LeafRun, feature: int | None = None) -> list[ChosenPart]:
+        """Return the chosen parts of a run, merged as far as may be, if times are the only conditions."""
+        if self._times is None:
+            return [ChosenPart(run.whole if feature is None else run.by_value(feature), _ALL, _NONE, NO_CUT)]
+        rolled = run.by_time if feature is None else run.by_time_and_value(feature)
+        parts = self._among(rolled, self._rows_by_time(rolled), [])
+        if not parts or not len(parts[0].partial):
+            return parts
+        # In a time bin that is cut, each leaf knows best when its own elements came.
+        at = np.unique(rolled.start_us[parts[0].partial])
+        start, stop = (np.searchsorted(run.leaves.start_us, at, side) for side in ("left", "right"))
+        whole = parts[0].whole
+        whole = np.arange(whole.start, whole.stop) if isinstance(whole, slice) else whole
+        whole = whole[~np.isin(rolled.start_us[whole], at)]
+        inner = [ChosenPart(rolled, whole, _NONE, NO_CUT)] if len(whole) else []
+        return inner + self._among(run.leaves, expand(start, stop - start)[1], [])
+
+    def leaves(self, run: LeafRun) -> list[ChosenPart]:
+        """Return the chosen parts of a run, none of whose leaves are merged."""
         leaves, rows = run.leaves, self._rows_by_time(run.leaves)
         length = rows.stop - rows.start
         if not self._areas or length <= PART_BY_CELL * len(leaves):
@@ -197,18 +222,13 @@ class _Conditions:
         index = run.by_cell
         touching, inside = self._relation(index.box)
         inner, border = np.flatnonzero(inside), np.flatnonzero(touching & ~inside)
-        parts = []
+        parts: list[ChosenPart] = []
         for cells, areas in ((inner, []), (border, self._areas)):
             rows = index.order[expand(index.at[cells], index.at[cells + 1] - index.at[cells])[1]]
             if within != slice(0, len(run)):
                 rows = rows[(rows >= within.start) & (rows < within.stop)]
-            parts.append(self._among(run.leaves, rows, areas))
-        known = [part for part in parts if part is not None]
-        if len(known) < 2:
-            return known[0] if known else None
-        cut = Cut.together([part.cut for part in known])
-        whole, partial = (np.concatenate([getattr(part, name) for part in known]) for name in ("whole", "partial"))
-        return ChosenPart(run.leaves, whole, partial, cut)
+            parts += self._among(run.leaves, rows, areas)
+        return parts
 
     def _relation(self, box):
         touching, inside = np.ones(box.shape[1], dtype=bool), np.ones(box.shape[1], dtype=bool)
@@ -219,7 +239,7 @@ class _Conditions:
         return touching, inside
 
     def _among(self, leaves, rows, areas):
-        """Return what is chosen among some rows, None if it is nothing."""
+        """Return what is chosen among some rows: one part, or none."""
         conditions = [functools.partial(_by_area, area) for area in areas]
         if self._times is not None:
             conditions.append(functools.partial(_by_times, self._times))
@@ -236,7 +256,7 @@ class _Conditions:
             partial = np.concatenate([partial[kept[0]], fresh[added[0]]])
             cut = Cut.together([kept[1], added[1]])
         chosen = whole.stop - whole.start if isinstance(whole, slice) else len(whole)
-        return ChosenPart(leaves, whole, partial, cut) if chosen or len(partial) else None
+        return [ChosenPart(leaves, whole, partial, cut)] if chosen or len(partial) else []
 
 
 def _by_area(area, leaves, rows, cut):
@@ -247,7 +267,7 @@ def _by_area(area, leaves, rows, cut):
         return touching, inside
     share = np.where(inside, 1.0, 0.0)
     crossing = touching & ~inside
-    share[crossing] = area.share(box[:, crossing])
+    share[crossing] = _inner(area.share(box[:, crossing]), leaves.count[rows][crossing])
     return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
 
 
@@ -257,8 +277,14 @@ def _by_times(times, leaves, rows, cut):
     touching, inside = covered > 0, covered == end_us - first_us
     if cut is None:
         return touching, inside
-    share = covered / np.maximum(end_us - first_us, 1)
+    share = np.where(inside, 1.0, _inner(covered / np.maximum(end_us - first_us, 1), leaves.count[rows]))
     return touching, _and(cut, share, inside * 1.0, touching * 1.0).take(touching)
+
+
+def _inner(share, count):
+    """Return shares of leaves that are cut: there is an element at each side of a leaf's box, and at both its times."""
+    least = 0.5 / np.maximum(count, 1)
+    return np.minimum(np.maximum(share, least), 1 - least)
 
 
 def _by_range(feature, range_: FeatureRange, leaves, rows, cut):

@@ -1,7 +1,5 @@
 """How a sketch is stored: each run of leaves as a part of its own, and everything else in the head."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -53,20 +51,6 @@ def decode(parts: Parts, space: Space, name: str = "leaves") -> Sketch:
         tuple(map(run, head["runs"])),
         **{field: head[field] for field in _NUMBERS},
     )
-
-
-def partial_tables(sketch: Sketch) -> list[pa.Table]:
-    """Return what a region sends of a sketch, such as the part that a question chose; `partial_of` reads it."""
-    parts = encode(sketch)
-    return [table for part in parts.values() for table in part.tables()]
-
-
-def partial_of(tables: list[pa.Table], space: Space) -> Sketch:
-    """Return the sketch of `partial_tables`."""
-    numbers = head_of(tables[0])["runs"]
-    parts: dict[str, Any] = {HEAD: Tables(tables[:1])}
-    runs = zip(numbers, tables[1:], strict=True)
-    return decode(parts | {f"leaves-{number}": Tables([table]) for number, table in runs}, space)
 
 
 def _run(number, tables, settings):

@@ -161,6 +161,11 @@ def together(parts: Sequence[Leaves]) -> Leaves:
     return Leaves(**columns, n=n)
 
 
+def order_of(leaves: Leaves) -> np.ndarray:
+    """Return the order of leaves by time bin, cell and planes, int64 of shape (K,)."""
+    return np.lexsort((leaves.planes, leaves.cell, leaves.start_us))
+
+
 def grouped(leaves: Leaves, pairs: Pairs) -> Leaves:
     """Return one leaf for all those of the same time bin, cell, and bins; ordered by these three.
 
@@ -171,7 +176,7 @@ def grouped(leaves: Leaves, pairs: Pairs) -> Leaves:
     pairs : sequence of (int, int)
         The pairs of features of which co-moments are kept.
     """
-    order = np.lexsort((leaves.planes, leaves.cell, leaves.start_us))
+    order = order_of(leaves)
     first = np.zeros(len(order), dtype=bool)
     for key in (leaves.start_us, leaves.cell, leaves.planes):
         first |= first_of_runs(key[order])

@@ -51,7 +51,8 @@ def count(chosen: Chosen, feature: str | None = None, confidence: float = DEFAUL
     if confidence < CERTAIN and len(seen.expected):
         spread = z * seen.total_error(np.zeros(len(seen.expected)), np.ones(len(seen.expected)))
         low, high = max(low, value - float(spread)), min(high, value + float(spread))
-    return Answer(value, math.ceil(low - ROUNDING * value), math.floor(high + ROUNDING * value), confidence, basis)
+    low, high = math.ceil(low - ROUNDING * value), math.floor(high + ROUNDING * value)
+    return Answer(min(max(value, low), high), low, high, confidence, basis)
 
 
 def mean(chosen: Chosen, feature: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:
@@ -113,24 +114,24 @@ def _maximum(seen, confidence, basis):
     if not _possible(seen):
         return nothing(confidence, basis)
     possible = seen.most > 0
-    highest, part = seen.cut.high[possible], seen.part[possible]
-    order = np.argsort(-highest, kind="stable")
-    highest, part = highest[order], part[order]
+    order = np.argsort(-seen.cut.high[possible], kind="stable")
+    highest, part, doubt = (column[possible][order] for column in (seen.cut.high, seen.part, seen.doubt))
     sure = float(seen.whole.high[seen.whole.n > 0].max(initial=-np.inf))
     if sure == -np.inf:
         # Some leaf has a value that matches, at least as high as the lowest value there.
         sure = float(seen.cut.low[possible].min(initial=np.inf))
-    # The chance that no leaf with a higher highest value has kept it, if leaves are independent.
-    missed = np.cumprod(1 - part)
     risk = (1 - confidence) / 2
 
     def first(chance):
         return max(sure, float(highest[np.argmax(chance)])) if chance.any() else sure
 
+    # The chance that no leaf with a higher highest value has kept it, if leaves are independent.
+    missed = np.cumprod(1 - part)
     high = first(missed < 1 - risk) if risk else first(missed <= 1)
-    # Leaves that are alike lose theirs together.
-    low = first(missed**ALIKE <= risk) if risk else sure
-    return Answer(first(missed <= 0.5), low, high, confidence, basis)
+    # Leaves that are alike lose theirs together; and those that a range of values cuts may all lose just these.
+    surely_missed = np.cumprod(np.where(doubt > 0, 1.0, 1 - part)) ** ALIKE
+    low = first(surely_missed <= risk) if risk else sure
+    return Answer(max(first(missed <= 0.5), low), low, high, confidence, basis)
 
 
 def correlation(chosen: Chosen, one: str, other: str, confidence: float = DEFAULT_CONFIDENCE) -> Answer:

@@ -1,0 +1,1 @@
+"""What the sketch of a stream takes, how fast it answers, and how often its bounds hold: ``python -m bench.sketch``."""

@@ -1,0 +1,72 @@
+"""Print figures of the sketch: ``python -m bench.sketch``, or a part of them with ``--part``."""
+
+import argparse
+from collections.abc import Iterator
+
+from bench.sketch import against_duckdb, coverage, quantisation, times, year
+from bench.sketch.recordings import RECORDINGS
+
+QUESTIONS = 10_000
+
+
+def _bounds(options) -> Iterator[str]:
+    yield "| recording | question | asked | bounds hold | median width | median error | error of 95 % |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for name in options.recordings:
+        recording = RECORDINGS[name]()
+        yield from coverage.rows_of(recording, coverage.coverage(recording, options.questions, options.confidence))
+
+
+def _bins(options) -> Iterator[str]:
+    yield "| recording | bins | leaves | vertices | MB | less | within 0.5 % | error of 80 % | worst bin |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    for name, planes in (("beijing", ("TEMP", "DEWP")), ("globe", ("u", "level"))):
+        recording = RECORDINGS[name]()
+        yield from quantisation.rows_of(recording, planes)
+        yield quantisation.orders(recording, planes)
+
+
+def _times(options) -> Iterator[str]:
+    sketch = times.paper_sized()
+    yield f"{len(sketch):,} leaves, {sketch.nbytes / 1e6:.1f} MB"
+    yield "| question | median ms | mean ms | deviation | paper, mean ms |"
+    yield "| --- | --- | --- | --- | --- |"
+    yield from times.rows_of(sketch)
+
+
+def _year(options) -> Iterator[str]:
+    yield "| elements | MB given | quarter 1, MB kept | 2 | 3 | 4 | given / kept | elements/s of a core |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield from year.year(options.days).rows()
+    for comoments in (False, True):
+        told = "with all co-moments" if comoments else "without co-moments"
+        yield f"8 features, {told}: {year.ingest(comoments=comoments):,.0f} elements/s of a core"
+
+
+def _duckdb(options) -> Iterator[str]:
+    yield "| recording | asked of | MB | median ms | 100 questions, s | MB of memory |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for name in options.recordings:
+        yield from against_duckdb.rows_of(RECORDINGS[name]())
+
+
+PARTS = {"bounds": _bounds, "bins": _bins, "times": _times, "year": _year, "duckdb": _duckdb}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=PARTS, action="append", help="print only this part; may be repeated")
+    parser.add_argument("--recordings", nargs="+", choices=RECORDINGS, default=list(RECORDINGS))
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="random questions to each recording")
+    parser.add_argument("--confidence", type=float, default=0.95)
+    parser.add_argument("--days", type=int, default=365)
+    options = parser.parse_args(arguments)
+    for part in options.part or PARTS:
+        print(f"\n{part}", flush=True)
+        for line in PARTS[part](options):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""How often the exact answer lies within the bounds, over random questions, and how wide the bounds are."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bench.sketch.recordings import Recording
+from streaming.sketch import density, statistics
+from streaming.sketch.chosen import choose
+from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.settings import DAY_US, HOUR_US
+
+PARTS = (0.1, 0.5, 0.9)
+OUTLIERS = 2.0
+
+
+@dataclass
+class Tally:
+    """Of one kind of question: whether the bounds held, and how wide they were."""
+
+    held: list[bool] = field(default_factory=list)
+    width: list[float] = field(default_factory=list)
+    error: list[float] = field(default_factory=list)
+
+    def note(self, answer, exact, unit):
+        """Note an answer; width and error are told in a unit."""
+        self.held.append(bool(answer.low <= exact <= answer.high))
+        self.width.append(answer.width / unit)
+        self.error.append(abs(answer.value - exact) / unit)
+
+
+def coverage(recording: Recording, questions: int, confidence: float, seed: int = 1) -> dict[str, Tally]:
+    """Ask so many random questions of all kinds; return a tally for each kind."""
+    sketch, tallies = recording.sketch(), defaultdict(Tally)
+    drawn, asked = np.random.default_rng(seed), 0
+    while asked < questions:
+        selection, mask = random_selection(recording, drawn)
+        feature = str(drawn.choice(recording.settings.features))
+        column = recording.elements.values[recording.settings.position(feature)]
+        values = column[mask]
+        values = values[~np.isnan(values)]
+        if len(values) < 2:
+            continue
+        chosen = choose(sketch, selection)
+        known = column[~np.isnan(column)]
+        for kind, ask, exact, unit in questions_of(feature, values, known, drawn):
+            tallies[kind].note(ask(chosen, confidence), exact, unit)
+            asked += 1
+        tallies["count"].note(statistics.count(chosen, None, confidence), mask.sum(), mask.sum())
+        asked += 1
+        for answer, exact in zip(
+            density.quantiles(chosen, feature, PARTS, confidence),
+            np.quantile(values, PARTS, method="inverted_cdf"),
+            strict=True,
+        ):
+            tallies["quantile"].note(answer, exact, known.std())
+            asked += 1
+        asked += _correlation(recording, chosen, mask, confidence, drawn, tallies)
+    return tallies
+
+
+def questions_of(feature, values, known, drawn) -> Iterator[tuple[str, Callable, float, float]]:
+    """Yield questions about a feature: the kind, the question, its exact answer, and the unit of widths."""
+    low, high = np.sort(drawn.choice(known, 2))
+    spread = known.std()
+    yield "mean", lambda chosen, c: statistics.mean(chosen, feature, c), values.mean(), spread
+    yield "std", lambda chosen, c: statistics.std(chosen, feature, c), values.std(ddof=1), spread
+    yield "min", lambda chosen, c: statistics.minimum(chosen, feature, c), values.min(), spread
+    yield "max", lambda chosen, c: statistics.maximum(chosen, feature, c), values.max(), spread
+    inside = ((values >= low) & (values <= high)).mean()
+    yield "integral", lambda chosen, c: density.integral(chosen, feature, low, high, c), inside, 1.0
+    far = (np.abs(values - values.mean()) > OUTLIERS * values.std(ddof=1)).mean()
+    yield "outliers", lambda chosen, c: density.outliers(chosen, feature, OUTLIERS, c), far, 1.0
+
+
+def _correlation(recording, chosen, mask, confidence, drawn, tallies):
+    settings = recording.settings
+    one, other = drawn.choice(settings.comoments, 2, replace=False)
+    complete = np.isfinite(recording.elements.values[list(settings.comoment_features)][:, mask]).all(axis=0)
+    rows = [settings.position(str(one)), settings.position(str(other))]
+    pair = recording.elements.values[rows][:, mask][:, complete]
+    if pair.shape[1] < 3 or not (pair.std(axis=1) > 1e-9 * np.abs(pair).max(axis=1)).all():
+        return 0
+    answer = statistics.correlation(chosen, str(one), str(other), confidence)
+    tallies["correlation"].note(answer, np.corrcoef(pair)[0, 1], 1.0)
+    return 1
+
+
+def random_selection(recording: Recording, drawn: np.random.Generator) -> tuple[Selection, np.ndarray]:
+    """Return a random selection of a box, times and values, each with some chance, and what it chooses exactly."""
+    elements, settings = recording.elements, recording.settings
+    mask, areas, times, ranges = np.ones(len(elements), dtype=bool), (), None, ()
+    if drawn.random() < 0.8:
+        box = _box(elements.place, drawn)
+        areas = (tuple(box.tolist()),)
+        mask &= ((elements.place >= box[:2, None]) & (elements.place <= box[2:, None])).all(axis=0)
+    if drawn.random() < 0.7:
+        times = _times(elements.time_us, drawn)
+        mask &= times.covered(elements.time_us + 1) > times.covered(elements.time_us)
+    if drawn.random() < 0.4:
+        feature = str(drawn.choice(settings.features))
+        column = elements.values[settings.position(feature)]
+        low, high = np.sort(drawn.choice(column[~np.isnan(column)], 2))
+        ranges = (FeatureRange(feature, low, high),)
+        mask &= (column >= low) & (column <= high)
+    return Selection(areas, times, ranges), mask
+
+
+def _box(place, drawn):
+    low, high = place.min(axis=1), place.max(axis=1)
+    size = (high - low) * np.exp(drawn.uniform(np.log(0.03), np.log(0.8), 2))
+    middle = place[:, drawn.integers(place.shape[1])]
+    return np.concatenate([np.maximum(middle - size / 2, low), np.minimum(middle + size / 2, high)])
+
+
+def _times(time_us, drawn):
+    first, last = np.sort(drawn.choice(time_us, 2))
+    if last - first < 3 * DAY_US or drawn.random() < 0.6:
+        return Times.between(int(first), int(last) + 1)
+    hour, days = int(drawn.integers(0, 20)), np.arange(first // DAY_US, min(last // DAY_US, first // DAY_US + 90) + 1)
+    starts = days * DAY_US + hour * HOUR_US
+    return Times.of(np.column_stack([starts, starts + 3 * HOUR_US]).tolist())
+
+
+def rows_of(recording: Recording, tallies: dict[str, Tally]) -> list[str]:
+    """Return rows of a table."""
+    rows = []
+    for kind, tally in tallies.items():
+        figures = [np.median(tally.width), np.median(tally.error), np.quantile(tally.error, 0.95)]
+        told = " | ".join(f"{figure:.3g}" for figure in figures)
+        rows.append(f"| {recording.name} | {kind} | {len(tally.held):,} | {np.mean(tally.held):.1%} | {told} |")
+    return rows

@@ -1,0 +1,64 @@
+"""What a region sends about its part of a selection, so that one server answers for all regions.
+
+Leaves that match as a whole are merged: into two at most, or into some more that tell the values of a feature apart.
+Leaves that are cut stay as they are, with what is known of their parts. So a partial is small, and the partials of all
+regions together answer as the whole sketch does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.sketch.chosen import NO_CUT, Chosen, ChosenPart, Cut, chosen_together, nothing_of
+from streaming.sketch.leaves import Leaves
+from streaming.sketch.runs import LeafRun
+from streaming.sketch.selection import Selection
+from streaming.sketch.settings import SketchSettings
+
+
+def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
+    """Return a choice of few leaves that answers as the given one does.
+
+    Parameters
+    ----------
+    chosen : Chosen
+    feature : str or None
+        A feature whose distribution will be asked for.
+    """
+    position = None if feature is None else chosen.settings.position(feature)
+    whole, cut = (chosen if feature is None else chosen.by_value(feature)).taken()
+    run = LeafRun(0, whole, chosen.settings.pairs)
+    if len(whole):
+        whole = run.whole if position is None else run.by_value(position)
+    return _of_leaves(whole, cut, chosen.cut if feature is None else chosen.by_value(feature).cut, chosen)
+
+
+def partial_tables(chosen: Chosen) -> list[pa.Table]:
+    """Return a choice as tables: the leaves that match as a whole; those that are cut, with what is known of them."""
+    whole, cut = chosen.taken()
+    known = {f"cut_{field.name}": getattr(chosen.cut, field.name) for field in fields(Cut)}
+    table = cut.table()
+    for name, column in known.items():
+        table = table.append_column(name, pa.array(column))
+    return [whole.table(), table]
+
+
+def chosen_of(partials: Sequence[Sequence[pa.Table]], settings: SketchSettings, selection: Selection) -> Chosen:
+    """Return the choice that the tables of `partial_tables` of some regions make together; at least one region."""
+    sizes = len(settings.features), len(settings.pairs)
+    parts = []
+    for whole, cut in partials:
+        known = Cut(*(np.array(cut[f"cut_{field.name}"]) for field in fields(Cut)))
+        leaves, halves = (Leaves.of_table(table, *sizes) for table in (whole, cut))
+        parts.append(_of_leaves(leaves, halves, known, Chosen(settings, selection, ())))
+    return chosen_together(parts)
+
+
+def _of_leaves(whole, cut, known, chosen):
+    none = np.empty(0, dtype=np.int64)
+    parts = [ChosenPart(whole, slice(0, len(whole)), none, NO_CUT)] if len(whole) else []
+    if len(cut):
+        parts.append(ChosenPart(cut, slice(0, 0), np.arange(len(cut)), known))
+    return Chosen(chosen.settings, chosen.selection, tuple(parts) or nothing_of(chosen.settings))

@@ -13,10 +13,15 @@ test("a figure has its error, or both bounds if one is nearer than the other", (
   assert.equal(bounded("correlation", "a", { value: 0.512, low: 0.502, high: 0.522 }), "0.512 \u00b1 0.01");
 });
 
-test("an exact figure has no error, and a slight one is told in words", () => {
+test("a figure whose error is below its last digit stands alone", () => {
   assert.equal(bounded("min", "temp", { value: -16.8, low: -16.8, high: -16.8 }), "\u221216.8".replace("\u2212", "-"));
-  assert.equal(bounded("mean", "speed_mps", { value: 7.1, low: 7.0999, high: 7.1001 }), "7.1 m/s, error below the last digit");
+  assert.equal(bounded("mean", "speed_mps", { value: 7.1, low: 7.0999, high: 7.1001 }), "7.1 m/s");
   assert.equal(bounded("mean", "temp", { value: null, low: null, high: null }), "\u2013");
+});
+
+test("numbers without a unit have three digits that count", () => {
+  assert.equal(bounded("contrast", "pm25", { value: -1006.482, low: -1010.1, high: -1002.9 }), "-1,006 \u00b1 3.62");
+  assert.equal(bounded("mean", "rain", { value: 0.0921, low: 0.0921, high: 0.0921 }), "0.0921");
 });
 
 test("an error in degrees Fahrenheit has no offset", () => {

@@ -5,6 +5,7 @@ import { units } from "../units.js";
 
 const NONE = "\u2013";
 const DAY_MS = 86_400_000;
+const HINT = 0.1234; // how it is written shows whether a name has a unit
 const COUNTS = ["count", "distinct", "frequency", "outliers", "n"];
 const SHARES = ["density", "probability", "correlation", "contains"];
 
@@ -13,6 +14,7 @@ export function figure(statistic, feature, figure) {
   if (figure === null || figure === undefined || !Number.isFinite(figure)) return NONE;
   if (COUNTS.includes(statistic)) return count(figure);
   if (SHARES.includes(statistic) || !feature) return significant(figure);
+  if (value(feature, HINT) === number(HINT, 3)) return significant(figure); // the name says no unit
   return statistic === "std" || statistic === "contrast" ? difference(feature, figure) : value(feature, figure);
 }
 
@@ -24,7 +26,7 @@ export function difference(feature, amount) {
 
 /**
  * Return an answer as text: "7.1 m/s \u00b1 0.3 m/s", or with both bounds if they are not about equally far away; the value alone
- * if it is exact.
+ * if its error is below the last digit.
  */
 export function bounded(statistic, feature, { value: middle, low, high }) {
   const text = figure(statistic, feature, middle);
@@ -38,7 +40,7 @@ export function bounded(statistic, feature, { value: middle, low, high }) {
     return from === to ? text : `${text} (${from} to ${to})`;
   }
   const wide = figure(statistic === "mean" || statistic === "sum" ? "contrast" : statistic, feature, error);
-  return /[1-9]/.test(wide) ? `${text} \u00b1 ${wide}` : `${text}, error below the last digit`;
+  return /[1-9]/.test(wide) ? `${text} \u00b1 ${wide}` : text;
 }
 
 /** Return how an answer is based: "420,768 elements in 1,204 leaves, 2013-03-01 to 2017-02-28, 95 % sure". */

@@ -20,7 +20,8 @@ test("a figure whose error is below its last digit stands alone", () => {
 });
 
 test("numbers without a unit have three digits that count", () => {
-  assert.equal(bounded("contrast", "pm25", { value: -1006.482, low: -1010.1, high: -1002.9 }), "-1,006 \u00b1 3.62");
+  assert.equal(bounded("contrast", "pm25", { value: -1006.482, low: -1010.1, high: -1002.9 }), "-1,006.5 \u00b1 3.62");
+  assert.equal(bounded("contrast", "pressure", { value: -0.174, low: -0.17401, high: -0.17399 }), "-0.174");
   assert.equal(bounded("mean", "rain", { value: 0.0921, low: 0.0921, high: 0.0921 }), "0.0921");
 });
 

@@ -5,7 +5,7 @@ import { units } from "../units.js";
 
 const NONE = "\u2013";
 const DAY_MS = 86_400_000;
-const HINT = 0.1234; // how it is written shows whether a name has a unit
+const HINT = 0.1234;
 const COUNTS = ["count", "distinct", "frequency", "outliers", "n"];
 const SHARES = ["density", "probability", "correlation", "contains"];
 
@@ -14,8 +14,13 @@ export function figure(statistic, feature, figure) {
   if (figure === null || figure === undefined || !Number.isFinite(figure)) return NONE;
   if (COUNTS.includes(statistic)) return count(figure);
   if (SHARES.includes(statistic) || !feature) return significant(figure);
-  if (value(feature, HINT) === number(HINT, 3)) return significant(figure); // the name says no unit
+  if (isPlain(feature)) return significant(figure);
   return statistic === "std" || statistic === "contrast" ? difference(feature, figure) : value(feature, figure);
+}
+
+/** Return whether the name of a feature says no unit. */
+function isPlain(feature) {
+  return value(feature, HINT) === number(HINT, 3);
 }
 
 /** Return a difference of values of a feature as text: degrees Fahrenheit have another zero, which differences do not have. */
@@ -33,14 +38,19 @@ export function bounded(statistic, feature, { value: middle, low, high }) {
   if (text === NONE || !Number.isFinite(low) || !Number.isFinite(high)) return text;
   const [below, above] = [middle - low, high - middle];
   const error = Math.max(below, above);
-  const slight = 1e-6 * Math.max(Math.abs(middle), 1e-9);
-  if (error <= slight) return text;
+  if (error <= 1e-6 * Math.abs(middle) || error < lastDigit(text) / 2) return text;
   if (Math.min(below, above) < 0.6 * error) {
     const [from, to] = [low, high].map((end) => figure(statistic, feature, end));
     return from === to ? text : `${text} (${from} to ${to})`;
   }
   const wide = figure(statistic === "mean" || statistic === "sum" ? "contrast" : statistic, feature, error);
   return /[1-9]/.test(wide) ? `${text} \u00b1 ${wide}` : text;
+}
+
+/** Return what the last digit of a number without a unit stands for; 0 for other texts. */
+function lastDigit(text) {
+  const decimals = /^-?[\d,]+(?:\.(\d+))?$/.exec(text);
+  return decimals ? 10 ** -(decimals[1]?.length ?? 0) : 0;
 }
 
 /** Return how an answer is based: "420,768 elements in 1,204 leaves, 2013-03-01 to 2017-02-28, 95 % sure". */
@@ -68,10 +78,11 @@ export function titleOf(statistic, of) {
   return `${WORDS[statistic] ?? label(statistic)} of ${names.join(" and ")}`;
 }
 
-/** Return a number with three significant digits. */
+/** Return a number with three digits that count, and with one behind the point below 10,000. */
 export function significant(amount) {
   if (amount === 0) return "0";
-  const digits = Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(amount))), 0), 6);
+  const size = Math.floor(Math.log10(Math.abs(amount)));
+  const digits = Math.min(Math.max(2 - size, size < 4 ? 1 : 0), 6);
   return number(amount, digits);
 }
 

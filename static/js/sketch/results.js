@@ -96,7 +96,7 @@ function empty({ answers, from_us: fromUs, forecast, cells }) {
 }
 
 function trendText(trend, feature) {
-  return trend ? `Trend in a year: ${bounded("contrast", feature, trend)}` : "Too few steps for a trend.";
+  return trend ? `Trend: ${bounded("contrast", feature, { value: trend.per_year, ...trend })} a year` : "Too few steps for a trend.";
 }
 
 /** Return which steps a forecast has, from their length. */

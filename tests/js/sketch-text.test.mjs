@@ -50,6 +50,12 @@ test("small numbers keep three digits that count", () => {
 test("a card shows the first value of an answer with its bound, or how large the answer is", () => {
   const mean = { question: "mean", answers: [{ of: "temp", value: 13.5, low: 13, high: 14 }] };
   assert.deepEqual(headline(mean), { text: "13.5 \u00b1 0.5", title: "Mean of temp" });
+  const entry = (more, value) => ({ of: "temp", value, low: value, high: value, ...more });
+  const whole = { question: "select", answers: [entry({ statistic: "count" }, 9), entry({ statistic: "mean" }, 13.5)] };
+  assert.deepEqual(headline(whole), { text: "13.5", title: "Mean of temp" });
+  const deciles = { question: "deciles", answers: [entry({ part: 0.1 }, 1), entry({ part: 0.5 }, 5)] };
+  assert.deepEqual(headline(deciles), { text: "5", title: "Median of temp" });
+  assert.equal(headline({ question: "histogram", features: ["temp"], answers: [entry({ lo: 0, hi: 1 }, 0.5)] }).text, "1 bins");
   assert.equal(headline({ question: "cells", cells: { cell: [1, 2] } }).text, "2 cells");
   assert.equal(headline({ question: "series", from_us: [1] }).text, "1 steps");
 });

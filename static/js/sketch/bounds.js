@@ -1,6 +1,6 @@
 // Figures with their bounds, and what they are based on, as text. Pure except for the chosen units.
 
-import { count, label, number, utcTime, value } from "../format.js";
+import { count, label, number, utcSpan, utcTime, value } from "../format.js";
 import { units } from "../units.js";
 
 const NONE = "\u2013";
@@ -65,8 +65,8 @@ export function basisText({ elements, leaves, cut, first_us: firstUs, last_us: l
 
 /** Return a span of times: as days if it is longer than two days. */
 export function spanText(fromMs, toMs) {
-  const texts = [fromMs, toMs].map((ms) => (toMs - fromMs > 2 * DAY_MS ? utcTime(ms).slice(0, 10) : utcTime(ms)));
-  return texts.join(" to ");
+  if (toMs - fromMs <= 2 * DAY_MS) return utcSpan(fromMs, toMs);
+  return [fromMs, toMs].map((ms) => utcTime(ms).slice(0, 10)).join(" to ");
 }
 
 const WORDS = { mean: "Mean", std: "Standard deviation", min: "Least", max: "Largest", sum: "Sum", count: "Values", select: "Sketch" };
@@ -86,15 +86,18 @@ export function significant(amount) {
   return number(amount, digits);
 }
 
-/** Return the answer that stands for a document on a card, as `{text, title}`: its first value, with its bound. */
+/** Return the answer that stands for a document on a card, as `{text, title}`: its mean or median, or its first value, with the bound. */
 export function headline(document) {
   const { question } = document;
   if (document.error) return { text: "", title: document.error };
-  const [first] = document.answers ?? [];
+  const { answers = [] } = document;
+  if (question === "histogram") return { text: `${count(answers.length)} bins`, title: titleOf(question, document.features) };
+  const first = answers.find(({ statistic, part }) => statistic === "mean" || part === 0.5) ?? answers[0];
   if (first && ["value", "low", "high"].every((key) => key in first)) {
     const statistic = first.statistic ?? (question === "contrast" ? "contrast" : question);
     const [feature] = [first.of].flat();
-    return { text: bounded(statistic, feature ?? "", first), title: titleOf(statistic, first.of) };
+    const title = first.part === 0.5 ? titleOf("median", first.of) : titleOf(statistic, first.of);
+    return { text: bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", first), title };
   }
   if (document.cells) return { text: `${count(document.cells.cell.length)} cells`, title: "Cells with elements" };
   if (document.from_us) return { text: `${count(document.from_us.length)} steps`, title: "Steps of time" };

@@ -73,7 +73,7 @@ export class Results {
     const draw = () => place.replaceChildren(...answer.features.map((feature) => seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h3", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
+    return [h("header", {}, h("h2", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
   }
 
   #matrix(answer) {
@@ -84,7 +84,7 @@ export class Results {
 }
 
 function head(text) {
-  return h("header", {}, h("h3", {}, text));
+  return h("header", {}, h("h2", {}, text));
 }
 
 function hint(text) {

@@ -84,13 +84,12 @@ def described(chosen: Chosen, of: Membership, feature: str, confidence: float) -
     """Return the statistics of a feature for each group."""
     seen, z = view(chosen, feature), deviations(confidence)
     known = [
-        np.concatenate([getattr(seen.whole, name), getattr(seen.cut, name)]).astype(np.float64)
+        _of_all(chosen, feature, getattr(seen.whole, name), getattr(seen.cut, name))
         for name in ("mean", "variance", "low", "high")
     ]
     mean, variance, low, high = (column[of.leaf] for column in known)
     amounts = [
-        np.concatenate([_present(chosen, feature), part]).astype(np.float64)
-        for part in (seen.expected, seen.least, seen.most)
+        _of_all(chosen, feature, _present(chosen, feature), part) for part in (seen.expected, seen.least, seen.most)
     ]
     n, n_low, n_high, cut = _amounts(of, *amounts)
     expected = amounts[0][of.leaf] * of.part
@@ -115,6 +114,14 @@ def described(chosen: Chosen, of: Membership, feature: str, confidence: float) -
     )
     centre, std, lowest, highest, mean_low, mean_high = (np.where(some, column, np.nan) for column in columns)
     return Groups(n, centre, std, lowest, highest, n_low, n_high, mean_low, mean_high, cut)
+
+
+def _of_all(chosen, feature, whole, cut):
+    """Return a column of all chosen leaves, given that of those that are cut and have values; 0 for all others."""
+    column = np.zeros(len(chosen.cut.share))
+    if len(column):
+        column[chosen.partial("n", chosen.settings.position(feature)) > 0] = cut
+    return np.concatenate([whole, column]).astype(np.float64)
 
 
 def _present(chosen, feature):

@@ -24,45 +24,76 @@ class FakeSocket {
   }
 }
 
-function asked(plan = PLAN, reply = Promise.resolve({ query: 41, plan, text: "SELECT" })) {
+function asked(plan = PLAN, reply = null, words = null) {
   const socket = new FakeSocket();
-  socket.replies.push(reply, Promise.resolve({ query: 42, plan, text: "SELECT" }));
-  const asker = new SketchAsker(socket);
+  const echo = (query) => Promise.resolve({ query, plan: { ...plan, once: true }, text: "SELECT ONCE" });
+  socket.replies.push(reply ?? echo(41), echo(42), echo(43));
+  const clock = { pulse: 1, visible: true, ms: 0, due: null };
+  const asker = new SketchAsker(socket, {
+    pulse: () => clock.pulse,
+    visible: () => clock.visible,
+    now: () => clock.ms,
+    later: (run, ms) => (clock.due = { run, ms }),
+    cancel: () => (clock.due = null),
+  });
   const heard = { answers: [], errors: [], texts: [] };
-  const question = asker.ask({ plan }, {
+  const question = asker.ask(words ? { text: words } : { plan }, {
     answers: ([answer]) => heard.answers.push(answer.answers[0].value),
     error: (message) => heard.errors.push(message),
     plan: (_, text) => heard.texts.push(text),
   });
-  return { socket, asker, question, heard };
+  return { socket, asker, question, heard, clock };
 }
 
 const settled = () => new Promise(setImmediate);
+const typesOf = ({ sent }) => sent.map(({ type }) => type);
 
-test("a question has its answers, and no other message is taken", async () => {
-  const { asker, question, heard } = asked();
+test("a question has its answer, ends on the server, and no other message is taken", async () => {
+  const { asker, heard, socket } = asked();
   await settled();
   assert.equal(asker.takes(snapshot(41)), true);
-  assert.equal(asker.takes(snapshot(41, said("+", 5))), true);
-  assert.equal(asker.takes(change(41, said("~", 6))), true);
   assert.equal(asker.takes(change(7, said("~", 9))), false);
   assert.equal(asker.takes({ type: "query.status", query: 41 }), false);
+  assert.equal(asker.takes(change(41, said("+", 5))), true);
+  assert.equal(asker.takes(change(41, said("~", 6))), false);
+  assert.deepEqual(heard, { answers: [5], errors: [], texts: ["SELECT"] });
+  assert.deepEqual(typesOf(socket), ["sketch.ask", "sketch.end"]);
+  assert.equal(socket.sent[0].plan.once, true);
+});
+
+test("a question is asked again once its stream has new elements, not too soon and only for somebody who looks", async () => {
+  const { asker, heard, socket, clock } = asked();
+  await settled();
+  clock.ms = 4000;
+  asker.takes(snapshot(41, said("+", 5)));
+  assert.equal(clock.due.ms, 20_000, "five times as long as the answer took");
+  clock.due.run();
+  assert.deepEqual([clock.due.ms, typesOf(socket).length], [10_000, 2], "nothing new has come");
+  clock.pulse = 2;
+  clock.visible = false;
+  clock.due.run();
+  assert.equal(typesOf(socket).length, 2, "nobody looks");
+  clock.visible = true;
+  clock.due.run();
+  await settled();
+  asker.takes(snapshot(42, said("+", 6)));
+  assert.deepEqual(typesOf(socket), ["sketch.ask", "sketch.end", "sketch.ask", "sketch.end"]);
   assert.deepEqual(heard, { answers: [5, 6], errors: [], texts: ["SELECT"] });
-  question.end();
 });
 
 test("a question ends where the page ends it, and at once if it is asked once", async () => {
-  const { asker, question, socket } = asked();
+  const { asker, question, socket, clock } = asked();
   await settled();
   question.end();
   question.end();
   assert.deepEqual(socket.sent.slice(1), [{ type: "sketch.end", query: 41 }]);
   assert.equal(asker.takes(change(41, said("~", 6))), false);
+  assert.equal(clock.due, null);
   const once = asked({ ...PLAN, once: true });
   await settled();
   once.asker.takes(snapshot(41, said("+", 5)));
   assert.deepEqual(once.socket.sent.at(-1), { type: "sketch.end", query: 41 });
-  assert.deepEqual(once.heard.answers, [5]);
+  assert.deepEqual([once.heard.answers, once.clock.due, once.asker.open.size], [[5], null, 0]);
 });
 
 test("a question that ended before the server gave it a number ends there too", async () => {
@@ -73,15 +104,30 @@ test("a question that ended before the server gave it a number ends there too", 
 });
 
 test("open questions are asked again on a new connection", async () => {
-  const { asker, question, socket, heard } = asked();
+  const { asker, socket, heard } = asked();
   await settled();
   asker.reset();
   await settled();
-  assert.deepEqual(socket.sent.map(({ type }) => type), ["sketch.ask", "sketch.ask"]);
+  assert.deepEqual(typesOf(socket), ["sketch.ask", "sketch.ask"]);
   assert.equal(asker.takes(snapshot(41, said("+", 5))), false);
   assert.equal(asker.takes(snapshot(42, said("+", 7))), true);
   assert.deepEqual(heard.answers, [7]);
-  question.end();
+});
+
+test("a text that says once is asked once", async () => {
+  const { asker, socket, clock } = asked(PLAN, null, "SELECT ONCE");
+  await settled();
+  asker.takes(snapshot(41, said("+", 5)));
+  assert.deepEqual([socket.sent[0].text, clock.due, asker.open.size], ["SELECT ONCE", null, 0]);
+});
+
+test("an engine that does not answer is told of, and its answer is still taken", async () => {
+  const { asker, heard, clock } = asked();
+  await settled();
+  clock.due.run();
+  assert.match(heard.errors[0], /has not answered yet/);
+  asker.takes(snapshot(41, said("+", 5)));
+  assert.deepEqual(heard.answers, [5]);
 });
 
 test("what the server refuses is told, and the question is over", async () => {

@@ -72,8 +72,7 @@ test("a contour around a hill is closed, and none is drawn beside a missing valu
   const [ring] = linesAt({ columns: 5, rows: 5, values }, 5);
   assert.deepEqual(ring[0], ring.at(-1));
   assert.equal(ring.length, 5);
-  values[12] = NaN;
-  assert.deepEqual(linesAt({ columns: 5, rows: 5, values }, 5), []);
+  assert.deepEqual(linesAt({ columns: 3, rows: 2, values: Float64Array.of(0, NaN, 20, 0, NaN, 20) }, 5), []);
 });
 
 test("on a saddle the lines do not cross", () => {

@@ -11,6 +11,7 @@ const FIELDS = {
   comoments: ["temp", "wind"],
   shows: ["series", "histogram", "correlation"],
   every: "month",
+  binS: 3600,
   place: { area: { lo: [1, 2], hi: [3, 4] } },
   span: "all",
   zone: "utc",
@@ -23,6 +24,12 @@ test("all that is shown of an area is one plan", () => {
   const plan = planFrom(FIELDS);
   assert.deepEqual(plan.ask.map(({ question }) => question), ["select", "series", "histogram", "deciles", "correlation"]);
   assert.deepEqual({ ...plan, ask: 0 }, { stream: "air", kind: "sketch", ask: 0, area: { lo: [1, 2], hi: [3, 4] } });
+});
+
+test("a forecast looks as far ahead as suits the steps, and not too many steps of the sketch", () => {
+  const horizon = (fields) => planFrom({ ...FIELDS, shows: ["forecast"], ...fields }).ask.at(-1).horizon_s;
+  assert.equal(horizon({ binS: 86_400 }), 365 * 86_400);
+  assert.equal(horizon({ binS: 60 }), 5000 * 60);
 });
 
 test("a contrast compares all features, the chosen one first", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { extentOf, linear, roomy, roundSteps, timeLabels } from "../../static/js/sketch/scales.js";
+import { drawnOf } from "../../static/js/sketch/svg.js";
 import { stepFor, stepsBetween, stepText } from "../../static/js/sketch/steps.js";
 
 const HOUR = 3_600_000;
@@ -20,6 +21,13 @@ test("an extent leaves out what is missing", () => {
   assert.equal(extentOf([null]), null);
   assert.deepEqual(roomy([0, 100]), [-6, 106]);
   assert.deepEqual(roomy([0, 0]), [-1, 1]);
+});
+
+test("of a long line, some points are drawn, the last one among them", () => {
+  assert.deepEqual(drawnOf(3), [0, 1, 2]);
+  const drawn = drawnOf(43_000);
+  assert.ok(drawn.length <= 700 && drawn.at(-1) === 42_999);
+  assert.deepEqual(drawnOf(0), []);
 });
 
 test("a scale is a straight line", () => {

@@ -13,10 +13,16 @@ test("a figure has its error, or both bounds if one is nearer than the other", (
   assert.equal(bounded("correlation", "a", { value: 0.512, low: 0.502, high: 0.522 }), "0.512 \u00b1 0.01");
 });
 
-test("an exact figure has no error, and a slight one is told in words", () => {
+test("a figure whose error is below its last digit stands alone", () => {
   assert.equal(bounded("min", "temp", { value: -16.8, low: -16.8, high: -16.8 }), "\u221216.8".replace("\u2212", "-"));
-  assert.equal(bounded("mean", "speed_mps", { value: 7.1, low: 7.0999, high: 7.1001 }), "7.1 m/s, error below the last digit");
+  assert.equal(bounded("mean", "speed_mps", { value: 7.1, low: 7.0999, high: 7.1001 }), "7.1 m/s");
   assert.equal(bounded("mean", "temp", { value: null, low: null, high: null }), "\u2013");
+});
+
+test("numbers without a unit have three digits that count", () => {
+  assert.equal(bounded("contrast", "pm25", { value: -1006.482, low: -1010.1, high: -1002.9 }), "-1,006.5 \u00b1 3.62");
+  assert.equal(bounded("contrast", "pressure", { value: -0.174, low: -0.17401, high: -0.17399 }), "-0.174");
+  assert.equal(bounded("mean", "rain", { value: 0.0921, low: 0.0921, high: 0.0921 }), "0.0921");
 });
 
 test("an error in degrees Fahrenheit has no offset", () => {
@@ -44,6 +50,12 @@ test("small numbers keep three digits that count", () => {
 test("a card shows the first value of an answer with its bound, or how large the answer is", () => {
   const mean = { question: "mean", answers: [{ of: "temp", value: 13.5, low: 13, high: 14 }] };
   assert.deepEqual(headline(mean), { text: "13.5 \u00b1 0.5", title: "Mean of temp" });
+  const entry = (more, value) => ({ of: "temp", value, low: value, high: value, ...more });
+  const whole = { question: "select", answers: [entry({ statistic: "count" }, 9), entry({ statistic: "mean" }, 13.5)] };
+  assert.deepEqual(headline(whole), { text: "13.5", title: "Mean of temp" });
+  const deciles = { question: "deciles", answers: [entry({ part: 0.1 }, 1), entry({ part: 0.5 }, 5)] };
+  assert.deepEqual(headline(deciles), { text: "5", title: "Median of temp" });
+  assert.equal(headline({ question: "histogram", features: ["temp"], answers: [entry({ lo: 0, hi: 1 }, 0.5)] }).text, "1 bins");
   assert.equal(headline({ question: "cells", cells: { cell: [1, 2] } }).text, "2 cells");
   assert.equal(headline({ question: "series", from_us: [1] }).text, "1 steps");
 });

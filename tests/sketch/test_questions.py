@@ -200,6 +200,19 @@ def test_a_feature_that_is_not_sketched_is_refused(regions, ask):
         asked(regions, ask)
 
 
+def test_a_step_has_its_values_beside_leaves_that_are_cut_and_have_none():
+    time_us = np.array([HOUR_US, 20 * HOUR_US, DAY_US + HOUR_US])
+    place, values = np.zeros((2, 3)), np.array([[1.0, 2.0, 3.0], [np.nan, np.nan, 5.0]])
+    settings = SketchSettings(("temp", "wind"), cell_bits=6, time_bin_us=DAY_US, first=1)
+    sketch = add(Sketch.empty(settings), Observations(time_us, place, values))
+    ask, noon = {"question": "series", "features": ["wind"], "every": "day"}, "1970-01-01T12:00"
+    plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [ask], "time": {"ranges": [{"from": noon}]}})
+    found = {need: [leaves] for need, leaves in parts(plan, sketch, 0).items()}
+    (answer,) = answered(plan, settings, found, 0)
+    assert answer["basis"]["cut"] == 1
+    assert answer["series"]["wind"]["n"] == [0.0, 1.0] and answer["series"]["wind"]["mean"]["value"] == [None, 5.0]
+
+
 @pytest.mark.parametrize("question", ["select", "mean", "correlation", "histogram", "deciles", "series"])
 def test_a_question_about_no_leaves_has_an_answer_without_values(question):
     settings = StreamSketch(SketchSettings(("temp", "wind"), comoments=("temp", "wind")))

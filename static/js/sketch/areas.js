@@ -68,7 +68,7 @@ export class SketchAreas {
       const ring = place?.polygon ?? (place?.area && cornersOf(place.area));
       if (!ring) continue;
       const turn = turnTowards(ring[0][0], this.map.getCenter().lng);
-      const style = { color: this.colour(), weight: 2, fillOpacity: 0.05, dashArray: dashes, interactive: false };
+      const style = { color: this.colour(), weight: 2, fill: false, dashArray: dashes, interactive: false };
       this.L.polygon(ring.map(([lon, lat]) => [lat, lon + turn]), style).addTo(this.outlines);
     }
   }

@@ -3,26 +3,34 @@
 import { documentsAfter } from "./answers.js";
 
 const PATIENCE_MS = 15_000;
-const SLOW = "The engine has not answered yet. It may be starting, or the stream may not be sketched yet.";
+// A question that is followed is asked again after so long, or after so many times as long as its answer took: a large
+// area may take the engine some seconds, and many pages may ask.
+const REST_MS = 10_000;
+const REST_SHARE = 5;
+const SLOW = "The engine has not answered yet. It may be busy, or the stream may not be sketched yet.";
 
 export class SketchAsker {
-  /** @param {object} socket with `request(message)` and `send(message)` */
-  constructor(socket) {
-    this.socket = socket;
-    this.open = new Set(); // questions that are asked, also those without a number yet
-    this.byNumber = new Map();
+  /**
+   * @param {object} socket with `request(message)` and `send(message)`
+   * @param {object} parts `pulse(stream)`, which changes when the stream has new elements; `visible()`, whether anybody can see the
+   *   page; `now()`, in milliseconds; `later(run, ms)`, returning what `cancel` takes
+   */
+  constructor(socket, { pulse, visible = () => true, now = () => performance.now(), later = setTimeout, cancel = clearTimeout }) {
+    Object.assign(this, { socket, pulse, visible, now, later, cancel });
+    this.open = new Set(); // questions that have not ended
+    this.byNumber = new Map(); // those that wait for an answer, and have a number
   }
 
   /**
-   * Ask a question, again after every new connection until it ends.
+   * Ask a question until it ends. If its plan is not `once`, it is asked again after a while when the stream has new elements, and
+   * on a new connection.
    *
    * @param {object} asked `plan`, or `text` like SQL
-   * @param {object} on `answers(documents, plan)`, for the first answers and after each change; `plan(plan, text)`, once the server
-   *   has understood the question; `error(message)`
+   * @param {object} on `answers(documents, plan)`; `plan(plan, text)`, once the server has understood the question; `error(message)`
    * @returns {object} with `end()`
    */
   ask(asked, on) {
-    const question = { asked, on, documents: [], number: null, ended: false };
+    const question = { asked, on, number: null, ended: false, once: asked.plan?.once === true };
     question.end = () => this.#end(question);
     this.open.add(question);
     this.#send(question);
@@ -34,11 +42,10 @@ export class SketchAsker {
     if (type !== "answer.snapshot" && type !== "answer.change") return false;
     const question = this.byNumber.get(query);
     if (!question) return false;
-    question.documents = documentsAfter(type === "answer.snapshot" ? [] : question.documents, rows);
     if (rows.length === 0) return true; // the engine has heard the question, and answers in its next batch
-    clearTimeout(question.timer);
-    question.on.answers(question.documents, question.plan);
-    if (question.plan.once) this.#end(question);
+    const { plan } = question;
+    this.#rest(question);
+    question.on.answers(documentsAfter([], rows), plan);
     return true;
   }
 
@@ -50,14 +57,23 @@ export class SketchAsker {
 
   async #send(question) {
     question.number = null;
-    clearTimeout(question.timer);
-    question.timer = setTimeout(() => question.on.error?.(SLOW), PATIENCE_MS);
+    question.pulse = this.#pulseOf(question);
+    question.sentMs = this.now();
+    this.#wait(question, PATIENCE_MS, () => question.on.error?.(SLOW));
+    const { text, plan: asked } = question.asked;
     try {
-      const { query, plan, text } = await this.socket.request({ type: "sketch.ask", ...question.asked, format: "arrow" });
+      const about = asked ? { plan: { ...asked, once: true } } : { text };
+      const { query, plan, text: words } = await this.socket.request({ type: "sketch.ask", ...about, format: "arrow" });
       if (question.ended) return this.socket.send({ type: "sketch.end", query });
-      Object.assign(question, { number: query, plan });
+      question.number = query;
+      question.pulse = this.pulse(plan.stream);
+      if (!question.plan) {
+        question.once ||= text !== undefined && plan.once;
+        question.plan = { ...plan, once: question.once };
+        question.asked = { plan: question.plan };
+        question.on.plan?.(question.plan, words.replace(/ ONCE$/, ""));
+      }
       this.byNumber.set(query, question);
-      question.on.plan?.(plan, text);
     } catch (error) {
       if (question.ended || error.code === "offline") return; // it is asked again once the connection is back
       this.#end(question);
@@ -65,13 +81,39 @@ export class SketchAsker {
     }
   }
 
-  #end(question) {
-    if (question.ended) return;
-    question.ended = true;
-    clearTimeout(question.timer);
-    this.open.delete(question);
+  /** End an answered question on the server, and ask it again later if it is followed. */
+  #rest(question) {
+    this.#forget(question);
+    if (question.once) return void this.#end(question);
+    const restMs = Math.max(REST_MS, REST_SHARE * (this.now() - question.sentMs));
+    const again = () => {
+      if (this.visible() && this.#pulseOf(question) !== question.pulse) this.#send(question);
+      else this.#wait(question, REST_MS, again);
+    };
+    this.#wait(question, restMs, again);
+  }
+
+  #pulseOf({ plan }) {
+    return plan ? this.pulse(plan.stream) : undefined;
+  }
+
+  #wait(question, ms, run) {
+    this.cancel(question.timer);
+    question.timer = this.later(run, ms);
+  }
+
+  #forget(question) {
     if (question.number === null) return;
     this.byNumber.delete(question.number);
     this.socket.send({ type: "sketch.end", query: question.number });
+    question.number = null;
+  }
+
+  #end(question) {
+    if (question.ended) return;
+    question.ended = true;
+    this.cancel(question.timer);
+    this.open.delete(question);
+    this.#forget(question);
   }
 }

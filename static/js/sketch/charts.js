@@ -3,12 +3,11 @@
 import { label, number } from "../format.js";
 import { bounded, figure } from "./bounds.js";
 import { extentOf, linear, roomy, roundSteps, timeLabels } from "./scales.js";
-import { bandOf, baseAxis, createChart, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";
+import { AXIS, bandOf, baseAxis, createChart, drawnOf, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";
 
 const LINES = 124; // height of a chart of lines
 const BARS = 46; // height of the bars below it
 const GAP = 10;
-const AXIS = 20;
 const BAR_SHARE = 0.8; // of the width of a step
 
 /**
@@ -40,7 +39,7 @@ export function seriesChart(answer, feature, bars, stepText) {
     ...valueAxis([[up(high), figure(bars, feature, high)]]),
     ...baseAxis(timeLabels(from[0], to.at(-1)).map(([ms, text]) => [x(ms), text]), base),
   ];
-  const words = from.map((ms, i) => seriesWords(columns, feature, i, stepText(ms)));
+  const words = (i) => seriesWords(columns, feature, i, stepText(from[i]));
   const title = `Climate of ${label(feature).toLowerCase()}: a point for each step; the arrow keys go through them`;
   return createChart({ title, height: base + AXIS, marks: mark, places: middles, words });
 }
@@ -58,18 +57,19 @@ export function forecastChart(answer, feature, stepText) {
   const pastMs = (answer.from_us ?? []).map((us) => us / 1000);
   const nextMs = forecast.from_us.map((us) => us / 1000);
   const times = [...pastMs, ...nextMs];
+  const [before, after] = [drawnOf(pastMs.length), drawnOf(nextMs.length)];
   const x = linear([times[0], times.at(-1)], [LEFT, WIDTH - 4]);
   const y = linear(roomy(extentOf(past.value, forecast.low, forecast.high) ?? [0, 1]), [LINES, 4]);
   const at = (value) => (value === null ? NaN : y(value));
   const mark = [
     ...valueAxis(ticksOf(y, feature)),
-    s("path", { class: "chart-band", d: bandOf(nextMs.map((ms, i) => [x(ms), at(forecast.low[i]), at(forecast.high[i])])) }),
-    s("path", { class: "chart-line", d: pathOf(pastMs.map((ms, i) => [x(ms), at(past.value[i])])) }),
-    s("path", { class: "chart-line expected", d: pathOf(nextMs.map((ms, i) => [x(ms), at(forecast.value[i])])) }),
+    s("path", { class: "chart-band", d: bandOf(after.map((i) => [x(nextMs[i]), at(forecast.low[i]), at(forecast.high[i])])) }),
+    s("path", { class: "chart-line", d: pathOf(before.map((i) => [x(pastMs[i]), at(past.value[i])])) }),
+    s("path", { class: "chart-line expected", d: pathOf(after.map((i) => [x(nextMs[i]), at(forecast.value[i])])) }),
     ...baseAxis(timeLabels(times[0], times.at(-1)).map(([ms, text]) => [x(ms), text]), LINES),
   ];
-  const told = (name, columns) => (ms, i) => `${stepText(ms)}: ${name} ${bounded("mean", feature, { value: columns.value[i], low: columns.low[i], high: columns.high[i] })}`;
-  const words = [...pastMs.map(told("mean", past)), ...nextMs.map(told("expected", forecast))];
+  const told = (name, columns, i) => `${name} ${bounded("mean", feature, { value: columns.value[i], low: columns.low?.[i], high: columns.high?.[i] })}`;
+  const words = (i) => `${stepText(times[i])}: ${i < pastMs.length ? told("mean", past, i) : told("expected", forecast, i - pastMs.length)}`;
   const title = `Trend and forecast of ${label(feature).toLowerCase()}; the arrow keys go through its points`;
   return createChart({ title, height: LINES + AXIS, marks: mark, places: times.map(x), words });
 }
@@ -89,14 +89,16 @@ export function histogramChart(answer, feature, deciles) {
     ...baseAxis(roundSteps(bins[0].lo, bins.at(-1).hi, 4).map((value) => [x(value), figure("mean", feature, value)]), LINES),
   ];
   const text = (value) => figure("mean", feature, value);
-  const words = bins.map((bin) => `${text(bin.lo)} to ${text(bin.hi)}: ${percent(bin.value)} of the values${bin.high > bin.low ? ` (${percent(bin.low)} to ${percent(bin.high)})` : ""}`);
+  const words = (i) => {
+    const { lo, hi, value, low, high } = bins[i];
+    return `${text(lo)} to ${text(hi)}: ${percent(value)} of the values${high > low ? ` (${percent(low)} to ${percent(high)})` : ""}`;
+  };
   const title = `Histogram of ${label(feature).toLowerCase()}; the arrow keys go through its bins`;
-  return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: words.length >> 1 });
+  return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: bins.length >> 1 });
 }
 
 function ticksOf(y, feature) {
-  const values = [LINES, 4].map((place) => place); // the ends of the scale, in its own units
-  const [low, high] = extentOf(values.map((place) => inverse(y, place)));
+  const [low, high] = [LINES, 4].map((place) => inverse(y, place));
   return roundSteps(low, high, 4).map((value) => [y(value), figure("mean", feature, value)]);
 }
 

@@ -12,7 +12,10 @@ import { SketchPanel } from "./panel.js";
  *   `now()`; `onOpen()`, which shows the panel; `onSaved(reply)`, called with the reply about a saved query
  */
 export function createSketches({ L, map, store, socket, editor, palette, isDark, now, onOpen, onSaved }) {
-  const asker = new SketchAsker(socket);
+  const asker = new SketchAsker(socket, {
+    pulse: (stream) => store.streams.get(stream)?.health?.elements ?? store.streams.get(stream)?.newestMs,
+    visible: () => document.visibilityState === "visible",
+  });
   const view = () => map.bounds();
   const colour = () => palette().accent;
   const density = new Density(L, map.leaflet, {

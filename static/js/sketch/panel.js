@@ -9,6 +9,7 @@ import { everyFor, faultsOf, LAST, planFrom, rangeFrom, SHOWS, timeFrom } from "
 import { Results } from "./results.js";
 
 const FIELDS = ["stream", "feature", "where", "span", "daily", "against", "form", "name"];
+const HOUR_US = 3.6e9;
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export class SketchPanel {
@@ -22,6 +23,7 @@ export class SketchPanel {
     this.results = new Results($("sketch-answers"), parts.isDark);
     this.query = null; // the saved query that is edited
     this.zone = "utc";
+    this.picked = new Set(); // fields that the user changed
     const { elements } = this.form;
     const spans = Object.entries(LAST).map(([name, [, words]]) => new Option(words, name));
     elements.span.replaceChildren(new Option("All times", "all"), ...spans, new Option("From \u2026 to \u2026", "custom"));
@@ -60,13 +62,30 @@ export class SketchPanel {
   }
 
   /** Ask what the form says. */
-  run() {
-    const fields = this.#read();
-    const faults = faultsOf(fields);
+  async run() {
+    const faults = faultsOf(this.#read());
     this.#errors(faults);
     if (Object.keys(faults).length > 0) return;
     this.areas.stop();
-    this.#ask({ plan: planFrom(fields) });
+    await this.#suitAll();
+    this.#ask({ plan: planFrom(this.#read()) });
+  }
+
+  /** For all times, choose steps that suit the times that the sketch has, unless the user chose some. */
+  #suitAll() {
+    const { stream, span, every } = this.form.elements;
+    if (span.value !== "all" || this.picked.has("every")) return null;
+    this.#busy(true);
+    const plan = { stream: stream.value, kind: "sketch", ask: [{ question: "count" }], once: true };
+    return new Promise((resolve) => {
+      this.asker.ask({ plan }, {
+        answers: ([{ basis }]) => {
+          if (basis.first_us !== null) every.value = everyFor((basis.last_us - basis.first_us) / 1000);
+          resolve();
+        },
+        error: resolve, // the question itself will say what is wrong
+      });
+    });
   }
 
   /** Forget the answers, and end the question. */
@@ -142,6 +161,7 @@ export class SketchPanel {
       feature: elements.feature.value,
       features: sketch?.features ?? [],
       comoments: sketch?.comoments ?? [],
+      binS: (sketch?.time_bin_us ?? HOUR_US) / 1e6,
       shows: [...this.form.querySelectorAll("[name=shows]:checked")].map(({ value }) => value),
       every: elements.every.value,
       where: elements.where.value,
@@ -194,6 +214,7 @@ export class SketchPanel {
 
   #changed(name) {
     const { elements } = this.form;
+    if (name) this.picked.add(name);
     if (name === "stream") this.#features();
     if (name === "zone") this.#otherZone();
     this.zone = elements.zone.value;
@@ -218,6 +239,7 @@ export class SketchPanel {
   /** Choose steps that suit the length of the times. */
   #suit() {
     const { span, from, to, every, zone } = this.form.elements;
+    if (this.picked.has("every")) return;
     const range = span.value === "custom" ? rangeFrom(from.value, to.value, zone.value) : null;
     if (LAST[span.value]) every.value = everyFor(1000 * LAST[span.value][0]);
     else if (range?.from && range.to) every.value = everyFor(Date.parse(range.to) - Date.parse(range.from));

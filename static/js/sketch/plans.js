@@ -18,6 +18,7 @@ export const SHOWS = [
   ["forecast", "Trend and forecast"],
 ];
 const HORIZONS = { hour: 24 * 3600, day: 30 * DAY_S, week: 12 * 7 * DAY_S, month: 365 * DAY_S, year: 5 * 365 * DAY_S };
+const MOST_AHEAD = 5000; // steps of the sketch that a forecast looks ahead
 const BINS = 24;
 
 /** Return the plan of the form's fields; see `asksOf` for the questions. `place` and `other` are `{area}`, `{polygon}` or `{}`. */
@@ -35,13 +36,13 @@ export function planFrom(fields) {
 }
 
 /** Return the questions: always what the feature is like as a whole; then what is shown besides. */
-export function asksOf({ feature, features, comoments, shows, every, other }) {
+export function asksOf({ feature, features, comoments, shows, every, binS, other }) {
   const of = { features: [feature] };
   const asks = [{ question: "select", ...of }];
   if (shows.includes("series")) asks.push({ question: "series", ...of, every });
   if (shows.includes("histogram")) asks.push({ question: "histogram", ...of, bins: BINS }, { question: "deciles", ...of });
   if (shows.includes("correlation") && comoments.length > 1) asks.push({ question: "correlation", features: comoments.slice(0, MOST_FEATURES) });
-  if (shows.includes("forecast")) asks.push({ question: "forecast", ...of, horizon_s: HORIZONS[every] });
+  if (shows.includes("forecast")) asks.push({ question: "forecast", ...of, horizon_s: Math.min(HORIZONS[every], MOST_AHEAD * binS) });
   if (other) asks.push({ question: "contrast", features: [feature, ...features.filter((name) => name !== feature)].slice(0, MOST_FEATURES), statistic: "mean" });
   return asks;
 }

@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { label, localTime } from "../format.js";
-import { basisText } from "./bounds.js";
+import { basisText, bounded } from "./bounds.js";
 import { forecastChart, histogramChart, seriesChart } from "./charts.js";
 import { stepText } from "./steps.js";
 import { contrastTable, correlationMatrix, figuresTable, regressionTable } from "./tables.js";
@@ -59,7 +59,7 @@ export class Results {
     if (question === "series") return this.#series(answer, name, ask, plan);
     if (question === "histogram") return [head(`Histogram of ${name.toLowerCase()}`), histogramChart(answer, feature, deciles), hint(deciles ? "Dotted lines are the deciles, the full one is the median." : "")];
     if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
-    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer)))];
+    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer))), hint(trendText(answer.trend, feature))];
     if (question === "contrast") return [head(`Contrast of the ${ask.statistic}`), contrastTable(answer, ask.statistic), hint(`The other: ${basisText(answer.basis_of_other)}. A bold difference is sure.`)];
     if (question === "regression") return [head(`${name} by ${ask.by.map((other) => label(other).toLowerCase()).join(", ")}`), regressionTable(answer)];
     if (question === "cells") return [head("Cells"), hint(`${answer.cells.cell.length} cells have elements. Density, under Layers, draws them.`)];
@@ -73,7 +73,7 @@ export class Results {
     const draw = () => place.replaceChildren(...answer.features.map((feature) => seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h3", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
+    return [h("header", {}, h("h2", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
   }
 
   #matrix(answer) {
@@ -84,7 +84,7 @@ export class Results {
 }
 
 function head(text) {
-  return h("header", {}, h("h3", {}, text));
+  return h("header", {}, h("h2", {}, text));
 }
 
 function hint(text) {
@@ -93,6 +93,10 @@ function hint(text) {
 
 function empty({ answers, from_us: fromUs, forecast, cells }) {
   return (answers && answers.length === 0) || (fromUs && fromUs.length === 0 && !forecast) || (cells && cells.cell.length === 0);
+}
+
+function trendText(trend, feature) {
+  return trend ? `Trend: ${bounded("contrast", feature, { value: trend.per_year, ...trend })} a year` : "Too few steps for a trend.";
 }
 
 /** Return which steps a forecast has, from their length. */

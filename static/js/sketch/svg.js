@@ -7,6 +7,8 @@ const SVG = "http://www.w3.org/2000/svg";
 /** The size of a chart in its own units; it is as wide as the panel. */
 export const WIDTH = 312;
 export const LEFT = 50; // room for the labels of values
+export const AXIS = 20; // room below for the labels of the base
+const MOST_POINTS = 700; // more of them cannot be told apart
 
 /** Make an SVG element; `null` attributes are left out. */
 export function s(tag, attributes = {}, ...children) {
@@ -14,6 +16,12 @@ export function s(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+/** Return the numbers of the points of a long line that are drawn: the last one, and others at even distances. */
+export function drawnOf(many) {
+  const each = Math.ceil(many / MOST_POINTS);
+  return Array.from({ length: Math.ceil(many / each) }, (_, i) => many - 1 - i * each).reverse();
 }
 
 /** Return the path through points `[[x, y], ...]`; a point with a missing y breaks the line. */
@@ -49,23 +57,24 @@ export function baseAxis(ticks, y) {
 /**
  * Make the element of a chart.
  *
- * @param {object} chart `title`; `height`; `marks`, SVG elements; `places`, the x of each point; `words`, what to say of each
+ * @param {object} chart `title`; `height`; `marks`, SVG elements; `places`, the x of each point; `words(i)`, what to say of a
  *   point; `first`, the point that is told at the start
  */
-export function createChart({ title, height, marks, places, words, first = words.length - 1 }) {
-  const cursor = s("line", { class: "chart-cursor", y1: 0, y2: height });
+export function createChart({ title, height, marks, places, words, first = places.length - 1 }) {
+  const cursor = s("line", { class: "chart-cursor", y1: 0, y2: height - AXIS });
   const svg = s("svg", { class: "chart-svg", viewBox: `0 0 ${WIDTH} ${height}`, "aria-hidden": "true" }, ...marks, cursor);
   const told = h("p", { class: "chart-told" });
-  const plot = h("div", { class: "chart-plot", tabindex: "0", role: "slider", "aria-label": title, "aria-valuemin": "0", "aria-valuemax": Math.max(words.length - 1, 0) }, svg);
+  const plot = h("div", { class: "chart-plot", tabindex: "0", role: "slider", "aria-label": title, "aria-valuemin": "0", "aria-valuemax": Math.max(places.length - 1, 0) }, svg);
   let at = -1;
   const tell = (point) => {
-    const next = Math.min(Math.max(point, 0), words.length - 1);
+    const next = Math.min(Math.max(point, 0), places.length - 1);
     if (next === at || next < 0) return;
     at = next;
     for (const end of ["x1", "x2"]) cursor.setAttribute(end, places[at]);
     plot.setAttribute("aria-valuenow", at);
-    plot.setAttribute("aria-valuetext", words[at]);
-    setText(told, words[at]);
+    const text = words(at);
+    plot.setAttribute("aria-valuetext", text);
+    setText(told, text);
   };
   const point = ({ clientX }) => {
     const box = svg.getBoundingClientRect();
@@ -75,7 +84,7 @@ export function createChart({ title, height, marks, places, words, first = words
   plot.addEventListener("pointermove", point);
   plot.addEventListener("pointerdown", point);
   plot.addEventListener("keydown", (event) => {
-    const target = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: words.length - 1 }[event.key];
+    const target = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0, End: places.length - 1 }[event.key];
     if (target === undefined) return;
     event.preventDefault();
     tell(target);

@@ -31,7 +31,7 @@ function matrixCell(entry, names, dark, onTell) {
   if (!entry || entry.value === null) return h("td", {}, "\u2013");
   const words = `${titleOf("correlation", names)}: ${bounded("correlation", "", entry)}`;
   const button = h("button", { type: "button", class: "quiet", title: words, "aria-label": words, onclick: () => onTell(words), onfocus: () => onTell(words), onpointerenter: () => onTell(words) },
-    entry.value.toFixed(2).replace("-", "\u2212"));
+    entry.value.toFixed(2).replace("-", "\u2212").replace("0.", "."));
   const colour = colourAt(Math.abs(entry.value), dark);
   const bright = 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] > 132;
   Object.assign(button.style, { background: css(colour), color: bright ? "#10181e" : "#ffffff" });

@@ -109,10 +109,15 @@ class Traces:
         return list(found.values())
 
     def sampled_results(self, fragment: Fragment) -> list[Sampled]:
-        """Return the sampled elements that are the cause of the changes in a fragment, with their queries."""
+        """Return the sampled elements that are the cause of the changes in a fragment, with their queries.
+
+        What waits for event time (windows, encounters) is told of elements that came in batches before.
+        """
         if not self.on or not fragment.changes.num_rows:
             return []
-        changes = fragment.changes.select(["query", "sign", "reason", "key", "key_hash", "time_us"])
+        at_once = pc.and_(*(pc.is_null(fragment.changes[name]) for name in ("window_us", "since_us")))
+        changes = fragment.changes.filter(at_once)
+        changes = changes.select(["query", "sign", "reason", "key", "key_hash", "time_us"])
         of_elements = pc.and_(
             pc.is_in(changes["reason"], pa.array(OWN_REASONS, pa.int8())), pc.not_equal(changes["sign"], PLACED)
         )

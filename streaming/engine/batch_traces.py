@@ -23,13 +23,13 @@ class EngineTraces:
     def home(self, batch: int, partition: int, inputs: Iterable[RegionInput], began_ns: int) -> None:
         """Record that a home server has read elements; one that it drops because it is stale has no such span."""
         if self._traces.on:
-            elements = self._traces.sampled(table for made in inputs for table in made.tables.values())
+            elements = self._traces.sampled(table for made in inputs for table in _arriving(made))
             self._traces.record(Span(HOME, batch), WRITE, elements, began_ns, partition=partition)
 
     def send(self, batch: int, inputs: Iterable[RegionInput], began_ns: int) -> None:
         """Record that elements were sent to regions."""
         for made in inputs if self._traces.on else ():
-            elements = self._traces.sampled(made.tables.values())
+            elements = self._traces.sampled(_arriving(made))
             self._traces.record(Span(SEND, batch, made.region), Span(HOME, batch), elements, began_ns)
 
     def evaluate(self, inputs: Iterable[RegionInput], fragments: Sequence[Fragment], began_ns: int) -> None:
@@ -37,7 +37,7 @@ class EngineTraces:
         if not self._traces.on:
             return
         region, *assembled = fragments
-        elements = self._traces.sampled(table for sent in inputs for table in sent.tables.values())
+        elements = self._traces.sampled(table for sent in inputs for table in _arriving(sent))
         span, before = Span(EVALUATE, region.batch, region.region), Span(SEND, region.batch, region.region)
         told = {"elements": region.counters["elements"], "tuples": region.changes.num_rows}
         self._traces.record(span, before, elements, began_ns, **told)
@@ -51,3 +51,8 @@ class EngineTraces:
             at = fragment.batch, fragment.region
             elements = self._traces.sampled_results(fragment)
             self._traces.record(Span(PUBLISH, *at), Span(EVALUATE, *at), elements, began_ns)
+
+
+def _arriving(sent):
+    """Return the tables with elements of the batch: those that home servers release came in batches before."""
+    return [table for name, table in sent.tables.items() if name != "released"]

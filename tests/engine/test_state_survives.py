@@ -36,6 +36,14 @@ PLANS = (
     {"stream": "ships", "kind": "knn", "around": {"key": "ship 0"}, "k": 3},
     {"stream": "ships", "kind": "join", "join": {"stream": "ships", "predicate": "dwithin", "distance": 50_000}},
     {"stream": "ships", "around": {"key": "ship 1", "radius": 300_000}, "aggregate": {"function": "count"}},
+    {
+        "stream": "ships",
+        "kind": "encounter",
+        "join": {"stream": "ships", "predicate": "dwithin", "distance": 500_000},
+        "for_s": 1e-6,
+        "gap_s": 3e-5,
+        "lateness_s": 1e-6,
+    },
 )
 
 

@@ -55,6 +55,8 @@ class Monitor:
         The last `engine.status` of each space.
     told : dict of int to list of dict
         Rows that are no members of an answer, by query: those of joins over event time.
+    encounters : dict of int to list of dict
+        All changes of encounters, by query.
     faults : list of str
         Where the server broke the grammar of answers.
     errors : list of dict
@@ -68,6 +70,7 @@ class Monitor:
         self.answers: dict[int, dict[str | tuple[str, str], dict]] = {}
         self.places: dict[int, dict] = {}
         self.told: dict[int, list[dict]] = defaultdict(list)
+        self.encounters: dict[int, list[dict]] = defaultdict(list)
         self.statuses: dict[int, dict] = {}
         self.streams: dict[str, dict] = {}
         self.engines: dict[str, dict] = {}
@@ -275,6 +278,8 @@ class Monitor:
         self._batches[query] = batch
         answer = self.answers[query]
         for row in self._members(query, rows):
+            if "since_us" in row:
+                self.encounters[query].append(row)
             if (row["sign"] == "+") == (_member(row) in answer):
                 self.faults.append(f"query {query}: {row['sign']} of {row['key']} in batch {batch}")
             if row["sign"] == "-":
@@ -294,7 +299,7 @@ class Monitor:
 
 
 def _is_told_once(row):
-    return "time_us" in row.get("partner", ())
+    return "time_us" in row.get("partner", ()) and "since_us" not in row
 
 
 def _member(row):

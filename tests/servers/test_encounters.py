@@ -17,8 +17,9 @@ from streaming.plans import parse_plan, plan_document
 from streaming.results import LEFT, REASONS
 from streaming.results.netting import net
 from streaming.spaces import EARTH
+from tests.geodesy import apart_m
 from tests.servers.harness import Client, Engine
-from tests.servers.test_stream_joins import Element, close, joined, random_geometry
+from tests.servers.test_stream_joins import Element, close, compared, joined, random_geometry
 
 SECOND_US = 1_000_000
 KEYS = ("a", "b", "c", "d")
@@ -94,7 +95,7 @@ class Query:
 
     def __init__(self, plan, now_us, arrival, layer):
         self.plan, self.since_us, self.arrival, self.layers = plan, now_us, arrival, [(-math.inf, layer)]
-        self.reports, self.watermark_us, self.compared = [], -math.inf, {}
+        self.reports, self.watermark_us, self.compared, self.measured = [], -math.inf, {}, {}
         self.gap_us, self.for_us = plan.gap_s * SECOND_US, plan.for_s * SECOND_US
 
     @property
@@ -188,16 +189,10 @@ class Query:
     def _distance(self, one, other):
         if self.plan.partners.predicate != "dwithin":
             return 0.0
-        low, high = 0.0, self.plan.partners.distance  # places are few: which of them is nearer is enough
-        shapes = [one.element.shape if not self.plan.transform else None, other.element.shape]
-        if shapes[0] is None:
-            return 0.0
-        if close(*shapes, 0.0):
-            return 0.0
-        for _ in range(30):
-            middle = (low + high) / 2
-            low, high = (low, middle) if close(*shapes, middle) else (middle, high)
-        return round(high, 2)
+        names = one.arrival, other.arrival
+        if names not in self.measured:
+            self.measured[names] = round(apart_m(compared(self.plan, one.element), other.element.shape), 3)
+        return self.measured[names]
 
 
 def hash_of(element):

@@ -322,3 +322,24 @@ def test_where_a_query_is_that_moves_is_no_event(log, redis_client, user):
     publish(log, 1, [(query, "focus", PLACED, EXPIRED), (query, "a", LEFT, EXPIRED)])
     assert recording.record_events(redis_client, EARTH) == 2
     assert set(Event.objects.values_list("key", flat=True)) == {"a"}
+
+
+def test_of_an_encounter_beginning_and_end_are_events_with_their_times(log, redis_client, user):
+    query = made(user).pk
+    for batch, (sign, until_us) in enumerate([(ENTERED, None), (STAYED, None), (LEFT, 90_000_000)]):
+        told = fragment(batch, 1, [(query, "a", sign, MOVED)])
+        columns = {"partner": "b", "partner_time_us": 70_000_000, "since_us": 60_000_000, "until_us": until_us}
+        columns |= {"partner_bounds": [1.0] * 6, "distance": 5.5}
+        changes = told.changes
+        for name, value in columns.items():
+            field = changes.schema.field(name)
+            changes = changes.set_column(changes.schema.get_field_index(name), field, pa.array([value], field.type))
+        log.publish([fragment(batch, 0), replace(told, changes=changes)])
+    assert recording.record_events(redis_client, EARTH) == 2
+    begun, ended = Event.objects.order_by("pk")
+    assert [(one.sign, one.key, one.partner, one.time.timestamp()) for one in (begun, ended)] == [
+        ("+", "a", "b", 60),
+        ("-", "a", "b", 90),
+    ]
+    times = {"since": "1970-01-01T00:01:00+00:00", "until": "1970-01-01T00:01:30+00:00"}
+    assert (begun.properties, ended.properties) == (times | {"until": None, "distance": 5.5}, times | {"distance": 5.5})

@@ -34,6 +34,17 @@ def test_a_join_with_a_layer_that_never_was_waits_and_starts_when_it_comes(engin
     assert state(query) == ("running", "", 2)
 
 
+def test_encounters_away_from_a_layer_wait_for_it(engine, streams, user, site):  # noqa: F811
+    away = {"layer": "squares", "distance": 10}
+    plan = {"stream": "ships", "kind": "encounter", "for_s": 60, "join": {"stream": "ships"}, "away_from": away}
+    query = queries.register(user, "one", plan)
+    assert state(query) == ("waiting", WAITS, 1)
+    import_squares(site)
+    assert state(query) == ("running", "", 2)
+    assert site.delete("/layers/squares").status_code == 204
+    assert state(query) == ("waiting", WAITS, 3)
+
+
 def test_a_refused_import_starts_nothing(engine, streams, user, site):  # noqa: F811
     query = queries.register(user, "one", JOIN)
     upload(site, b"hello")

@@ -144,7 +144,7 @@ def step(
     following : int
         Queries that begin number their runs from here on.
     """
-    space, failures, queries = control.after.space, Failures(), {}
+    space, failures, queries, count = control.after.space, Failures(), {}, 0
     begun, ended = [span_schema(space).empty_table()], []
     places = {ordering: place for place, ordering in enumerate(control.after.orderings)}
     of = reports["ordering"].to_numpy()
@@ -162,21 +162,21 @@ def step(
         queries[query], more, ends = evaluation.advanced(known, mine, advance)
         begun += more
         ended += ends
-        _warn(query, encounter, late, failures)
+        count += _warn(query, encounter, late, failures)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
     spans = Spans(pa.concat_tables(begun), Ends.together(ended))
     none = result_schema(space).empty_table()
-    counters = {"reports": sum(len(known.valid) for known in queries.values())}
-    counters["late"] = sum(told.reports for _, told in late)
+    counters = {"reports": sum(len(known.valid) for known in queries.values()), "late": count}
     return Encounters(queries), Results(none, none, counters, failures.errors, seconds=failures.seconds), spans
 
 
 def _warn(query, encounter, late, failures):
-    """Note the reports that came too late for a query."""
+    """Note the reports that came too late for a query; return how many they are."""
     mine = [told for ordering, told in late if ordering in encounter.orderings]
     if mine:
         behind_us = max(told.behind_us for told in mine)
         failures.note(np.array([query]), too_late(encounter, sum(told.reports for told in mine), behind_us))
+    return sum(told.reports for told in mine)
 
 
 @dataclass(frozen=True)

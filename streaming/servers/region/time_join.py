@@ -122,9 +122,10 @@ def step(
             tables.append(_Intervals(pairing, known.since, known.watermark_us).rows(was.reports, arrived))
         waiting[query] = replace(known, watermark_us=until_us)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
-    # There are as many tasks as home servers.
+    # There are about as many tasks as home servers.
     shared = place.region_map.regions / max(1, len(homes))
-    most = budget(accepted.num_rows, [join for join in joins.values() if isinstance(join, WindowJoin)], shared)
+    windows = [join for join in joins.values() if isinstance(join, WindowJoin)]
+    most = budget(accepted["stream"].to_numpy(), windows, shared)
     for query, rows, seconds in sliced(slices, ended, most):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))

@@ -87,11 +87,12 @@ def test_no_batch_looks_at_many_more_reports_than_it_may(tmp_path):
 
 
 def test_what_comes_while_a_window_is_told_does_not_belong_to_it(tmp_path):
-    sea = Sea(tmp_path, [{**PLAN, "slide_s": 5}], first_s=6)
-    # In time for the window from 5 s on, which has not ended, and too late for the one from 0 s on, which is told now.
-    sea.run([], reports("a", 1, 10, 50.0), reports("b", 1, 10, -50.0))
+    sea = Sea(tmp_path, [{**PLAN, "slide_s": 5, "idle_s": 1}], first_s=6)
+    # Both streams are silent, so that event time goes on with the clock, to 11 s.
+    sea.run([{"op": "tick", "now_us": 4 * SECOND_US}])
     assert sea.left
     before = len(sea.told)
+    # These are late for the window from 0 s on, which is told now, but not for the one from 5 s on.
     sea.run([], reports("a", PAIRS, 9, 10.0), reports("b", PAIRS, 9, 10.0))
     sea.drain()
     assert before < PAIRS

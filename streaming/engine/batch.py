@@ -496,7 +496,10 @@ def _time_joins(layout, number, batch, inputs, border):
         was = TimeJoins.empty(store.space, following)
     elif layout.rescaling(batch, after) or before.by_partner != after.by_partner:
         states = [store.time_joins(other, batch, keep=False) for other in range(before.region_map.regions)]
-        was = time_join.divided(states, place, before, after, following)
+        if before.region_map == after.region_map:
+            was = time_join.driven(states, place, before, after)
+        else:
+            was = time_join.divided(states, place, before, after, following)
     else:
         was = store.time_joins(number, batch)
     tables = [sent.tables["reports"] for sent in inputs if "reports" in sent.tables]

@@ -119,7 +119,8 @@ class JoinWatch:
         """Look once, at a time by a clock that never goes back; to be called about once a second."""
         told = self._log.regions()
         joins = joins_of(told.get("joins", ()))
-        if not any(join.either for join in joins):
+        # Within one region, no report has to be sent to another one.
+        if not any(join.either for join in joins) or len(told["map"]["places"]) < 2:
             return
         for join in self._optimiser.observed(joins, reports_of(told), now_s):
             logger.info("%s drives query %d from now on: %s", join.driver, join.query, self._words(join))

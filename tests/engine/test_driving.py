@@ -17,6 +17,7 @@ from streaming.engine.driving import (
     told_reports,
 )
 from streaming.logs import Log
+from streaming.operators.region_map import RegionMap
 from streaming.operators.watermarks import Progress
 from streaming.servers.control.registry import Registry
 from streaming.servers.home import Home
@@ -80,7 +81,10 @@ def registered(**plan):
     return Registry(EARTH).apply([entry])[0]
 
 
-def test_what_the_tasks_report_becomes_an_entry_that_the_registry_applies(redis_client):
+@pytest.mark.parametrize(("regions", "driver"), [(2, "trams"), (1, "buses")])
+def test_what_the_tasks_report_becomes_an_entry_that_the_registry_applies_if_there_are_several_regions(
+    redis_client, regions, driver
+):
     log, registry = Log(redis_client, "earth", 2), registered()
     watch = JoinWatch(log)
     watch.look(0.0)  # nothing is reported yet
@@ -91,16 +95,18 @@ def test_what_the_tasks_report_becomes_an_entry_that_the_registry_applies(redis_
             stream_number("trams"): Progress(0, 0, 5 * second),
         }
         for task in (0, 1):
-            joins = {"joins": told_joins(registry)} if task == 0 else {}
+            known = {"joins": told_joins(registry), "map": RegionMap.grid(EARTH, regions).document()}
             log.report_regions(
-                {}, **joins, **{f"reports:{task}": told_reports([Home.empty(), Home(None, progress=heard)], registry)}
+                {},
+                **(known if task == 0 else {}),
+                **{f"reports:{task}": told_reports([Home.empty(), Home(None, progress=heard)], registry)},
             )
         watch.look(1.0 + second)
     entries = [orjson.loads(entry.fields[b"entry"]) for entry in log.event_log.read(log.names.control)]
     driven, _ = registry.apply(entries)
-    assert [entry["op"] for entry in entries] == ["tick", "drive"]
+    assert [entry["op"] for entry in entries] == ["tick", "drive"][:regions]
     (join,) = joins_of(told_joins(driven))
-    assert (join.driver, driven.by_partner) == ("trams", {7})
+    assert join.driver == driver
 
 
 @pytest.mark.parametrize(

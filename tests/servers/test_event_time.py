@@ -160,6 +160,37 @@ def test_in_a_space_of_three_dimensions_all_of_them_count(tmp_path, document):
     assert feed.told == [("a1", 101, "b1", 102)]
 
 
+@pytest.mark.parametrize("document", [WINDOW, INTERVAL])
+@pytest.mark.parametrize("by_partner", [False, True])
+def test_a_pair_across_a_border_is_told_once_whichever_stream_drives_and_only_that_stream_crosses_it(
+    tmp_path, document, by_partner
+):
+    feed, west, east = Feed(tmp_path, document), (-0.001, 1.0), (0.001, 1.0)
+    feed.control.append({"op": "drive", "query": 1, "revision": 1, "by_partner": by_partner})
+    feed.engine._rescaled = 0.0
+    feed.run(("a", "a1", 101, west))
+    feed.run(("b", "b1", 102, east))
+    feed.run(("a", "a2", 102, east), ("b", "b2", 101, west))
+    kept = [counted["reports"] for counted in feed.counters]
+    assert kept == ([1, 3, 6] if by_partner else [2, 3, 6])
+    feed.run(("a", "a1", 200, (9.0, 9.0)), ("b", "b1", 200, (-9.0, -9.0)))
+    told = [("a1", 101, "b1", 102), ("a1", 101, "b2", 101), ("a2", 102, "b1", 102), ("a2", 102, "b2", 101)]
+    assert sorted(feed.told) == told
+
+
+@pytest.mark.parametrize("document", [WINDOW, INTERVAL])
+def test_reports_that_wait_cross_a_border_once_their_stream_drives(tmp_path, document):
+    feed, west, east = Feed(tmp_path, document), (-0.001, 1.0), (0.001, 1.0)
+    feed.engine._rescaled = 0.0
+    feed.run(("b", "b1", 101, east))
+    feed.control.append({"op": "drive", "query": 1, "revision": 1, "by_partner": True})
+    feed.run()
+    feed.run(("a", "a1", 102, west))
+    feed.run(("a", "a1", 200, (9.0, 9.0)), ("b", "b1", 200, (-9.0, -9.0)))
+    assert [counted["reports"] for counted in feed.counters[:3]] == [1, 2, 3]
+    assert feed.told == [("a1", 102, "b1", 101)]
+
+
 def test_of_two_of_the_same_stream_each_pair_is_told_once_or_both_ways(tmp_path):
     for name, mirrored, count in (("once", False, 1), ("both", True, 2)):
         feed = Feed(tmp_path / name, {**WINDOW, "mirrored": mirrored}, stream="a")

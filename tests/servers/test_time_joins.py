@@ -254,7 +254,7 @@ class World:
         return fragments
 
 
-EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "drive": 0.5}
+EVENTS = {"report": 40, "register": 0.5, "cancel": 0.2, "silence": 0.5, "drive": 1.5}
 # So small that a window of a few reports needs several batches.
 SMALL = {"BUDGET": 6, "AHEAD": 0, "SLICE": 2, "LEAST_SLICE": 1}
 

@@ -35,6 +35,7 @@ TASK = {
     "longest_s": 0.4,
     "lag_s": 0.7,
     "late": 3,
+    "unjoined": 40,
     "written_bytes": 4096,
     "queries": [[5, 2.5, 10], [0, 0.0, 3]],
 }

@@ -110,6 +110,12 @@ METRICS = (
         _of_tasks(lambda task: task["late"]),
     ),
     Metric(
+        "lookout_engine_unjoined_reports",
+        "Reports of windows that have ended which the next batches join.",
+        TASK,
+        _of_tasks(lambda task: task["unjoined"]),
+    ),
+    Metric(
         "lookout_engine_batches_total",
         "Micro-batches that a task of the engine has run.",
         TASK,

@@ -12,7 +12,7 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,9 +23,11 @@ from streaming.elements import bounds_array, bounds_of
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
+from streaming.operators.stream_join import Reach
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
+from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.sorted_runs import Column, Run, gathered
 from streaming.spaces import Space
 
@@ -51,6 +53,11 @@ def reports_schema(space: Space) -> pa.Schema:
     for name, kind in (("seen_us", pa.int64()), ("own", pa.int8())):
         schema = schema.append(pa.field(name, kind, nullable=False))
     return schema
+
+
+def kept_schema(space: Space) -> pa.Schema:
+    """Return the columns of reports that one region takes over from another: `reports_schema`, and their `turn`."""
+    return reports_schema(space).append(pa.field("turn", pa.int64(), nullable=False))
 
 
 def no_columns(space: Space) -> dict[str, Column]:
@@ -288,15 +295,30 @@ class ReportTable:
         part = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         return Picked(runs, part, np.concatenate([np.empty(0, dtype=np.int64), *rows]), self.space)
 
-    def own(self) -> Iterator[pa.Table]:
-        """Yield the reports that lie in the region, with `reports_schema` and `turn`, run by run."""
+    def own(self, reach: Reach, place: RegionPlace, streams: Collection[int] | None = None) -> Iterator[pa.Table]:
+        """Yield what another region must know of the reports that lie in this one, with `kept_schema`, run by run.
+
+        Parameters
+        ----------
+        reach : Reach
+        place : RegionPlace
+            The other region.
+        streams : collection of int, optional
+            Only reports of these.
+        """
         for run in self.runs:
+            if streams is not None and run.stream not in streams:
+                continue
             mine = np.flatnonzero(run["own"])
+            bounds = run["bounds"][mine]
+            met = reach.regions(bounds, np.full(len(mine), run.stream), place.region_map)[:, place.number]
+            mine, bounds = mine[met], bounds[met]
             columns = {name: _taken(run[name], mine) for name in no_columns(self.space)}
-            columns |= {"bounds": bounds_array(columns["bounds"]), "stream": np.full(len(mine), run.stream)}
+            columns |= {"bounds": bounds_array(bounds), "stream": np.full(len(mine), run.stream)}
             columns["version"] = columns["time_us"]
-            names = [*reports_schema(self.space).names, "turn"]
-            yield pa.table({name: columns[name] for name in names})
+            columns["own"] = (place.region_map.region_of(bounds) == place.number).astype(np.int8)
+            schema = kept_schema(self.space)
+            yield pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def _alike(runs):

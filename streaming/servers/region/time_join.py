@@ -17,7 +17,6 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin, too_late
@@ -27,7 +26,7 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.pairing import Pairing
-from streaming.servers.region.reports import ReportTable, reports_schema
+from streaming.servers.region.reports import ReportTable, kept_schema
 from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
 from streaming.spaces import Space
@@ -122,9 +121,10 @@ def step(
             tables.append(_Intervals(pairing, known.since, known.watermark_us).rows(was.reports, arrived))
         waiting[query] = replace(known, watermark_us=until_us)
         failures.charge(np.array([query]), np.array([perf_counter() - began]))
-    # There are as many tasks as home servers.
+    # There are about as many tasks as home servers.
     shared = place.region_map.regions / max(1, len(homes))
-    most = budget(accepted.num_rows, [join for join in joins.values() if isinstance(join, WindowJoin)], shared)
+    windows = [join for join in joins.values() if isinstance(join, WindowJoin)]
+    most = budget(accepted["stream"].to_numpy(), windows, shared)
     for query, rows, seconds in sliced(slices, ended, most):
         tables.append(rows)
         failures.charge(np.array([query]), np.array([seconds]))
@@ -268,7 +268,7 @@ def _by_run(picked):
 def divided(
     states: Sequence[TimeJoins], place: RegionPlace, before: Registry, after: Registry, following: int
 ) -> TimeJoins:
-    """Return the state of a region, made of those of all regions before another map or driving stream took force.
+    """Return the state of a region, made of those of all regions before another map took force.
 
     Parameters
     ----------
@@ -281,27 +281,38 @@ def divided(
     following : int
         The number of the first run.
     """
-    space, reach = after.space, after.report_reach
-    tables = [reports_schema(space).append(pa.field("turn", pa.int64())).empty_table()]
-    for state in states:
-        for reports in state.reports.own():
-            bounds, stream = bounds_of(reports["bounds"]), reports["stream"].to_numpy()
-            met = reach.regions(bounds, stream, place.region_map)[:, place.number]
-            own = place.region_map.region_of(bounds) == place.number
-            at = reports.schema.get_field_index("own")
-            reports = reports.set_column(at, reports.schema.field(at), pa.array(own.astype(np.int8)))
-            tables.append(reports.filter(pa.array(met)).cast(tables[0].schema))
-    reports = pa.concat_tables(tables)
-    bins = _bins(after.running.time_joins.joins.values())
-    table = ReportTable(space, following=following).arrived(reports, bins, reports["turn"].to_numpy())
+    table = _taken_over(ReportTable(after.space, following=following), states, place, after)
     queries = {query: _redivided(query, states, before, after) for query in states[0].queries}
     return TimeJoins(table, queries, states[0].turn)
 
 
+def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, after: Registry) -> TimeJoins:
+    """Return the state of a region in which other streams drive joins from now on; see `divided`.
+
+    The reports of these streams are sent to each region that they reach. Copies of the streams that drove until now may
+    stay until their bins are dropped: they change no pair.
+    """
+    changed = before.by_partner ^ after.by_partner
+    streams = {join.sides[0] for query, join in after.running.time_joins.joins.items() if query in changed}
+    others = [state for number, state in enumerate(states) if number != place.number]
+    own = states[place.number]
+    table = _taken_over(own.reports, others, place, after, streams)
+    queries = {query: _redivided(query, states, before, after) for query in own.queries}
+    return TimeJoins(table, queries, own.turn)
+
+
+def _taken_over(table, states, place, after, streams=None):
+    """Return a table with what a region must know of the reports of other regions, all or those of some streams."""
+    parts = [part for state in states for part in state.reports.own(after.report_reach, place, streams)]
+    reports = pa.concat_tables([kept_schema(after.space).empty_table(), *parts])
+    bins = _bins(after.running.time_joins.joins.values())
+    return table.followed(table.arrived(reports, bins, reports["turn"].to_numpy()))
+
+
 def _redivided(query, states, before, after):
     """Return how far a query is in each region from now on."""
-    drives = query in before.by_partner
+    drives, known = query in before.by_partner, [state.queries.get(query) for state in states]
     # A region in which the query failed has none.
-    ended = [state.queries[query].ended if query in state.queries else () for state in states]
+    ended = [one.ended if one else () for one in known]
     left = redivided(ended, before.region_map, drives, drives == (query in after.by_partner))
-    return replace(states[0].queries[query], ended=left)
+    return replace(next(one for one in known if one), ended=left)

@@ -14,7 +14,7 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 L. Arge et al., "Scalable Sweeping-Based Spatial Join", VLDB 1998: a strip of both inputs fits where the whole does not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -189,20 +189,21 @@ class WindowSlices:
         return picked, self.pairing.own(picked, self.pairing.pairs(picked, left, right))
 
 
-def budget(arrived: int, joins: Sequence[WindowJoin], regions: float) -> int:
+def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> int:
     """Return how many reports a region may look at in a batch.
 
     Parameters
     ----------
-    arrived : int
-        How many came.
-    joins : sequence of WindowJoin
-        Which have them in windows.
+    stream : ndarray of int64, shape (N,)
+        The streams of the reports that came.
+    joins : iterable of WindowJoin
     regions : float
         How many regions a task runs, one after the other, on average.
     """
-    windows = sum(-(-join.size_us // join.slide_us) for join in joins)
-    return max(int(BUDGET / max(1.0, regions)), AHEAD * arrived * windows)
+    came = dict(zip(*(column.tolist() for column in np.unique(stream, return_counts=True)), strict=True))
+    # Each report is in so many windows of a join.
+    due = sum(-(-j.size_us // j.slide_us) * sum(came.get(side, 0) for side in set(j.sides)) for j in joins)
+    return max(int(BUDGET / max(1.0, regions)), AHEAD * due)
 
 
 def sliced(

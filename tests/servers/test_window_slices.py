@@ -1,0 +1,142 @@
+"""Windows that have ended are joined in slices: how much a batch looks at, and what may happen meanwhile."""
+
+import numpy as np
+import pytest
+
+from streaming.elements import box_elements
+from streaming.operators.time_joins import compiled
+from streaming.plans import parse_plan
+from streaming.results.netting import net
+from streaming.servers.region import windows
+from streaming.spaces import EARTH
+from tests.servers.harness import Engine
+
+SECOND_US = 1_000_000
+JOIN = {"stream": "b", "predicate": "dwithin", "distance": 100}
+PLAN = {"stream": "a", "kind": "window_join", "window_s": 10, "lateness_s": 0, "join": JOIN}
+PAIRS = 60
+
+
+def reports(stream, count, time_s, north=0.0):
+    """A table of reports of as many objects, a degree apart from west to east."""
+    boxes = [[x - 30.0, north, -np.inf, x - 30.0, north, np.inf] for x in range(count)]
+    keys = [f"{stream}{x}" for x in range(count)]
+    return box_elements(stream, keys, [time_s * SECOND_US] * count, boxes, [{}] * count)
+
+
+class Sea:
+    """An engine with window joins, whose first window has a pair each degree."""
+
+    def __init__(self, folder, plans=(PLAN,), regions=1, first_s=1):
+        self.engine, self.told, self.left = Engine(folder, 1, regions, rescaled=0.0), [], 0
+        self.starts = []
+        entries = [
+            {"op": "register", "query": number, "revision": 1, "plan": plan} for number, plan in enumerate(plans)
+        ]
+        self.run(entries)
+        self.run([], reports("a", PAIRS, first_s), reports("b", PAIRS, first_s + 1))
+
+    def run(self, control=(), *tables):
+        """Run a batch; return the pairs that it tells."""
+        blocks = [(table["key"][0].as_py()[0], 0, table) for table in tables]
+        fragments = self.engine.run(blocks, list(control))
+        self.left = sum(fragment.counters.get("unjoined", 0) for fragment in fragments)
+        rows = net(fragments).to_pylist()
+        pairs = [(row["query"], row["key"], row["partner"]) for row in rows]
+        self.told += pairs
+        self.starts += [row["window_us"] // SECOND_US for row in rows]
+        return pairs
+
+    def end(self, control=(), *more):
+        """End the first window."""
+        return self.run(control, reports("a", 1, 20, 50.0), reports("b", 1, 20, -50.0), *more)
+
+    def drain(self):
+        """Run batches until nothing is left; return how many it took."""
+        for count in range(1_000):
+            if not self.left:
+                return count
+            self.run()
+        raise AssertionError("the window is never told")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Have a batch look at few reports."""
+    for name, size in (("BUDGET", 30), ("AHEAD", 0), ("LEAST_SLICE", 4)):
+        monkeypatch.setattr(windows, name, size)
+
+
+EXPECTED = [(0, f"a{x}", f"b{x}") for x in range(PAIRS)]
+
+
+def test_a_window_is_told_from_west_to_east_over_several_batches_and_each_pair_once(tmp_path):
+    sea = Sea(tmp_path)
+    sea.end()
+    assert 2 < sea.drain() < 30
+    assert sea.told == EXPECTED
+
+
+def test_no_batch_looks_at_many_more_reports_than_it_may(tmp_path):
+    sea = Sea(tmp_path)
+    most = len(sea.end())
+    while sea.left:
+        before, _ = sea.left, sea.run()
+        most = max(most, before - sea.left)
+    assert 0 < most <= windows.BUDGET
+
+
+def test_what_comes_while_a_window_is_told_does_not_belong_to_it(tmp_path):
+    sea = Sea(tmp_path, [{**PLAN, "slide_s": 5, "idle_s": 1}], first_s=6)
+    # Both streams are silent, so that event time goes on with the clock, to 11 s.
+    sea.run([{"op": "tick", "now_us": 4 * SECOND_US}])
+    assert sea.left
+    before = len(sea.told)
+    # These are late for the window from 0 s on, which is told now, but not for the one from 5 s on.
+    sea.run([], reports("a", PAIRS, 9, 10.0), reports("b", PAIRS, 9, 10.0))
+    sea.drain()
+    assert before < PAIRS
+    assert sea.starts == [0] * PAIRS
+    assert sorted(sea.told) == sorted(EXPECTED)
+    sea.end()
+    sea.drain()
+    assert sea.starts == [0] * PAIRS + [5] * (2 * PAIRS)
+
+
+def test_the_window_that_ended_first_is_told_first_and_all_joins_share_what_a_batch_looks_at(tmp_path):
+    sea = Sea(tmp_path, [{**PLAN, "window_s": 12}, PLAN])
+    sea.run([], reports("a", 1, 11, 50.0), reports("b", 1, 11, -50.0))
+    assert sea.left
+    sea.end()
+    sea.drain()
+    queries = [query for query, *_ in sea.told]
+    assert queries == [1] * PAIRS + [0] * PAIRS
+
+
+@pytest.mark.parametrize("changed", ["map", "driver"])
+def test_what_was_told_before_a_change_of_the_regions_or_of_the_driving_stream_is_not_told_again(tmp_path, changed):
+    sea = Sea(tmp_path, regions=2)
+    sea.end()
+    for turn in range(3):
+        entry = {"op": "drive", "query": 0, "revision": 1, "by_partner": turn % 2 == 0}
+        if changed == "map":
+            entry = {"op": "regions", "map": cut_at(sea.engine.region_map, -25.0 + 20.5 * turn).document()}
+        sea.run([entry])
+        assert sea.left
+    sea.drain()
+    assert sorted(sea.told) == sorted(EXPECTED)
+
+
+def cut_at(known, x):
+    """The next region map, in which the region with a place on the equator is split there."""
+    place = np.array([[x, 0.0, 0.0, x, 0.0, 0.0]])
+    return known.split(int(known.region_of(place)[0]), 0, x)
+
+
+def test_a_batch_keeps_up_with_what_comes_however_little_it_may_look_at(monkeypatch):
+    monkeypatch.setattr(windows, "AHEAD", 2)
+    joins = [compiled(parse_plan(plan), EARTH) for plan in (PLAN, {**PLAN, "slide_s": 2})]
+    stream = np.repeat([joins[0].stream, joins[0].partner_stream, 5], [100, 50, 1_000])
+    # 150 reports are in one window of the first join, and in five of the second one.
+    assert windows.budget(stream, joins, 1) == 2 * (150 + 5 * 150)
+    assert windows.budget(stream[:0], joins, 3) == windows.BUDGET // 3

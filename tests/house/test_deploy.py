@@ -32,6 +32,11 @@ def test_a_service_runs_a_program_with_settings_that_exist(service):
         assert importlib.util.find_spec("".join(module))
 
 
+def test_the_image_has_the_recorded_flights_that_make_installs():
+    (flights,) = re.findall(r"^FLIGHTS := (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert f" {flights} " in DOCKERFILE
+
+
 def test_volumes_are_declared():
     used = {volume.partition(":")[0] for service in COMPOSE["services"].values() for volume in service["volumes"]}
     assert used == COMPOSE["volumes"].keys()

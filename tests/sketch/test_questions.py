@@ -207,7 +207,7 @@ def test_a_step_has_its_values_beside_leaves_that_are_cut_and_have_none():
     sketch = add(Sketch.empty(settings), Observations(time_us, place, values))
     ask, noon = {"question": "series", "features": ["wind"], "every": "day"}, "1970-01-01T12:00"
     plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [ask], "time": {"ranges": [{"from": noon}]}})
-    found = {need: [leaves] for need, leaves in parts(plan, sketch, 0).items()}
+    found = {need: [leaves] for need, leaves in parts(plan, sketch, None, 0).items()}
     (answer,) = answered(plan, settings, found, 0)
     assert answer["basis"]["cut"] == 1
     assert answer["series"]["wind"]["n"] == [0.0, 1.0] and answer["series"]["wind"]["mean"]["value"] == [None, 5.0]

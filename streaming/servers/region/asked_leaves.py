@@ -19,10 +19,7 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch.asking.answering import checked
-from streaming.sketch.asking.needs import Need, Part, parts
-from streaming.sketch.leaves import Leaves
-from streaming.sketch.sets.codec import partial_of, partial_tables
-from streaming.sketch.sets.sets import Sets
+from streaming.sketch.asking.needs import Need, Partial, parts
 from streaming.sketch.settings import InvalidSketch
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -33,7 +30,7 @@ class AskedLeaves:
 
     Parameters
     ----------
-    leaves : mapping of int to mapping of Need to Leaves or Sets
+    leaves : mapping of int to mapping of Need to list of pyarrow.Table
         By query.
     lacking : frozenset of int
         The queries that the region leaves out.
@@ -41,7 +38,7 @@ class AskedLeaves:
         How long it took to find them, by query; no state.
     """
 
-    leaves: Mapping[int, Mapping[Need, Part]] = field(default_factory=dict)
+    leaves: Mapping[int, Mapping[Need, Partial]] = field(default_factory=dict)
     lacking: frozenset[int] = frozenset()
     seconds: Mapping[int, float] = field(default_factory=dict)
 
@@ -96,26 +93,18 @@ def _encoded(state):
     head: list[list[Any]] = []
     tables: list[pa.Table] = []
     for query, needed in state.leaves.items():
-        for need, part in needed.items():
-            made = partial_tables(part) if isinstance(part, Sets) else [part.table()]
-            head.append([query, [*need], len(made), *_shape(part)])
-            tables += made
+        for need, partial in needed.items():
+            head.append([query, [*need], len(partial)])
+            tables += partial
     return {HEAD: Tables([with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking)}), *tables])}
-
-
-def _shape(part):
-    """Return how many features and pairs leaves have."""
-    return () if isinstance(part, Sets) else (len(part.n), len(part.comoment))
 
 
 def _decoded(parts_):
     first, *tables = parts_[HEAD].tables()
     head = head_of(first)
-    found: dict[int, dict[Need, Part]] = {}
-    for query, names, many, *shape in head["rows"]:
-        made, tables = tables[:many], tables[many:]
-        need = Need(*names)
-        found.setdefault(query, {})[need] = partial_of(made) if need.sets else Leaves.of_table(made[0], *shape)
+    found: dict[int, dict[Need, Partial]] = {}
+    for query, names, many in head["rows"]:
+        found.setdefault(query, {})[Need(*names)], tables = tables[:many], tables[many:]
     return AskedLeaves(found, frozenset(head["lacking"]))
 
 

@@ -6,12 +6,10 @@ from typing import Any
 
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking import distributed, grouped, inferential, of_sets, statistical
-from streaming.sketch.asking.needs import Need, Part, chosen_leaves, parts
+from streaming.sketch.asking.needs import Need, Partial, parts, together
 from streaming.sketch.asking.question import Question
-from streaming.sketch.leaves import Leaves
-from streaming.sketch.runs import LeafRun
+from streaming.sketch.chosen import Chosen
 from streaming.sketch.sets.sets import Sets
-from streaming.sketch.sets.sets import merge as merge_sets
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 from streaming.sketch.sketch import Sketch
 from streaming.sketch.stream import StreamSketch
@@ -42,7 +40,7 @@ def _error(plan, told):
 
 
 def answered(
-    plan: SketchPlan, settings: SketchSettings, found: Mapping[Need, Sequence[Part]], now_us: int
+    plan: SketchPlan, settings: SketchSettings, found: Mapping[Need, Sequence[Partial]], now_us: int
 ) -> list[dict[str, Any]]:
     """Return the answers to the questions of a plan, as JSON documents, in their order.
 
@@ -51,7 +49,7 @@ def answered(
     plan : SketchPlan
     settings : SketchSettings
         Of the sketches.
-    found : mapping of Need to sequence of Leaves or Sets
+    found : mapping of Need to sequence of list of pyarrow.Table
         What `parts` returned for each region.
     now_us : int
         The moment of the answer, the same as for `parts`.
@@ -61,14 +59,9 @@ def answered(
     InvalidSketch
         If a feature is not sketched, or the sketch does not keep what a question needs.
     """
-    chosen, sets = {}, None
-    for need, of_regions in found.items():
-        if need.sets:
-            sets = functools.reduce(merge_sets, [part for part in of_regions if isinstance(part, Sets)])
-            continue
-        leaves = [part for part in of_regions if isinstance(part, Leaves) and len(part)]
-        runs = tuple(LeafRun(number, some, settings.pairs) for number, some in enumerate(leaves))
-        chosen[need] = chosen_leaves(plan, need, Sketch(settings, runs=runs), now_us)
+    whole = {need: together(plan, need, partials, settings, now_us) for need, partials in found.items()}
+    chosen = {need: part for need, part in whole.items() if isinstance(part, Chosen)}
+    sets = next((part for part in whole.values() if isinstance(part, Sets)), None)
     return [_answer(Question(ask, plan, settings, chosen, sets, now_us)) for ask in plan.ask]
 
 

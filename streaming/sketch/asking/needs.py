@@ -1,18 +1,23 @@
 """What the questions of a plan need of a sketch: where, when, and which leaves or sets."""
 
+import functools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import pyarrow as pa
 import shapely
 
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.times import Times as PlanTimes
 from streaming.sketch.chosen import Chosen, choose
-from streaming.sketch.leaves import Leaves
+from streaming.sketch.partials import chosen_of, condensed, partial_tables
 from streaming.sketch.selection import FeatureRange, Selection, Times
+from streaming.sketch.sets import codec as sets_of
 from streaming.sketch.sets.coverage import coverage_of
 from streaming.sketch.sets.sets import SetRun, Sets
+from streaming.sketch.sets.sets import merge as merge_sets
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 from streaming.sketch.sketch import Sketch
 
@@ -43,7 +48,8 @@ class Need(NamedTuple):
     sets: bool = False
 
 
-Part = Leaves | Sets
+# What a region finds for a need, as tables.
+Partial = list[pa.Table]
 
 
 _SETS = Need(sets=True)
@@ -65,8 +71,8 @@ def needs(plan: SketchPlan) -> dict[Need, None]:
     return found
 
 
-def parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> dict[Need, Part]:
-    """Return the leaves of a sketch, and the sets, that the questions of a plan need.
+def parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> dict[Need, Partial]:
+    """Return the leaves of a sketch, and the sets, that the questions of a plan need, as tables.
 
     Raises
     ------
@@ -74,9 +80,9 @@ def parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> d
         If a question needs sets, and there are none.
     """
     return {
-        need: _met(plan, sketch.settings, _kept(sets), now_us)
+        need: sets_of.partial_tables(_met(plan, sketch.settings, _kept(sets), now_us))
         if need.sets
-        else chosen_leaves(plan, need, sketch, now_us).sketch()
+        else partial_tables(_chosen(plan, need, sketch, now_us))
         for need in needs(plan)
     }
 
@@ -95,13 +101,21 @@ def _met(plan, settings, sets, now_us):
     return replace(sets, runs=(SetRun(0, entries.take(met)),) if met.any() else ())
 
 
-def chosen_leaves(plan: SketchPlan, need: Need, sketch: Sketch, now_us: int) -> Chosen:
-    """Return the leaves of a sketch that a question needs."""
+def _chosen(plan, need, sketch, now_us):
+    """Return the leaves of a sketch that a question needs, as few as may be."""
     selection = selection_of(plan, need.other, sketch.settings, now_us)
-    if need.apart and not selection.areas:
-        selection = Selection((_box(sketch.settings, sketch.settings.space.whole()),)) & selection
-    found = choose(sketch, selection)
-    return found.by_value(need.feature) if need.feature else found
+    if need.apart:
+        return choose(sketch, selection, merge=False)
+    return condensed(choose(sketch, selection), need.feature or None)
+
+
+def together(
+    plan: SketchPlan, need: Need, partials: Sequence[Partial], settings: SketchSettings, now_us: int
+) -> Chosen | Sets:
+    """Return what `parts` found for a need in several regions, as one."""
+    if need.sets:
+        return functools.reduce(merge_sets, map(sets_of.partial_of, partials))
+    return chosen_of(partials, settings, selection_of(plan, need.other, settings, now_us))
 
 
 def selection_of(plan: SketchPlan, other: bool, settings: SketchSettings, now_us: int) -> Selection:

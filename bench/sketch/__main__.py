@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from bench.sketch import against_duckdb, coverage, quantisation, times, year
+from bench.sketch import against_duckdb, beside, coverage, quantisation, times, year
 from bench.sketch.recordings import RECORDINGS
 
 QUESTIONS = 10_000
@@ -50,7 +50,13 @@ def _duckdb(options) -> Iterator[str]:
         yield from against_duckdb.rows_of(RECORDINGS[name]())
 
 
-PARTS = {"bounds": _bounds, "bins": _bins, "times": _times, "year": _year, "duckdb": _duckdb}
+def _beside(options) -> Iterator[str]:
+    yield "| elements a batch | elements/s of a task without a sketch | with one of 8 features | ratio |"
+    yield "| --- | --- | --- | --- |"
+    yield from beside.rows()
+
+
+PARTS = {"bounds": _bounds, "bins": _bins, "times": _times, "year": _year, "duckdb": _duckdb, "beside": _beside}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -17,9 +17,13 @@ from streaming.sketch.sketch import Sketch, add
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "sketches.md").read_text()
 FEATURES = ("TEMP", "WSPM")
+STATISTICS = ("count", "mean", "std", "minimum", "maximum", "correlation")
+DENSITY = ("integral", "probability", "quantiles", "outliers")
 
 
-@pytest.mark.parametrize("setting", [field for field in fields(SketchSettings) if field.name != "space"], ids=str)
+@pytest.mark.parametrize(
+    "setting", [field for field in fields(SketchSettings) if field.name != "space"], ids=lambda f: f.name
+)
 def test_every_setting_is_told_with_its_default(setting):
     row = re.search(rf"^\| `{setting.name}` \| (.*?) \|", TEXT, re.MULTILINE)
     assert row, setting.name
@@ -31,15 +35,10 @@ def test_every_setting_is_told_with_its_default(setting):
 def test_every_file_and_function_is_told():
     for path in (ROOT / "streaming" / "sketch").glob("*.py"):
         assert path.name in TEXT or path.name in ("__init__.py", "observations.py"), path.name
-    for module, names in (
-        (statistics, ("count", "mean", "std", "minimum", "maximum", "correlation")),
-        (density, DENSITY),
-    ):
+    for module, names in ((statistics, STATISTICS), (density, DENSITY)):
         for name in names:
-            assert (callable(getattr(module, name)) and f"`{name}`" in TEXT) or f".{name}`" in TEXT, name
-
-
-DENSITY = ("integral", "probability", "quantiles", "outliers")
+            assert callable(getattr(module, name))
+            assert f"`{name}`" in TEXT or f".{name}`" in TEXT, name
 
 
 def test_the_example_runs():

@@ -25,6 +25,8 @@ COMPLETE = np.int64(1 << COMPLETE_BIT)
 TAG_BIT = COMPLETE_BIT + 1
 # New bins come from so many points in each leaf, and so many for each bin.
 LEAST_POINTS = 4
+# Such a part of the bins divides the range of the values, and not their mass.
+BY_RANGE = 0.1
 POINTS_A_BIN = 16
 _TAGS = (1 << 14) - 1
 
@@ -98,7 +100,8 @@ def halved(planes: np.ndarray, times: np.ndarray, settings: SketchSettings) -> n
 def equal_bins(values: np.ndarray, bins: int) -> np.ndarray:
     """Return the edges between bins of about equally many values, float64 of shape (up to bins - 1,).
 
-    A value that is so common that it would fill several bins fills one.
+    A few of the bins (`BY_RANGE`) are spent on what is rare, so that no bin is very wide. A value that is so common
+    that it would fill several bins fills one.
 
     Parameters
     ----------
@@ -106,16 +109,11 @@ def equal_bins(values: np.ndarray, bins: int) -> np.ndarray:
         Without NaN.
     bins : int
     """
-    if not len(values):
-        return np.empty(0)
-    ordered = np.sort(values)
-    places = (np.arange(1, bins) * len(ordered)) // bins
-    edges = np.unique(ordered[places])
-    return edges[edges > ordered[0]]
+    return _edges(np.sort(values), np.ones(len(values), dtype=np.int64), bins)
 
 
 def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int) -> np.ndarray:
-    """Return the edges between bins of about equal mass, given how many elements lie in which interval.
+    """Return such edges as `equal_bins`, given how many elements lie in which interval.
 
     The elements of an interval count as spread evenly. The result depends on nothing that rounding could change: not
     on the order of the intervals, nor on means.
@@ -131,14 +129,19 @@ def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bi
     # Each interval stands for so many points, at the middles of its equal parts.
     points = max(LEAST_POINTS, POINTS_A_BIN * bins // max(len(low), 1))
     middle = (np.arange(points) + 0.5) / points
-    values = (low[:, None] + (high - low)[:, None] * middle).reshape(-1)
-    weight = np.repeat(n, points)
+    values, weight = (low[:, None] + (high - low)[:, None] * middle).reshape(-1), np.repeat(n, points)
     order = np.argsort(values, kind="stable")
-    values, reached = values[order], np.cumsum(weight[order])
+    return _edges(values[order], weight[order], bins)
+
+
+def _edges(values, weight, bins):
+    """Return edges between values, ascending, at equal parts of their mass and, for a few bins, of their range."""
     if not len(values):
         return np.empty(0)
-    wanted = (np.arange(1, bins) * reached[-1]) // bins
-    edges = np.unique(values[np.searchsorted(reached, wanted, "right")])
+    mass = (np.cumsum(weight) - weight) / weight.sum()
+    extent = values[-1] - values[0]
+    reached = (1 - BY_RANGE) * mass + BY_RANGE * (values - values[0]) / (extent or 1.0)
+    edges = np.unique(values[np.searchsorted(reached, np.arange(1, bins) / bins).clip(max=len(values) - 1)])
     return edges[edges > values[0]]
 
 

@@ -1,0 +1,41 @@
+"""On recordings, probable bounds hold as often as they say, bins reach the paper's trade, and memory stays small."""
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.recordings
+
+
+@pytest.fixture(scope="module")
+def recordings(shared_data):
+    pytest.importorskip("scipy")
+    from bench.sketch import recordings
+
+    return {name: read(shared_data) for name, read in recordings.RECORDINGS.items()}
+
+
+@pytest.mark.parametrize("name", ["beijing", "globe", "ships"])
+def test_bounds_of_95_percent_hold_at_least_as_often(recordings, name):
+    from bench.sketch.coverage import coverage
+
+    tallies = coverage(recordings[name], 700, 0.95, seed=7)
+    held = [held for tally in tallies.values() for held in tally.held]
+    assert np.mean(held) >= 0.95
+    assert np.median(tallies["mean"].width) < 0.8 and np.median(tallies["mean"].error) < 0.05
+
+
+def test_bins_reach_the_trade_of_the_paper(recordings):
+    from bench.sketch.quantisation import errors
+
+    air = recordings["beijing"]
+    column = air.elements.values[air.settings.position("TEMP")]
+    _, usual, worst = errors(column[~np.isnan(column)], 64)
+    assert usual <= 0.005 and worst <= 0.07
+
+
+def test_a_year_takes_less_than_a_thousandth_and_stops_growing(recordings, shared_data):
+    from bench.sketch.year import year
+
+    taken = year(150, shared_data)
+    assert taken.kept_bytes[-1] * 150 / 365 <= taken.given_bytes / 1_000
+    assert taken.kept_bytes[100:].max() <= 1.1 * taken.kept_bytes[40:100].max()

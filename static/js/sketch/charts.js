@@ -1,6 +1,6 @@
 // The charts of answers: of a series of times with its forecast, and of a histogram with its deciles.
 
-import { label, number } from "../format.js";
+import { count, label, number } from "../format.js";
 import { bounded, figure } from "./bounds.js";
 import { extentOf, linear, roomy, roundSteps, timeLabels } from "./scales.js";
 import { AXIS, bandOf, baseAxis, createChart, drawnOf, LEFT, pathOf, s, valueAxis, WIDTH } from "./svg.js";
@@ -91,7 +91,8 @@ export function histogramChart(answer, feature, deciles) {
   const text = (value) => figure("mean", feature, value);
   const words = (i) => {
     const { lo, hi, value, low, high } = bins[i];
-    return `${text(lo)} to ${text(hi)}: ${percent(value)} of the values${high > low ? ` (${percent(low)} to ${percent(high)})` : ""}`;
+    const bound = high > low ? ` (${percent(low)} to ${percent(high)})` : "";
+    return `${text(lo)} to ${text(hi)}: ${percent(value)} of the values${bound}, about ${count(value * answer.basis.elements)} elements`;
   };
   const title = `Histogram of ${label(feature).toLowerCase()}; the arrow keys go through its bins`;
   return createChart({ title, height: LINES + AXIS, marks, places: bins.map(({ lo, hi }) => x((lo + hi) / 2)), words, first: bins.length >> 1 });

@@ -20,7 +20,6 @@ export function createDensityLegend(on) {
   const when = (at, steps, step) => (at < 0 ? "All times" : stepText(steps[at], step));
   return {
     nameOf,
-    stepText,
     /** Offer what the sketch of a stream has; without a stream there is no legend. */
     update({ stream, chosen }) {
       box.hidden = !stream;

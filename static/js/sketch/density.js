@@ -4,9 +4,7 @@ import { debounced } from "../dom.js";
 import { normalisedBox, paddedBox } from "../geometry.js";
 import { figure } from "./bounds.js";
 import { levelFor, scaleOf, strengthAt } from "./cells.js";
-import { createDensityLegend } from "./density-legend.js";
-import { createDensityLayer } from "./density-layer.js";
-import { stepFor, stepsBetween } from "./steps.js";
+import { stepFor, stepsBetween, stepText } from "./steps.js";
 
 const MOVE_MS = 250;
 const MARGIN = 0.1; // of the view, on every side
@@ -15,17 +13,16 @@ const COUNTS = ["count", "sum"];
 
 export class Density {
   /**
-   * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `asker`, a SketchAsker; `isDark()`; `palette()`; `view()`, the map's rectangle; `chosen`, what
-   *   was shown before, as `onChoose` got it; `onChoose(chosen)`, called with `{stream, of, contours}`; `onVeil()`, called when
-   *   the objects are to be drawn more or less faintly
+   * @param {object} parts `store`; `asker`, a SketchAsker; `layer`, of `createDensityLayer`; `createLegend`, as
+   *   `createDensityLegend` is; `isDark()`; `view()`, the map's rectangle; `chosen`, what was shown before, as `onChoose` got it;
+   *   `onChoose(chosen)`, called with `{stream, of, contours}`; `onVeil()`, called when the objects are to be drawn more or less
+   *   faintly
    */
-  constructor(L, map, parts) {
+  constructor(map, parts) {
     Object.assign(this, { map }, parts);
     this.chosen = { stream: null, of: "count", contours: false, ...parts.chosen };
-    this.layer = createDensityLayer(L, { isDark: parts.isDark, palette: parts.palette }).addTo(map);
-    this.legend = createDensityLegend({
+    this.legend = parts.createLegend({
       onOf: (of) => this.choose({ of }),
       onContours: (contours) => this.choose({ contours }),
       onStep: (at) => this.#go(at),
@@ -187,7 +184,7 @@ export class Density {
   }
 
   #when() {
-    return this.at < 0 ? "all times" : this.legend.stepText(this.steps[this.at], this.step);
+    return this.at < 0 ? "all times" : stepText(this.steps[this.at], this.step);
   }
 
   #showSlider() {

@@ -4,6 +4,8 @@ import { FeatureEditor } from "../feature-editor.js";
 import { recall, remember } from "../remembered.js";
 import { SketchAreas } from "./areas.js";
 import { SketchAsker } from "./asker.js";
+import { createDensityLayer } from "./density-layer.js";
+import { createDensityLegend } from "./density-legend.js";
 import { Density } from "./density.js";
 import { SketchPanel } from "./panel.js";
 
@@ -18,11 +20,12 @@ export function createSketches({ L, map, store, socket, editor, palette, isDark,
   });
   const view = () => map.bounds();
   const colour = () => palette().accent;
-  const density = new Density(L, map.leaflet, {
+  const density = new Density(map.leaflet, {
     store,
     asker,
+    layer: createDensityLayer(L, { isDark, palette }).addTo(map.leaflet),
+    createLegend: createDensityLegend,
     isDark,
-    palette,
     view,
     chosen: recall("density"),
     onChoose: (chosen) => remember("density", chosen),

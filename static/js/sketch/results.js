@@ -70,10 +70,12 @@ export class Results {
   #series(answer, name, ask, plan) {
     const bars = h("select", { "aria-label": "Bars" }, new Option("Bars: values", "count"), new Option("Bars: sums", "sum"));
     const place = h("div");
-    const draw = () => place.replaceChildren(...answer.features.map((feature) => seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))));
+    const several = answer.features.length > 1;
+    const chart = (feature) => [...(several ? [h("p", { class: "chart-name" }, label(feature))] : []), seriesChart(answer, feature, bars.value, stepNames(plan, ask.every))];
+    const draw = () => place.replaceChildren(...answer.features.flatMap(chart));
     bars.addEventListener("change", draw);
     draw();
-    return [h("header", {}, h("h2", {}, `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
+    return [h("header", {}, h("h2", {}, several ? "Climate" : `Climate of ${name.toLowerCase()}`), bars), place, hint("Line: mean; band: least to largest; bars below.")];
   }
 
   #matrix(answer) {

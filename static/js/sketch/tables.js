@@ -1,7 +1,7 @@
 // The answers that are tables: figures of a feature, correlations as a matrix, the contrast of two places or times, regressions.
 
 import { h } from "../dom.js";
-import { label } from "../format.js";
+import { count, label } from "../format.js";
 import { bounded, figure, titleOf } from "./bounds.js";
 import { colourAt, css } from "./colours.js";
 
@@ -23,13 +23,13 @@ export function correlationMatrix(answer, dark, onTell) {
   const of = (one, other) => known.get([one, other].join("\n")) ?? known.get([other, one].join("\n"));
   const head = h("tr", {}, h("td"), ...features.slice(0, -1).map((name) => h("th", { scope: "col" }, h("span", {}, label(name)))));
   const rows = features.slice(1).map((name, row) =>
-    h("tr", {}, h("th", { scope: "row" }, label(name)), ...features.slice(0, row + 1).map((other) => matrixCell(of(other, name), [other, name], dark, onTell))));
+    h("tr", {}, h("th", { scope: "row" }, label(name)), ...features.slice(0, row + 1).map((other) => matrixCell(of(other, name), [other, name], { n: answer.basis.elements, dark, onTell }))));
   return h("table", { class: "sketch-matrix" }, h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
-function matrixCell(entry, names, dark, onTell) {
+function matrixCell(entry, names, { n, dark, onTell }) {
   if (!entry || entry.value === null) return h("td", {}, "\u2013");
-  const words = `${titleOf("correlation", names)}: ${bounded("correlation", "", entry)}`;
+  const words = `${titleOf("correlation", names)}: ${bounded("correlation", "", entry)}, of ${count(n)} elements`;
   const button = h("button", { type: "button", class: "quiet", title: words, "aria-label": words, onclick: () => onTell(words), onfocus: () => onTell(words), onpointerenter: () => onTell(words) },
     entry.value.toFixed(2).replace("-", "\u2212").replace("0.", "."));
   const colour = colourAt(Math.abs(entry.value), dark);

@@ -5,7 +5,7 @@ inputs into a fragment. Each reads the state that the batch before has left, and
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
@@ -139,6 +139,11 @@ class Known:
         made = ObjectIndex.of(objects, space, self.of_queries.get((number, query)))
         self.of_queries[number, query] = made
         return made
+
+    def forget(self, number: int, queries: Container[int]) -> None:
+        """Forget the indices of a region over what it knew for queries that have ended, given those that run."""
+        for ended in [name for name in self.of_queries if name[0] == number and name[1] not in queries]:
+            del self.of_queries[ended]
 
     def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
         """Return the index over the objects of a region, which shares with the one before what is the same."""
@@ -557,6 +562,7 @@ def _encounters(layout, number, attempt, inputs, border, times):
         encounters.step, was, reports, late=late, times=times, place=place, indexed=indexed, following=following
     )
     state, results, spans = border.passed(step)
+    layout.known.forget(number, control.after.encounters)
     border.lost.difference_update(filter(border.control.before.assembled, list(border.lost)))
     attempt.save(f"spans/{number}", replace(spans, lacking=np.array(sorted(border.left_out), dtype=np.int64)))
     if control.after.orderings:
@@ -600,7 +606,7 @@ def _assemble(layout, attempt, control, tracks):
 
 
 def _assemble_encounters(layout, attempt, control, times):
-    """Join the spans of all regions to encounters; return results, border, and nothing sent."""
+    """Join the spans of all regions to encounters; return results, border, and `sent`."""
     store, batch = layout.store, attempt.batch
     spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
     was = store.encounter_answers(batch)
@@ -614,7 +620,7 @@ def _assemble_encounters(layout, attempt, control, times):
     if control.after.orderings:
         attempt.save("encounter_answers", replace(state, left_out=border.left_out))
         attempt.save("clocks", clocks)
-    return results, border, {}
+    return results, border, answers_of_encounters.sent(spans)
 
 
 def _assemble_sketches(layout, attempt, control):

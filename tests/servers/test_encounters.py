@@ -371,7 +371,7 @@ def play_seed(seed, batches=8):
     return world
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(st.integers(0, 2**32 - 1))
 def test_encounters_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)

@@ -152,6 +152,16 @@ def test_a_snapshot_has_the_encounters_that_last(tmp_path):
     ]
 
 
+def test_the_spans_that_regions_sent_are_counted(tmp_path):
+    feed = Feed(tmp_path)
+    feed.run(("a", "x", 100), ("b", "y", 103), *both(113))
+    (assembled,) = [fragment for fragment in feed.fragments if fragment.sent]
+    assert sum(assembled.sent[1]) == 1
+    feed.run(("a", "x", 120, FAR), *both(125))
+    (assembled,) = [fragment for fragment in feed.fragments if fragment.sent]
+    assert sum(assembled.sent[1]) == 1
+
+
 def test_an_encounter_goes_on_when_regions_are_split_and_merged(tmp_path):
     feed = Feed(tmp_path, rescaled=1.0)
     feed.run(("a", "x", 100), ("b", "y", 103), *both(113))

@@ -105,7 +105,7 @@ METRICS = (
     ),
     Metric(
         "lookout_engine_late_reports_total",
-        "Reports that came too late for a join over event time, each once for each such query.",
+        "Reports that came too late for a join over event time or encounters, each once for each such query.",
         TASK,
         _of_tasks(lambda task: task["late"]),
     ),

@@ -115,6 +115,16 @@ def lacking(spans: Sequence[Spans], control: ControlStep) -> list[int]:
     return [query for query in left_out if query in control.after.encounters]
 
 
+def sent(spans: Sequence[Spans]) -> dict[int, tuple[int, ...]]:
+    """Return how many beginnings and ends of spans each region told for each query; see `results.Fragment`."""
+    counts: dict[int, list[int]] = {}
+    for region, part in enumerate(spans):
+        query = np.r_[part.begun["query"].to_numpy(), part.ended.query]
+        for number, count in zip(*(column.tolist() for column in np.unique(query, return_counts=True)), strict=True):
+            counts.setdefault(number, [0] * len(spans))[region] = count
+    return {query: tuple(row) for query, row in counts.items()}
+
+
 def _without(pairs, queries):
     """Return the encounters without those of some queries, and these."""
     if not queries:

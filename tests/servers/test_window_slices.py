@@ -15,6 +15,7 @@ SECOND_US = 1_000_000
 JOIN = {"stream": "b", "predicate": "dwithin", "distance": 100}
 PLAN = {"stream": "a", "kind": "window_join", "window_s": 10, "lateness_s": 0, "join": JOIN}
 PAIRS = 60
+CROWDED = [0.5, 5.0, -np.inf, 0.5, 5.0, np.inf]
 
 
 def reports(stream, count, time_s, north=0.0):
@@ -84,6 +85,19 @@ def test_no_batch_looks_at_many_more_reports_than_it_may(tmp_path):
         before, _ = sea.left, sea.run()
         most = max(most, before - sea.left)
     assert 0 < most <= windows.BUDGET
+
+
+def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):
+    sea = Sea(tmp_path)
+    crowd = [
+        box_elements(s, [f"{s}x{n}" for n in range(40)], [3 * SECOND_US] * 40, [CROWDED] * 40, [{}] * 40) for s in "ab"
+    ]
+    sea.run([], *crowd)
+    most = len(sea.end())
+    while sea.left:
+        most = max(most, len(sea.run()))
+    assert len(sea.told) == len(set(sea.told)) == PAIRS + 40 * 40
+    assert most <= 2 * 40
 
 
 def test_what_comes_while_a_window_is_told_does_not_belong_to_it(tmp_path):

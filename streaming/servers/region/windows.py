@@ -14,6 +14,7 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 L. Arge et al., "Scalable Sweeping-Based Spatial Join", VLDB 1998: a strip of both inputs fits where the whole does not.
 """
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -40,6 +41,8 @@ SLICE, LEAST_SLICE = 16_384, 1_024
 FIRST, END = 0, np.iinfo(np.int64).max
 # Of a run, so many keys for each run there is are enough to find where a slice ends.
 _SAMPLED = 8
+# So many of the driving reports of a slice, at least, tell how many pairs all of them may have.
+_ASKED = 512
 # Indexed reports that are so many times as many as those that probe them are thinned out first.
 _MANY = 4
 
@@ -93,6 +96,42 @@ class EndedWindow:
 
 
 @dataclass(frozen=True)
+class _Slice:
+    """Driving reports up to a key, how many had to be looked at for them, how far they reach, and what may be there."""
+
+    until: int
+    looked: int
+    driving: Picked
+    reach: np.ndarray
+    driven: Picked
+
+    @functools.cached_property
+    def _index(self):
+        """The driven reports that may be reached, and an index over them."""
+        space, bounds = self.driven.space, self.driven.column("bounds")
+        chosen = np.arange(len(bounds))
+        if len(bounds) > _MANY * len(self.reach):
+            few, near = in_plane(self.reach, space), np.zeros(len(bounds), dtype=bool)
+            for turn in turns(space):
+                near |= may_meet(in_plane(bounds, space) + np.tile(turn, 2), few)
+            chosen = np.flatnonzero(near)
+        return chosen, IndexedBoxes(bounds[chosen], space, sparse=True)
+
+    def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs of some of the boxes of `reach` and driven reports that meet, int64 each."""
+        chosen, index = self._index
+        if not len(chosen):
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        at, other = index.meeting(boxes)
+        return at, chosen[other]
+
+    def pairs(self) -> int:
+        """Return about how many pairs there may be, from some of the driving reports."""
+        sample = self.reach[:: max(1, len(self.reach) // _ASKED)]
+        return len(self.meeting(sample)[0]) * len(self.reach) // len(sample)
+
+
+@dataclass(frozen=True)
 class WindowSlices:
     """Joins the windows of one query, a slice at a time.
 
@@ -143,20 +182,31 @@ class WindowSlices:
         looked : int
             How many reports it has looked at, of both streams; a pair counts as `PAIR` reports.
         """
-        sides = [self._runs(window, stream) for stream in self._join.sides]
-        until = _slice_end(sides[0], window.position, min(SLICE, max(most // 2, LEAST_SLICE)))
-        parts = [tuple(np.searchsorted(run.run.key, (window.position, until)).tolist()) for run in sides[0]]
-        driving = self._picked(window, sides[0], [[part] for part in parts])
-        looked, after = sum(stop - start for start, stop in parts), replace(window, position=until)
-        if not len(driving):
-            return self.pairing.rows(driving, Meetings.none(self.pairing.space), None), after, looked
-        reach = self._join.reach(driving.column("bounds"))
-        driven = self._picked(window, sides[1], [_met_by(run, reach, self.pairing.space) for run in sides[1]])
-        picked, pairs = self._joined(driving, reach, driven)
+        size = min(SLICE, max(most // 2, LEAST_SLICE))
+        part = self._part(window, size)
+        if len(part.driving) and (many := part.pairs()) > most // PAIR:
+            # There is a crowd: so many fewer reports have as many pairs as a batch may look at.
+            part = self._part(window, max(1, size * most // (PAIR * many)))
+        after = replace(window, position=part.until)
+        if not len(part.driving):
+            return self.pairing.rows(part.driving, Meetings.none(self.pairing.space), None), after, part.looked
+        picked, pairs = self._joined(part)
         for told in window.earlier:
             pairs = pairs.take(told.untold(self._join, picked, pairs))
         rows = self.pairing.rows(picked, pairs, window.start_us)
-        return rows, after, looked + len(driven) + PAIR * len(picked) + PAIR * rows.num_rows
+        return rows, after, part.looked + len(part.driven) + PAIR * (len(picked) + rows.num_rows)
+
+    def _part(self, window, size):
+        """Return the next slice, of about so many driving reports."""
+        space = self.pairing.space
+        sides = [self._runs(window, stream) for stream in self._join.sides]
+        until = _slice_end(sides[0], window.position, size)
+        parts = [tuple(np.searchsorted(run.run.key, (window.position, until)).tolist()) for run in sides[0]]
+        driving = self._picked(window, sides[0], [[part] for part in parts])
+        reach = self._join.reach(driving.column("bounds"))
+        strips = [_met_by(run, reach, space) if len(driving) else [(0, 0)] for run in sides[1]]
+        driven = self._picked(window, sides[1], strips)
+        return _Slice(until, sum(stop - start for start, stop in parts), driving, reach, driven)
 
     def _runs(self, window, stream):
         start_us, stop_us = window.start_us, window.start_us + self._join.size_us
@@ -177,13 +227,14 @@ class WindowSlices:
         inside &= self._join.in_time(Times(time_us, run["seen_us"][part]), window.start_us)
         return start + np.flatnonzero(inside & (turn >= self.since) & (turn <= window.turn))
 
-    def _joined(self, driving, reach, driven):
-        """Return the pairs of driving and driven reports that this region tells, and the reports they refer to."""
-        at, other = _meeting(reach, driven.column("bounds"), self.pairing.space)
+    def _joined(self, part):
+        """Return the pairs of a slice that this region tells, and the reports they refer to."""
+        driving, driven = part.driving, part.driven
+        at, other = part.meeting(part.reach)
         one, two = np.unique(at), np.unique(other)
-        part = np.r_[driving.part[one], len(driving.runs) + driven.part[two]]
+        run = np.r_[driving.part[one], len(driving.runs) + driven.part[two]]
         row = np.r_[driving.row[one], driven.row[two]]
-        picked = Picked([*driving.runs, *driven.runs], part, row, self.pairing.space)
+        picked = Picked([*driving.runs, *driven.runs], run, row, self.pairing.space)
         rows = np.arange(len(one)), len(one) + np.arange(len(two))
         left, right = reversed(rows) if self._join.partner_drives else rows
         return picked, self.pairing.own(picked, self.pairing.pairs(picked, left, right))
@@ -299,23 +350,6 @@ def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
         else:
             merged.append(part)
     return merged
-
-
-def _meeting(reach, bounds, space):
-    """Return the pairs of boxes of driving reports and driven ones that meet, int64 each."""
-    if not len(bounds):
-        return np.empty((2, 0), dtype=np.int64)
-    chosen = np.arange(len(bounds))
-    if len(bounds) > _MANY * len(reach):
-        few = in_plane(reach, space)
-        near = np.zeros(len(bounds), dtype=bool)
-        for turn in turns(space):
-            near |= may_meet(in_plane(bounds, space) + np.tile(turn, 2), few)
-        chosen = np.flatnonzero(near)
-        if not len(chosen):
-            return np.empty((2, 0), dtype=np.int64)
-    at, other = IndexedBoxes(bounds[chosen], space, sparse=True).meeting(reach)
-    return at, chosen[other]
 
 
 def _bins_of(runs):

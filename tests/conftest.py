@@ -83,6 +83,10 @@ def shared_data() -> Path:
     return RECORDINGS
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks choose what runs
 def pytest_collection_modifyitems(items):
-    """Run what needs the whole of Lookout last, so that it runs beside nothing else."""
-    items.sort(key=lambda item: "live" in getattr(item, "fixturenames", ()))
+    """Mark what needs the one Lookout of a run, which is most of what starts servers."""
+    for item in items:
+        served = item.get_closest_marker("spark") or item.get_closest_marker("browser")
+        if served and "live" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.live)

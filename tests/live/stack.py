@@ -15,6 +15,7 @@ import psutil
 from bench.live import PATIENCE_S, ROOT, Live
 from streaming.engine.lease import signed
 from tests.live.monitor import Monitor
+from tests.static_files import shared_static
 
 # Words of the command lines of what the supervisor starts; the engine starts `java` itself.
 PROGRAMS = {
@@ -41,6 +42,9 @@ class Stack(Live):
 
     def start(self) -> None:
         """Start, and wait until pages answer and the engine has evaluated a batch."""
+        self.home.mkdir(exist_ok=True)
+        if not (self.home / "static").exists():
+            (self.home / "static").symlink_to(shared_static())
         super().start()
         assert b"batch" in self.report()
         with urllib.request.urlopen(f"{self.base_url}/healthz", timeout=PATIENCE_S) as answer:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bench.live import PATIENCE_S
 from bench.ports import free_port
+from tests.static_files import shared_static
 from webapp.live.programs import Installation, web_programs
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +50,7 @@ class Site:
         proxies = tuple(filter(None, variables.get("LOOKOUT_TRUSTED_PROXIES", "").split(",")))
         self.place = Installation(home, redis_url, "127.0.0.1", free_port(), proxies=proxies)
         self.log = home / f"web-{self.place.port}.log"
-        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(home / "static")}
+        self.environment |= {"LOOKOUT_PORT": str(self.place.port), "LOOKOUT_STATIC_DIR": str(shared_static())}
 
     def __enter__(self) -> "Site":
         if not (self.place.home / "db.sqlite3").exists():

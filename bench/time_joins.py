@@ -29,8 +29,8 @@ from streaming.operators.region_map import RegionMap
 from streaming.operators.watermarks import Progress
 from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import reports_schema
-from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region.time_join import TimeJoins, step
 from streaming.spaces import EARTH
 

@@ -44,10 +44,10 @@ from streaming.servers.region import asked_leaves, encounters, sketching, stream
 from streaming.servers.region import server as regional
 from streaming.servers.region.asked_leaves import concern_sketches
 from streaming.servers.region.objects import ObjectTable
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
-from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.rescaling import Rescaling
 from streaming.servers.runs_codec import first_number
@@ -482,7 +482,7 @@ def _stream_joins(layout, number, attempt, tables, border):
     reach = control.after.reach
     joined = stream_join.JoinInput.of(tables, reach)
     if reach.exceeds(control.before.reach):
-        joined = replace(joined, found=place.found(store.regions(batch), reach))
+        joined = replace(joined, found=stream_join.found_elements(place, store.regions(batch), reach))
     was = store.stream_joins(number, batch)
     if rescaling := layout.rescaling(batch, control.after):
         was = rescaling.joined(number, was, partial(store.stream_joins, batch=batch, keep=False))

@@ -29,8 +29,8 @@ from streaming.servers.home import Home
 from streaming.servers.ordering import everywhere
 from streaming.servers.region.member_table import MemberTable, together
 from streaming.servers.region.objects import Objects, ObjectTable
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
-from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region_bits import EVERYWHERE
 
 

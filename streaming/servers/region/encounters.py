@@ -30,7 +30,7 @@ from streaming.servers.event_times import Advance, EventTimes, is_dropped, renew
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.region.objects import Objects, ObjectTable, elements_of
-from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.report_queue import ReportQueue, turn_of
 from streaming.servers.spans import Ends, Spans, span_schema
 from streaming.spaces import Space

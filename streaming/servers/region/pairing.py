@@ -10,8 +10,8 @@ from streaming.elements import bounds_array
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
 from streaming.results import ENTERED, MOVED, result_schema
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import Picked
-from streaming.servers.region.stream_join import RegionPlace
 from streaming.spaces import Space
 
 

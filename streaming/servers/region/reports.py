@@ -27,7 +27,7 @@ from streaming.operators.stream_join import Reach
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
-from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.sorted_runs import Column, Run, gathered
 from streaming.spaces import Space
 

@@ -17,7 +17,7 @@ from streaming.elements import bounds_of
 from streaming.kinds.sketch.asks import KEY
 from streaming.property_columns import PropertyColumns, number_columns
 from streaming.servers.control.registry import Registry
-from streaming.servers.region.stream_join import RegionPlace
+from streaming.servers.region.place import RegionPlace
 from streaming.sketch.cells import cell_bounds, cell_boxes, cells_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.sets.hashing import hashes_of_values

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.operators.failures import Failures
-from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import distinct, find, last_of_runs
 from streaming.operators.stream_join import Reach
 from streaming.results import DROPPED, EXPIRED, HANDOFF, LEFT, MOVED, REASONS, SNAPSHOT, STAYED, result_schema
@@ -30,6 +29,7 @@ from streaming.servers.answers.tuples import Results, result_rows
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import Cold, Objects, ObjectTable, elements_of
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region, fates
 from streaming.spaces import Space
 
@@ -39,22 +39,15 @@ RANK = np.zeros(len(REASONS), dtype=np.int64)
 RANK[[HANDOFF, EXPIRED, DROPPED]] = 1, 2, 3
 
 
-@dataclass(frozen=True)
-class RegionPlace:
-    """The number of a region, and the map that tells it from the others."""
-
-    number: int
-    region_map: RegionMap
-
-    def found(self, regions: Iterable[Region], reach: Reach) -> pa.Table:
-        """Return the elements of joined streams that this region must know, whichever region keeps them."""
-        tables = [tracked_schema(reach.space).empty_table()]
-        for region in regions:
-            objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
-            met = reach.regions(objects.bounds, objects.stream, self.region_map)[:, self.number]
-            if met.any():
-                tables.append(region.elements(objects.take(met), reach.space))
-        return pa.concat_tables(tables)
+def found_elements(place: RegionPlace, regions: Iterable[Region], reach: Reach) -> pa.Table:
+    """Return the elements of joined streams that a region must know, whichever region keeps them."""
+    tables = [tracked_schema(reach.space).empty_table()]
+    for region in regions:
+        objects = region.objects.select(lambda run: np.isin(run.columns["stream"], reach.streams))
+        met = reach.regions(objects.bounds, objects.stream, place.region_map)[:, place.number]
+        if met.any():
+            tables.append(region.elements(objects.take(met), reach.space))
+    return pa.concat_tables(tables)
 
 
 @dataclass(frozen=True)
@@ -71,7 +64,7 @@ class JoinInput:
         Superseded elements of the streams in `Registry.streams_in_full`.
     found : pyarrow.Table or None
         Elements, as the batch before left them, that the region must know because a join was registered or changed; see
-        `RegionPlace.found`.
+        `found_elements`.
     """
 
     present: pa.Table

@@ -26,8 +26,8 @@ from streaming.servers.answers.tuples import Results
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.pairing import Pairing
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import ReportTable, kept_schema
-from streaming.servers.region.stream_join import RegionPlace
 from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
 from streaming.spaces import Space
 

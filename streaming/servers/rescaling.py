@@ -31,6 +31,7 @@ from streaming.servers.region.member_table import MemberTable, together
 from streaming.servers.region.objects import Objects, ObjectTable
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.state import Region
+from streaming.servers.region.stream_join import found_elements
 from streaming.servers.region_bits import EVERYWHERE
 
 
@@ -207,7 +208,7 @@ class Rescaling:
         if not self.before.reach:
             return empty
         own = joins(number) if number < len(self.regions) else empty
-        known = RegionPlace(number, self.region_map).found(self.regions, self.before.reach)
+        known = found_elements(RegionPlace(number, self.region_map), self.regions, self.before.reach)
         known = known.take(np.argsort(known["key_hash"].to_numpy(), kind="stable"))
         objects = own.objects.without(own.objects.whole.key_hash)
         if known.num_rows:

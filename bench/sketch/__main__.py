@@ -2,9 +2,11 @@
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bench.sketch import against_duckdb, beside, coverage, quantisation, times, year
 from bench.sketch.recordings import RECORDINGS
+from streaming.sketch.settings import DAY_US
 
 QUESTIONS = 10_000
 
@@ -22,6 +24,7 @@ def _bins(options) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     for name, planes in (("beijing", ("TEMP", "DEWP")), ("globe", ("u", "level"))):
         recording = RECORDINGS[name]()
+        recording = replace(recording, settings=replace(recording.settings, time_bin_us=30 * DAY_US))
         yield from quantisation.rows_of(recording, planes)
         yield quantisation.orders(recording, planes)
 

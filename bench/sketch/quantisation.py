@@ -9,7 +9,7 @@ from streaming.sketch.bins import Bins, equal_bins, fan_out_order, vertices
 from streaming.sketch.cells import cells_of
 from streaming.sketch.settings import Plane
 
-BINS = (8, 16, 29, 64)
+BINS = (16, 29, 48, 64)
 # The paper: about 80 % of the values have this normalised error.
 USUAL_ERROR = 0.005
 

@@ -40,11 +40,11 @@ class Year:
         return [f"| {self.elements:,} | {self.given_bytes / 1e6:,.0f} | {quarters} | {most:,.0f} | {rate:,.0f} |"]
 
 
-def year(days: int = 365, folder: Path = FOLDER) -> Year:
+def year(days: int = 365, folder: Path = FOLDER, step: int = STEP) -> Year:
     """Sketch a day's field after the other: between the two recorded months, with weather that drifts."""
     columns, drawn = fields_of(folder), np.random.default_rng(0)
-    fields = np.stack([columns[name][:, :, ::STEP, ::STEP] for name in "uvz"])
-    y, x = np.meshgrid(columns["latitude"][::STEP], columns["longitude"][::STEP], indexing="ij")
+    fields = np.stack([columns[name][:, :, ::step, ::step] for name in "uvz"])
+    y, x = np.meshgrid(columns["latitude"][::step], columns["longitude"][::step], indexing="ij")
     place = np.tile(np.stack([x.ravel(), y.ravel()]), (1, 3))
     level = np.repeat(columns["level"], x.size)
     order = drawn.permutation(len(level))

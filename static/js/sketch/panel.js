@@ -1,6 +1,6 @@
 // The panel Statistics: the form for questions to sketches, the question as text, its answers, and what is done with them.
 
-import { $, h, offer, setText } from "../dom.js";
+import { $, coalesced, h, offer, setText } from "../dom.js";
 import { label } from "../format.js";
 import { formTime } from "../history.js";
 import { basisText } from "./bounds.js";
@@ -10,6 +10,7 @@ import { Results } from "./results.js";
 
 const FIELDS = ["stream", "feature", "where", "span", "daily", "against", "form", "name"];
 const HOUR_US = 3.6e9;
+const OFFER_MS = 500; // the status of a thousand queries may come in a second
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 export class SketchPanel {
@@ -49,7 +50,7 @@ export class SketchPanel {
       event.preventDefault();
       this.#save();
     });
-    this.store.on("streams queries", () => this.#offer());
+    this.store.on("streams queries", coalesced(() => this.#offer(), OFFER_MS));
     this.#offer();
     this.#changed();
   }

@@ -87,9 +87,9 @@ def test_the_map_of_a_new_user(screen, feed, layer):
         page.get_by_role("button", name="Save").click()  # the form tells what is missing
         found[f"form of a query, {report}"] = wrong(page, "#query-form")
     screen.field("partner").select_option(f"stream:{feed.name}")
-    for when in ("window", "interval"):
+    for when, first in {"window": "windowS", "interval": "beforeS", "encounter": "forMin"}.items():
         screen.field("when").select_option(when)
-        screen.field({"window": "windowS", "interval": "beforeS"}[when]).fill("")
+        screen.field(first).fill("")
         page.get_by_role("button", name="Save").click()
         found[f"form of a join over event time, {when}"] = wrong(page, "#query-form")
     page.keyboard.press("Escape")

@@ -22,12 +22,12 @@ import pyarrow as pa
 from streaming.elements import bounds_array, bounds_of
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
+from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
 from streaming.operators.stream_join import Reach
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
-from streaming.servers.region.place import RegionPlace
 from streaming.servers.sorted_runs import Column, Run, gathered
 from streaming.spaces import Space
 
@@ -295,14 +295,17 @@ class ReportTable:
         part = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         return Picked(runs, part, np.concatenate([np.empty(0, dtype=np.int64), *rows]), self.space)
 
-    def own(self, reach: Reach, place: RegionPlace, streams: Collection[int] | None = None) -> Iterator[pa.Table]:
+    def own(
+        self, reach: Reach, region_map: RegionMap, number: int, streams: Collection[int] | None = None
+    ) -> Iterator[pa.Table]:
         """Yield what another region must know of the reports that lie in this one, with `kept_schema`, run by run.
 
         Parameters
         ----------
         reach : Reach
-        place : RegionPlace
-            The other region.
+        region_map : RegionMap
+        number : int
+            Of the other region.
         streams : collection of int, optional
             Only reports of these.
         """
@@ -311,12 +314,12 @@ class ReportTable:
                 continue
             mine = np.flatnonzero(run["own"])
             bounds = run["bounds"][mine]
-            met = reach.regions(bounds, np.full(len(mine), run.stream), place.region_map)[:, place.number]
+            met = reach.regions(bounds, np.full(len(mine), run.stream), region_map)[:, number]
             mine, bounds = mine[met], bounds[met]
             columns = {name: _taken(run[name], mine) for name in no_columns(self.space)}
             columns |= {"bounds": bounds_array(bounds), "stream": np.full(len(mine), run.stream)}
             columns["version"] = columns["time_us"]
-            columns["own"] = (place.region_map.region_of(bounds) == place.number).astype(np.int8)
+            columns["own"] = (region_map.region_of(bounds) == number).astype(np.int8)
             schema = kept_schema(self.space)
             yield pa.table([columns[name] for name in schema.names], schema=schema)
 

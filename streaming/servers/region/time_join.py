@@ -303,7 +303,8 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
 
 def _taken_over(table, states, place, after, streams=None):
     """Return a table with what a region must know of the reports of other regions, all or those of some streams."""
-    parts = [part for state in states for part in state.reports.own(after.report_reach, place, streams)]
+    told = after.report_reach, place.region_map, place.number, streams
+    parts = [part for state in states for part in state.reports.own(*told)]
     reports = pa.concat_tables([kept_schema(after.space).empty_table(), *parts])
     bins = _bins(after.running.time_joins.joins.values())
     return table.followed(table.arrived(reports, bins, reports["turn"].to_numpy()))

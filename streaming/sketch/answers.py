@@ -64,6 +64,10 @@ class Answer:
 
 def basis_of(chosen: Chosen) -> Basis:
     """Return what answers about chosen leaves are based on."""
+    return chosen.once("basis", lambda: _basis(chosen))
+
+
+def _basis(chosen):
     elements = float(chosen.whole("count").sum()) + float((chosen.partial("count") * chosen.cut.share).sum())
     first, last = chosen.column("first_us"), chosen.column("last_us")
     times = (int(first.min()), int(last.max())) if len(first) else (None, None)

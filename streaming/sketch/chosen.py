@@ -16,6 +16,7 @@ from streaming.sketch.areas import Region
 from streaming.sketch.bounds import Summary, range_parts
 from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.levels import bin_us
+from streaming.sketch.once import Once
 from streaming.sketch.runs import LeafRun
 from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection
 from streaming.sketch.settings import SketchSettings
@@ -84,7 +85,7 @@ class ChosenPart:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Chosen(Once):
     """The leaves of a sketch that a selection chooses.
 
     Parameters
@@ -103,8 +104,9 @@ class Chosen:
 
     def by_value(self, feature: str) -> "Chosen":
         """Return the same choice of leaves that tell the values of a feature apart."""
-        if not self.runs:
-            return self
+        return self.once(("by_value", feature), lambda: self._by_value(feature)) if self.runs else self
+
+    def _by_value(self, feature):
         conditions, position = _Conditions(self.settings, self.selection), self.settings.position(feature)
         parts = tuple(part for run in self.runs for part in conditions.merged(run, position))
         return Chosen(self.settings, self.selection, parts or nothing_of(self.settings))
@@ -161,6 +163,12 @@ def choose(sketch: Sketch, selection: Selection = EVERYTHING, merge: bool = True
     InvalidSketch
         If an area is not valid, or a feature is not sketched.
     """
+    if merge and not (selection.areas or selection.ranges) and selection.times is None:
+        return sketch.once("everything", lambda: _choice(sketch, selection, merge))
+    return _choice(sketch, selection, merge)
+
+
+def _choice(sketch, selection, merge):
     conditions = _Conditions(sketch.settings, selection)
     merged = merge and not selection.areas and not selection.ranges
     of_run = conditions.merged if merged else conditions.leaves

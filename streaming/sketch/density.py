@@ -16,6 +16,7 @@ from streaming.operators.runs import first_of_runs
 from streaming.sketch.answers import CERTAIN, ROUNDING, Answer, basis_of, deviations, nothing
 from streaming.sketch.bounds import ALIKE_SHAPES, Summary, parts_up_to, range_parts
 from streaming.sketch.chosen import Chosen
+from streaming.sketch.runs import VALUE_GROUPS
 from streaming.sketch.settings import InvalidSketch
 from streaming.sketch.statistics import DEFAULT_CONFIDENCE, mean, std
 from streaming.sketch.views import View, partly_alike, view
@@ -41,7 +42,14 @@ def integral(chosen: Chosen, feature: str, low: float, high: float, confidence: 
     """
     if not low <= high:
         raise InvalidSketch(f"low must not exceed high; got {low!r} and {high!r}")
-    return _part(view(chosen.by_value(feature), feature), low, high, confidence, basis_of(chosen))
+    return _part(_seen(chosen, feature), low, high, confidence, basis_of(chosen))
+
+
+def _seen(chosen, feature):
+    """Return what chosen leaves know of a feature; those that come merged by value anyway, as few."""
+    if not chosen.runs:
+        return view(chosen, feature)
+    return chosen.once(("few", feature), lambda: _few(view(chosen.by_value(feature), feature), VALUE_GROUPS))
 
 
 def probability(
@@ -92,10 +100,9 @@ def quantiles(
         if not 0 < part < 1:
             raise InvalidSketch(f"the part of a quantile must be between 0 and 1; got {part!r}")
     basis = basis_of(chosen)
-    seen = _few(view(chosen.by_value(feature), feature))
-    if not (seen.whole.n.any() or (seen.most > 0).any()):
+    curve = chosen.once(("curve", feature, confidence), lambda: _curve_of(chosen, feature, confidence))
+    if curve is None:
         return [nothing(confidence, basis) for _ in parts]
-    curve = _curve(seen, confidence)
     return [curve.quantile(part, confidence, basis) for part in parts]
 
 
@@ -196,10 +203,10 @@ def _whole_parts(known: Summary, low, high):
     )
 
 
-def _few(seen: View) -> View:
+def _few(seen: View, most: int = MOST_LEAVES) -> View:
     """Return a view with fewer leaves: neighbours by value are merged, which makes bounds a little wider."""
-    whole, (whole_order, whole_at) = seen.whole, _neighbours(seen.whole)
-    cut, (order, at) = seen.cut, _neighbours(seen.cut)
+    whole, (whole_order, whole_at) = seen.whole, _neighbours(seen.whole, most)
+    cut, (order, at) = seen.cut, _neighbours(seen.cut, most)
     counts: dict[str, Any] = {}
     for name in ("expected", "least", "most", "doubt"):
         column = getattr(seen, name)
@@ -208,13 +215,13 @@ def _few(seen: View) -> View:
     return replace(seen, **known, original=_merged(seen.original, order, at), **counts)
 
 
-def _neighbours(known):
+def _neighbours(known, most):
     """Return an order of leaves by value, and where in it each group of leaves to be merged begins."""
     order = np.argsort(known.mean, kind="stable")
     reached = np.cumsum(known.n[order])
-    if len(order) <= MOST_LEAVES:
+    if len(order) <= most:
         return order, np.arange(len(order))
-    return order, np.flatnonzero(first_of_runs(reached * MOST_LEAVES // (reached[-1] + 1)))
+    return order, np.flatnonzero(first_of_runs(reached * most // (reached[-1] + 1)))
 
 
 def _merged(known, order, at):
@@ -227,6 +234,12 @@ def _merged(known, order, at):
     variance = np.add.reduceat(n * (known.variance[order] + apart**2), at) / np.maximum(total, 1)
     low, high = np.minimum.reduceat(known.low[order], at), np.maximum.reduceat(known.high[order], at)
     return Summary(total, centre, variance, low, high)
+
+
+def _curve_of(chosen, feature, confidence):
+    """Return the distribution function of what is chosen, None of nothing."""
+    seen = _few(view(chosen.by_value(feature), feature))
+    return _curve(seen, confidence) if seen.whole.n.any() or (seen.most > 0).any() else None
 
 
 def _curve(seen, confidence):

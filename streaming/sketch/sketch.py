@@ -16,6 +16,7 @@ from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
 from streaming.sketch.levels import Levels, bits_of, starts_of
 from streaming.sketch.observations import Observations
+from streaming.sketch.once import Once
 from streaming.sketch.runs import LeafRun, compacted, tiered
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 
@@ -24,7 +25,7 @@ SLACK = 1.25
 
 
 @dataclass(frozen=True)
-class Sketch:
+class Sketch(Once):
     """An immutable version of a sketch.
 
     Parameters

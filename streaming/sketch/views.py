@@ -108,6 +108,10 @@ def partly_alike(errors: np.ndarray, alike: float = ALIKE) -> np.ndarray:
 
 def view(chosen: Chosen, feature: str) -> View:
     """Return what chosen leaves know of a feature."""
+    return chosen.once(("view", feature), lambda: _view(chosen, feature))
+
+
+def _view(chosen, feature):
     position = chosen.settings.position(feature)
     whole = summary_of(*(chosen.whole(name, position) for name in ("n", "mean", "m2", "low", "high")))
     if not len(chosen.cut.share):

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { documentsAfter } from "../../static/js/sketch/answers.js";
-import { basisText, bounded, headline, significant, titleOf } from "../../static/js/sketch/bounds.js";
+import { basisText, bounded, headline, membership, significant, titleOf } from "../../static/js/sketch/bounds.js";
 import { chooseUnits } from "../../static/js/units.js";
 import { change, row } from "./helpers.mjs";
 
@@ -35,6 +35,13 @@ test("the basis of an answer is told", () => {
   const basis = { elements: 420_768, leaves: 1204, cut: 3, first_us: Date.UTC(2013, 2, 1) * 1000, last_us: Date.UTC(2017, 1, 28) * 1000 };
   assert.equal(basisText(basis, 0.95), "420,768 elements in 1,204 leaves of the sketch, 3 of them estimated at an edge, 2013-03-01 to 2017-02-28, 95 % sure");
   assert.equal(basisText({ elements: 0 }), "Nothing was sketched there.");
+  assert.equal(basisText({ elements: 12, entries: 3 }), "12 elements");
+});
+
+test("a set says yes with the probability that it is wrong, or no", () => {
+  assert.equal(membership({ present: true, false_positive: 0.01 }), "yes, wrong with a probability of 0.01");
+  assert.equal(membership({ present: false, false_positive: 0.01 }), "no");
+  assert.deepEqual(headline({ question: "contains", answers: [{ of: "key", present: true }] }), { text: "yes", title: "Contains of key" });
 });
 
 test("what an answer is about is told in words", () => {

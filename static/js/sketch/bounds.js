@@ -53,12 +53,18 @@ function lastDigit(text) {
   return decimals ? 10 ** -(decimals[1]?.length ?? 0) : 0;
 }
 
+/** Return whether a set has a value, as text: a Bloom filter may say yes wrongly, and never no. */
+export function membership({ present, false_positive: wrong }) {
+  return present ? `yes, wrong with a probability of ${significant(wrong)}` : "no";
+}
+
 /** Return how an answer is based: "420,768 elements in 1,204 leaves, 2013-03-01 to 2017-02-28, 95 % sure". */
 export function basisText({ elements, leaves, cut, first_us: firstUs, last_us: lastUs }, confidence) {
   if (!elements) return "Nothing was sketched there.";
-  const parts = [`${count(elements)} elements in ${count(leaves)} ${leaves === 1 ? "leaf" : "leaves"} of the sketch`];
+  const parts = [`${count(elements)} elements`];
+  if (leaves !== undefined) parts[0] += ` in ${count(leaves)} ${leaves === 1 ? "leaf" : "leaves"} of the sketch`; // sets have none
   if (cut > 0) parts.push(`${count(cut)} of them estimated at an edge`);
-  if (firstUs !== null && lastUs !== null) parts.push(spanText(firstUs / 1000, lastUs / 1000));
+  if (Number.isFinite(firstUs) && Number.isFinite(lastUs)) parts.push(spanText(firstUs / 1000, lastUs / 1000));
   if (confidence) parts.push(`${number(100 * confidence, 2)} % sure`);
   return parts.join(", ");
 }
@@ -99,6 +105,8 @@ export function headline(document) {
     const title = first.part === 0.5 ? titleOf("median", first.of) : titleOf(statistic, first.of);
     return { text: bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", first), title };
   }
+  if (first && "present" in first) return { text: first.present ? "yes" : "no", title: titleOf(question, first.of) };
+  if (document.coefficients) return { text: significant(document.r2), title: "Explained share" };
   if (document.cells) return { text: `${count(document.cells.cell.length)} cells`, title: "Cells with elements" };
   if (document.from_us) return { text: `${count(document.from_us.length)} steps`, title: "Steps of time" };
   return { text: "", title: question };

@@ -52,24 +52,22 @@ function seriesWords({ mean, min, max, sum, n }, feature, i, when) {
 
 /** Make the chart of a forecast: the means of the past, then what is expected, with its band. */
 export function forecastChart(answer, feature, stepText) {
-  const past = answer.series?.[feature]?.mean ?? { value: [], low: [], high: [] };
-  const { forecast } = answer;
-  const pastMs = (answer.from_us ?? []).map((us) => us / 1000);
-  const nextMs = forecast.from_us.map((us) => us / 1000);
+  const { past } = answer;
+  const [pastMs, nextMs] = [past.from_us, answer.from_us].map((times) => times.map((us) => us / 1000));
   const times = [...pastMs, ...nextMs];
   const [before, after] = [drawnOf(pastMs.length), drawnOf(nextMs.length)];
   const x = linear([times[0], times.at(-1)], [LEFT, WIDTH - 4]);
-  const y = linear(roomy(extentOf(past.value, forecast.low, forecast.high) ?? [0, 1]), [LINES, 4]);
+  const y = linear(roomy(extentOf(past.value, answer.low, answer.high) ?? [0, 1]), [LINES, 4]);
   const at = (value) => (value === null ? NaN : y(value));
   const mark = [
     ...valueAxis(ticksOf(y, feature)),
-    s("path", { class: "chart-band", d: bandOf(after.map((i) => [x(nextMs[i]), at(forecast.low[i]), at(forecast.high[i])])) }),
+    s("path", { class: "chart-band", d: bandOf(after.map((i) => [x(nextMs[i]), at(answer.low[i]), at(answer.high[i])])) }),
     s("path", { class: "chart-line", d: pathOf(before.map((i) => [x(pastMs[i]), at(past.value[i])])) }),
-    s("path", { class: "chart-line expected", d: pathOf(after.map((i) => [x(nextMs[i]), at(forecast.value[i])])) }),
+    s("path", { class: "chart-line expected", d: pathOf(after.map((i) => [x(nextMs[i]), at(answer.value[i])])) }),
     ...baseAxis(timeLabels(times[0], times.at(-1)).map(([ms, text]) => [x(ms), text]), LINES),
   ];
   const told = (name, columns, i) => `${name} ${bounded("mean", feature, { value: columns.value[i], low: columns.low?.[i], high: columns.high?.[i] })}`;
-  const words = (i) => `${stepText(times[i])}: ${i < pastMs.length ? told("mean", past, i) : told("expected", forecast, i - pastMs.length)}`;
+  const words = (i) => `${stepText(times[i])}: ${i < pastMs.length ? told("mean", past, i) : told("expected", answer, i - pastMs.length)}`;
   const title = `Trend and forecast of ${label(feature).toLowerCase()}; the arrow keys go through its points`;
   return createChart({ title, height: LINES + AXIS, marks: mark, places: times.map(x), words });
 }

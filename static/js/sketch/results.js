@@ -59,7 +59,7 @@ export class Results {
     if (question === "series") return this.#series(answer, name, ask, plan);
     if (question === "histogram") return [head(`Histogram of ${name.toLowerCase()}`), histogramChart(answer, feature, deciles), hint(deciles ? "Dotted lines are the deciles, the full one is the median." : "")];
     if (question === "correlation" && answer.features.length > 2) return this.#matrix(answer);
-    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer))), hint(trendText(answer.trend, feature))];
+    if (question === "forecast") return [head(`Trend and forecast of ${name.toLowerCase()}`), forecastChart(answer, feature, stepNames(plan, everyOf(answer.every_s))), hint(trendText(answer.trend, feature))];
     if (question === "contrast") return [head(`Contrast of the ${ask.statistic}`), contrastTable(answer, ask.statistic), hint(`The other: ${basisText(answer.basis_of_other)}. A bold difference is sure.`)];
     if (question === "regression") return [head(`${name} by ${ask.by.map((other) => label(other).toLowerCase()).join(", ")}`), regressionTable(answer)];
     if (question === "cells") return [head("Cells"), hint(`${answer.cells.cell.length} cells have elements. Density, under Layers, draws them.`)];
@@ -93,17 +93,16 @@ function hint(text) {
   return h("p", { class: "hint" }, text);
 }
 
-function empty({ answers, from_us: fromUs, forecast, cells }) {
-  return (answers && answers.length === 0) || (fromUs && fromUs.length === 0 && !forecast) || (cells && cells.cell.length === 0);
+function empty({ answers, from_us: fromUs, cells }) {
+  return answers?.length === 0 || fromUs?.length === 0 || cells?.cell.length === 0;
 }
 
 function trendText(trend, feature) {
-  return trend ? `Trend: ${bounded("contrast", feature, { value: trend.per_year, ...trend })} a year` : "Too few steps for a trend.";
+  return trend ? `Trend: ${bounded("contrast", feature, { value: trend.per_year, low: trend.low, high: trend.high })} a year` : "Too few steps for a trend.";
 }
 
-/** Return which steps a forecast has, from their length. */
-function everyOf({ forecast }) {
-  const [first, second] = forecast.from_us;
-  const hours = (second - first) / 3.6e9;
+/** Return what steps of a length are called. */
+function everyOf(seconds) {
+  const hours = seconds / 3600;
   return hours < 20 ? "hour" : hours < 100 ? "day" : hours < 500 ? "week" : hours < 5000 ? "month" : "year";
 }

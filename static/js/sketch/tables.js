@@ -2,7 +2,7 @@
 
 import { h } from "../dom.js";
 import { count, label } from "../format.js";
-import { bounded, figure, titleOf } from "./bounds.js";
+import { bounded, figure, membership, titleOf } from "./bounds.js";
 import { colourAt, css } from "./colours.js";
 
 /** Make a table of single figures with their bounds. */
@@ -11,7 +11,7 @@ export function figuresTable(answer) {
     const statistic = entry.statistic ?? answer.question;
     const [feature] = [entry.of].flat();
     const name = titleOf(statistic, entry.of) + (entry.part ? `, ${Math.round(100 * entry.part)} %` : "");
-    return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", entry)));
+    return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, "present" in entry ? membership(entry) : bounded(statistic === "deciles" ? "mean" : statistic, feature ?? "", entry)));
   });
   return h("table", { class: "sketch-figures" }, h("tbody", {}, ...rows));
 }
@@ -54,10 +54,10 @@ export function contrastTable(answer, statistic) {
 }
 
 /** Make the table of a regression: its coefficients, how much it explains, and what it predicts. */
-export function regressionTable({ regression, features: [feature] }) {
+export function regressionTable({ intercept, coefficients, r2, n, prediction, features: [feature] }) {
   const line = (name, entry) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, bounded("regression", "", entry)));
-  const rows = [line("Constant", regression.intercept), ...regression.coefficients.map((entry) => line(`times ${label(entry.of).toLowerCase()}`, entry))];
-  if (regression.r2) rows.push(line("Explained share", typeof regression.r2 === "object" ? regression.r2 : { value: regression.r2 }));
-  if (regression.prediction) rows.push(h("tr", {}, h("th", { scope: "row" }, "Predicted"), h("td", {}, bounded("mean", feature, regression.prediction))));
+  const rows = [line("Constant", intercept), ...coefficients.map((entry) => line(`Times ${label(entry.of).toLowerCase()}`, entry))];
+  rows.push(line("Explained share", { value: r2 }), h("tr", {}, h("th", { scope: "row" }, "Elements"), h("td", {}, count(n))));
+  if (prediction) rows.push(h("tr", {}, h("th", { scope: "row" }, "Predicted"), h("td", {}, bounded("mean", feature, prediction))));
   return h("table", { class: "sketch-figures" }, h("tbody", {}, ...rows));
 }

@@ -272,7 +272,7 @@ export function happened(name, event) {
 export function spanText({ sign, sinceMs, untilMs, nearestMs, reason: why }) {
   const nearest = `nearest at ${utcClock(nearestMs)}`;
   if (sign > 0) return `since ${utcClock(sinceMs)} \u00b7 ${nearest}`;
-  return `${utcClock(sinceMs)} to ${untilMs === null ? "now" : utcClock(untilMs)} \u00b7 ${nearest} \u00b7 ${reason(why, sign)}`;
+  return `${utcClock(sinceMs)} to ${untilMs === null ? "now" : utcClock(untilMs)} \u00b7 ${nearest} \u00b7 ${why === "moved" ? "moved away" : reason(why, sign)}`;
 }
 
 /** Say how long an encounter lasted; nothing if its end is not known. */

@@ -35,7 +35,7 @@ def test_ships_that_stay_near_each_other_are_a_line_a_count_and_two_events(scree
     screen.field("idleS").fill("1")
     screen.save()
     card = screen.query("Meetings")
-    expect(card.locator(".query-about")).to_contain_text("within 14 km of Ships for at least 0.05 min")
+    expect(card.locator(".query-about")).to_contain_text(re.compile("within 14 km of Ships.* for at least 0.05 min"))
     expect(card.locator(".query-count")).to_have_text("0")
     assert screen.painted(BETWEEN, "q0", present=False, radius=6)
     with feed.repeated(anna=HERE, berta=THERE):

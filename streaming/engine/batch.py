@@ -524,8 +524,8 @@ def _sketch(layout, number, batch, sent, control):
     elif layout.rescaling(batch, after):
         states = [store.sketchlet(other, batch, keep=False) for other in range(before.region_map.regions)]
         was = sketching.divided(states, place, following)
-    else:
-        was = store.sketchlet(number, batch)
+    else:  # without a sketched stream, the batch before has left no sketchlet
+        was = store.sketchlet(number, batch) if before.sketched else Sketchlet()
     store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following))
 
 

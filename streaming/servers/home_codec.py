@@ -30,7 +30,7 @@ def _encode(home):
     tables = {"entries": home.entries} | last
     progress = [[stream, *told] for stream, told in home.progress.items()]
     held = [
-        [*name, known.queue.head(), *known.progress, known.since_us, known.forgotten_us]
+        [*name, known.queue.head(), *known.progress[:2], known.since_us, known.forgotten_us]
         for name, known in orderings.ordered.items()
     ]
     head = heads_of(tables) | {"now_us": home.now_us, "forgotten_us": home.forgotten_us, "progress": progress}

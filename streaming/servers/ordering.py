@@ -184,7 +184,7 @@ def _held(known, reports, ordering):
 
 def _until(held, ordering, now_us):
     """Return the time before which reports are released: all that are held, if nothing has come for long."""
-    newest_us, heard_us = held.progress
+    newest_us, heard_us = held.progress.newest_us, held.progress.heard_us
     silent = now_us - max(heard_us, held.since_us) > ordering.idle_us
     return newest_us + 1 if silent and newest_us > NEVER_US else newest_us - ordering.lateness_us
 

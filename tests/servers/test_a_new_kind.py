@@ -62,7 +62,7 @@ def test_it_is_read_and_described():
     assert not validator.is_valid(disc(1, 2, -3))
     assert plan_in_words(plan_document(plan, PLANE)) == "within 3 of 1, 2"
     with pytest.raises(
-        InvalidPlan, match="kind must be one of range, knn, join, window_join, interval_join, encounter, disc"
+        InvalidPlan, match="kind must be one of range, knn, join, window_join, interval_join, encounter, sketch, disc"
     ):
         parse_plan({"stream": "s", "kind": "cone"}, PLANE)
 

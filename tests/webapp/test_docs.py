@@ -107,7 +107,12 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         heard["filter.checked"] = await socket.hear("filter.checked", id=9)
         await socket.tell("table.query", id=5, table={"stored": "ships"})
         heard["table.rows"] = await socket.hear("table.rows", id=5)
+        await database_sync_to_async(Stream.objects.filter(name="ships").update)(sketch={"features": ["speed_mps"]})
+        engine.engine.may_fail = True  # it does not know of the sketch
+        await socket.tell("sketch.ask", id=11, plan=REQUESTS["sketch.ask"]["plan"])
+        heard["sketch.asked"] = await socket.hear("sketch.asked", id=11)
     assert set(heard) == set(REPLIES)
+    assert {**heard["sketch.asked"], "query": 0} == {**REPLIES["sketch.asked"], "query": 0}
     for kind, message in heard.items():
         assert set(message) == set(REPLIES[kind]), kind
     (row,) = heard["answer.change"]["rows"]

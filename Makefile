@@ -8,29 +8,27 @@ INSTALLED := $(VENV)/.installed
 NODE ?= $(shell command -v node || ls $(VENV)/lib/python3*/site-packages/playwright/driver/node)
 # Only for its recorded flights, so without what it depends on.
 FLIGHTS := traffic==2.13
-# Keeps what a part of the tests says in a file, and tells all of it if the part failed, else the end.
-SAID = > build/test-$(1).txt 2>&1 && tail -n 20 build/test-$(1).txt || { cat build/test-$(1).txt; exit 1; }
 
 .PHONY: live test test-live test-servers test-steps check bench bench-place chaos soak fuzz bundle install lock clean
 
 live: $(INSTALLED)
 	$(BIN)/python manage.py live
 
-# What starts Spark or a browser waits for most of its time. So it runs in two parts at once, and all other tests run
-# meanwhile and give way to them. Of two parts, what they say comes at the end, so that it does not mix with the third.
-test: $(INSTALLED)
-	@mkdir -p build
-	$(MAKE) --no-print-directory --jobs=3 test-live test-servers test-steps
+# What starts Spark or a browser runs beside nothing else. The first part needs neither, the second the one Lookout that its
+# tests share, and the third servers of its own.
+test: $(INSTALLED) test-steps test-live test-servers
 	$(NODE) --test $(wildcard tests/js/*.test.js tests/js/*.test.mjs)
+
+test-steps: $(INSTALLED)
+	$(BIN)/python -m pytest -m "not spark and not browser" -n 2 --dist worksteal -p no:tests.house.browser_required
 
 test-live: $(INSTALLED)
 	$(BIN)/python -m pytest -m live
 
 test-servers: $(INSTALLED)
-	$(BIN)/python -m pytest -m "(spark or browser) and not live" $(call SAID,servers)
+	$(BIN)/python -m pytest -m "(spark or browser) and not live"
 
-test-steps: $(INSTALLED)
-	nice -n 19 $(BIN)/python -m pytest -m "not spark and not browser" -n 2 --dist worksteal -p no:tests.house.browser_required $(call SAID,steps)
+.NOTPARALLEL:
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

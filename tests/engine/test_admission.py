@@ -84,6 +84,7 @@ PLANS = {
         "join": {"stream": "ships"},
     },
     "encounter": {"stream": "ships", "kind": "encounter", "for_s": 60, "join": {"stream": "ships"}},
+    "sketch": {"stream": "ships", "kind": "sketch", "ask": [{"question": "count"}]},
     "aggregate": {
         "stream": "ships",
         "around": {"at": [0, 0], "polygon": [[0, 0], [3, 0], [0, 4]]},

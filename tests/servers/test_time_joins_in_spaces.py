@@ -84,7 +84,7 @@ def space(request):
     return request.param
 
 
-@settings(max_examples=2)
+@settings(max_examples=2, derandomize=True)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_pairs_equal_the_oracle_in_spaces_of_any_dimension(space, seed):
     with mock.patch.multiple(windows, **SMALL):
@@ -93,3 +93,10 @@ def test_pairs_equal_the_oracle_in_spaces_of_any_dimension(space, seed):
 
 def test_the_histories_have_pairs_in_every_space(space):
     assert sum(play_in(space, seed) for seed in range(4)) > 0
+
+
+@pytest.mark.xfail(reason="a pair with an unbounded report is lost if the regions change while its window is told")
+def test_a_pair_with_an_unbounded_report_is_told_as_regions_change():
+    (space,) = [space for space in SPACES if [dimension.wraps for dimension in space.dimensions] == [False, True]]
+    with mock.patch.multiple(windows, **SMALL):
+        play_in(space, 5747290)

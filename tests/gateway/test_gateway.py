@@ -86,7 +86,7 @@ async def test_a_recording_arrives_whole_at_the_log(redis_server, redis_client, 
         await until(lambda: health(redis_client, "s").get("state") == "finished")
     assert health(redis_client, "s")["elements"] == 500
     assert sorted(ingested(redis_client, "s")["version"].to_pylist()) == [number * 1_000_000 for number in range(500)]
-    assert control(redis_client, "stream") == [{"op": "stream", "stream": "s", "ttl_s": 60, "stored": False}]
+    assert control(redis_client, "stream") == [{"op": "stream", "stream": "s", "ttl_s": 60, "stored": False, "sketch": None}]
 
 
 async def test_a_file_waits_for_the_engine_and_nothing_of_it_is_lost(redis_server, redis_client, tmp_path):
@@ -326,7 +326,7 @@ async def test_a_stream_of_a_space_that_comes_later_waits_for_it_with_the_reason
             lambda: control(redis_client, "tick", "prices") and redis_client.hgetall(LogNames("prices").gateway)
         )
     assert control(redis_client, "stream", "prices") == [
-        {"op": "stream", "stream": "shares", "ttl_s": 60, "stored": False}
+        {"op": "stream", "stream": "shares", "ttl_s": 60, "stored": False, "sketch": None}
     ]
     assert control(redis_client, "stream") == []
 

@@ -86,7 +86,9 @@ async def test_a_recording_arrives_whole_at_the_log(redis_server, redis_client, 
         await until(lambda: health(redis_client, "s").get("state") == "finished")
     assert health(redis_client, "s")["elements"] == 500
     assert sorted(ingested(redis_client, "s")["version"].to_pylist()) == [number * 1_000_000 for number in range(500)]
-    assert control(redis_client, "stream") == [{"op": "stream", "stream": "s", "ttl_s": 60, "stored": False, "sketch": None}]
+    assert control(redis_client, "stream") == [
+        {"op": "stream", "stream": "s", "ttl_s": 60, "stored": False, "sketch": None}
+    ]
 
 
 async def test_a_file_waits_for_the_engine_and_nothing_of_it_is_lost(redis_server, redis_client, tmp_path):

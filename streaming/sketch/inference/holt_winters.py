@@ -17,8 +17,9 @@ import numpy as np
 from river.time_series import HoltWinters
 
 from streaming.sketch.inference.quantiles import band_of
-from streaming.sketch.inference.seasons import DAY_US, YEAR_US
+from streaming.sketch.inference.seasons import YEAR_US
 from streaming.sketch.inference.series import Series, State, unknown
+from streaming.sketch.settings import DAY_US
 
 ALPHA, BETA, GAMMA = 0.3, 0.001, 0.2
 # How far ahead errors are measured, in steps, and how many of the last ones are remembered for each distance.

@@ -14,8 +14,8 @@ import numpy as np
 
 from streaming.sketch.inference.series import Series
 from streaming.sketch.inference.student import t_quantile
+from streaming.sketch.settings import DAY_US
 
-DAY_US = 86_400_000_000
 YEAR_US = round(365.2425 * DAY_US)
 # The length of a period, how many harmonics of it there are, and how many periods a series must have for them.
 PERIODS = ((DAY_US, 3, 2.0), (7 * DAY_US, 2, 3.0), (YEAR_US, 2, 1.5))

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.sketch.settings import InvalidSketch
-
-DAY_US = 86_400_000_000
+from streaming.sketch.settings import DAY_US, InvalidSketch
 
 
 class InvalidSets(InvalidSketch):

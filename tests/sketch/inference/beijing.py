@@ -5,26 +5,12 @@ import functools
 import numpy as np
 import polars as pl
 
+from bench.sketch.recordings import STATIONS
 from streaming.sketch.observations import Observations
-from streaming.sketch.settings import DAY_US, Plane, SketchSettings
+from streaming.sketch.settings import DAY_US, HOUR_US, Plane, SketchSettings
 from streaming.sketch.sketch import Sketch, add
 
 FEATURES = ("TEMP", "PRES", "DEWP", "WSPM")
-HOUR_US = 3_600_000_000
-STATIONS = {
-    "Aotizhongxin": (116.397, 39.982),
-    "Changping": (116.230, 40.217),
-    "Dingling": (116.220, 40.292),
-    "Dongsi": (116.417, 39.929),
-    "Guanyuan": (116.339, 39.929),
-    "Gucheng": (116.184, 39.914),
-    "Huairou": (116.628, 40.328),
-    "Nongzhanguan": (116.461, 39.937),
-    "Shunyi": (116.655, 40.127),
-    "Tiantan": (116.407, 39.886),
-    "Wanliu": (116.287, 39.987),
-    "Wanshouxigong": (116.352, 39.878),
-}
 SETTINGS = SketchSettings(
     FEATURES, (Plane("TEMP", 16), Plane("WSPM", 8)), cell_bits=28, time_bin_us=30 * DAY_US, comoments=FEATURES
 )

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.sketch.inference.registry import model_names, model_of
-from streaming.sketch.inference.seasons import DAY_US, YEAR_US, trend
+from streaming.sketch.inference.seasons import YEAR_US, trend
 from streaming.sketch.inference.series import Series
-from streaming.sketch.settings import InvalidSketch
+from streaming.sketch.settings import DAY_US, InvalidSketch
 from tests.sketch.inference import beijing
 
 HOUR_US = 3_600_000_000

@@ -12,7 +12,8 @@ from streaming.sketch.sets.dense import Dense
 from streaming.sketch.sets.entries import Keys, Values
 from streaming.sketch.sets.hashing import hashes_of_numbers, hashes_of_texts
 from streaming.sketch.sets.sets import Sets, merge, split
-from streaming.sketch.sets.settings import DAY_US, InvalidSets, SetSettings
+from streaming.sketch.sets.settings import InvalidSets, SetSettings
+from streaming.sketch.settings import DAY_US
 from tests.sketch.sets.streams import TINY, sets_of, stream_of
 
 seeds = st.integers(0, 2**32 - 1)

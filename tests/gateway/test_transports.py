@@ -1,7 +1,9 @@
 import asyncio
 import bz2
+import fcntl
 import gzip
 import os
+import resource
 from contextlib import asynccontextmanager
 
 import aiohttp.web
@@ -307,8 +309,17 @@ async def test_a_pipe_must_be_one(tmp_path):
         await first(make_transport({"kind": "pipe", "path": str(path)}), lambda chunks: False)
 
 
+@pytest.fixture
+def many_descriptors():
+    """Let the process have more than 1,024 open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 @pytest.mark.parametrize("source", ["pipe", "file"])
-async def test_standard_input_is_read_to_its_end_whatever_it_is(tmp_path, source):
+async def test_standard_input_is_read_to_its_end_whatever_it_is(tmp_path, source, many_descriptors):
     if source == "pipe":
         descriptor, end = os.pipe()
         os.write(end, b"abc")
@@ -316,8 +327,10 @@ async def test_standard_input_is_read_to_its_end_whatever_it_is(tmp_path, source
     else:
         (tmp_path / "input").write_bytes(b"abc")
         descriptor = os.open(tmp_path / "input", os.O_RDONLY)
-    chunks = await first(Stdin({"kind": "stdin"}, descriptor), lambda chunks: False)
+    high = fcntl.fcntl(descriptor, fcntl.F_DUPFD, 1024)  # `select.select` would refuse it
     os.close(descriptor)
+    chunks = await first(Stdin({"kind": "stdin"}, high), lambda chunks: False)
+    os.close(high)
     assert payload(chunks) == b"abc"
     assert chunks[-1].mark is Mark.DOCUMENT_END
 

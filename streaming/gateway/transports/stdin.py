@@ -10,7 +10,7 @@ from typing import Any
 from streaming.decoders.options import option
 from streaming.gateway.transports.base import OPEN, READ_BYTES, Chunk, Mark, parse_options
 
-_LOOK_S = 0.2
+_LOOK_MS = 200
 
 
 @dataclass(frozen=True)
@@ -45,4 +45,7 @@ class Stdin:
 
 
 def _is_readable(descriptor):
-    return bool(select.select([descriptor], [], [], _LOOK_S)[0])
+    # `select.select` refuses descriptors above 1,023, and an epoll refuses files.
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(_LOOK_MS))

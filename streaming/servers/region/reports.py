@@ -295,10 +295,13 @@ class ReportTable:
         part = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         return Picked(runs, part, np.concatenate([np.empty(0, dtype=np.int64), *rows]), self.space)
 
-    def own(
+    def handed_over(
         self, reach: Reach, region_map: RegionMap, number: int, streams: Collection[int] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield what another region must know of the reports that lie in this one, with `kept_schema`, run by run.
+        """Yield what another region must know of the reports in this one, with `kept_schema`, run by run.
+
+        These are also reports that lie elsewhere and were sent here because they reach into this region: the region
+        in which they lie may have told all of its pairs, and may have dropped them.
 
         Parameters
         ----------
@@ -312,10 +315,9 @@ class ReportTable:
         for run in self.runs:
             if streams is not None and run.stream not in streams:
                 continue
-            mine = np.flatnonzero(run["own"])
+            met = reach.regions(run["bounds"], np.full(len(run), run.stream), region_map)[:, number]
+            mine = np.flatnonzero(met)
             bounds = run["bounds"][mine]
-            met = reach.regions(bounds, np.full(len(mine), run.stream), region_map)[:, number]
-            mine, bounds = mine[met], bounds[met]
             columns = {name: _taken(run[name], mine) for name in no_columns(self.space)}
             columns |= {"bounds": bounds_array(bounds), "stream": np.full(len(mine), run.stream)}
             columns["version"] = columns["time_us"]

@@ -290,10 +290,12 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
     """Return the state of a region in which other streams drive joins from now on; see `divided`.
 
     The reports of these streams are sent to each region that they reach. Copies of the streams that drove until now may
-    stay until their bins are dropped: they change no pair.
+    stay until their bins are dropped: they change no pair. Reports of either stream are taken over, since a region may
+    have dropped some that it needs now.
     """
     changed = before.by_partner ^ after.by_partner
-    streams = {join.sides[0] for query, join in after.running.time_joins.joins.items() if query in changed}
+    joins = after.running.time_joins.joins
+    streams = {stream for query, join in joins.items() if query in changed for stream in join.sides}
     others = [state for number, state in enumerate(states) if number != place.number]
     own = states[place.number]
     table = _taken_over(own.reports, others, place, after, streams)
@@ -304,7 +306,7 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
 def _taken_over(table, states, place, after, streams=None):
     """Return a table with what a region must know of the reports of other regions, all or those of some streams."""
     told = after.report_reach, place.region_map, place.number, streams
-    parts = [part for state in states for part in state.reports.own(*told)]
+    parts = [part for state in states for part in state.reports.handed_over(*told)]
     reports = pa.concat_tables([kept_schema(after.space).empty_table(), *parts])
     bins = _bins(after.running.time_joins.joins.values())
     return table.followed(table.arrived(reports, bins, reports["turn"].to_numpy()))

@@ -49,6 +49,10 @@ class EngineSettings:
         (``LOOKOUT_PARTITIONER``, ``kd``).
     scaling : bool
         Whether regions are split, moved and merged by their load (``LOOKOUT_SCALING``, true).
+    most_objects : int
+        A region with more objects is split (``LOOKOUT_MOST_OBJECTS``, 2000000).
+    most_elements_per_s : int
+        A region that gets more elements a second is split (``LOOKOUT_MOST_ELEMENTS_PER_S``, 200000).
     first_elements : int
         After so many elements, a new state's regions are cut at the places of these elements
         (``LOOKOUT_FIRST_ELEMENTS``, 10000); 0 for never.
@@ -107,6 +111,8 @@ class EngineSettings:
     regions: int = 2
     partitioner: str = "kd"
     scaling: bool = True
+    most_objects: int = 2_000_000
+    most_elements_per_s: int = 200_000
     first_elements: int = 10_000
     padding: str = "dynamic"
     padding_size: float = 10_000.0
@@ -165,6 +171,8 @@ class EngineSettings:
             regions=_count(given, "LOOKOUT_REGIONS", cls.regions),
             partitioner=_choice(given, "LOOKOUT_PARTITIONER", PARTITIONER_NAMES, cls.partitioner),
             scaling=_choice(given, "LOOKOUT_SCALING", ("true", "false"), "true") == "true",
+            most_objects=_count(given, "LOOKOUT_MOST_OBJECTS", cls.most_objects),
+            most_elements_per_s=_count(given, "LOOKOUT_MOST_ELEMENTS_PER_S", cls.most_elements_per_s),
             first_elements=_count(given, "LOOKOUT_FIRST_ELEMENTS", cls.first_elements, least=0),
             padding=_choice(given, "LOOKOUT_PADDING", PADDING_NAMES, cls.padding),
             padding_size=_size(given, "LOOKOUT_PADDING_SIZE", cls.padding_size),

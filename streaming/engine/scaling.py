@@ -28,6 +28,7 @@ logger = logging.getLogger("lookout.engine")
 
 _REASONS = {
     "busy": "one task is busier than the others",
+    "fast": "a region gets very many elements",
     "large": "a region has very many objects",
     "idle": "two regions are nearly idle",
 }
@@ -47,6 +48,8 @@ class Thresholds:
         The load up to which two regions may be merged, in cores.
     most_objects : int
         A region with more objects is split.
+    most_elements_per_s : float
+        A region that gets more elements a second is split; two that get less than half of it together may be merged.
     observations, idle_observations : int
         For how many observations in turn a reason to split or move, or to merge, must hold.
     cool_down_s : float
@@ -58,10 +61,31 @@ class Thresholds:
     busy: float = 0.3
     idle: float = 0.02
     most_objects: int = 2_000_000
+    most_elements_per_s: float = 200_000.0
     observations: int = 5
     idle_observations: int = 60
     cool_down_s: float = 15.0
     most_regions: int = 64
+
+
+@dataclass(frozen=True)
+class _Observation:
+    """What the regions of a map did between two looks.
+
+    Parameters
+    ----------
+    cores : ndarray of float64, shape (R,)
+        Processor time, in seconds per second.
+    elements_per_s : ndarray of float64, shape (R,)
+    objects : ndarray of int64, shape (R,)
+    places : ndarray of float64, shape (K, n)
+        Where elements were lately.
+    """
+
+    cores: np.ndarray
+    elements_per_s: np.ndarray
+    objects: np.ndarray
+    places: np.ndarray
 
 
 @dataclass
@@ -105,74 +129,88 @@ class Scaler:
             self._held.clear()
             return None
         span_s = now_s - before[1]
-        cores = np.array([(now.cpu_s - was.cpu_s) / span_s for was, now in zip(before[2], loads, strict=True)])
-        if (cores < 0).any():  # a task has started again
+        rate = np.array(
+            [(now.cpu_s - was.cpu_s, now.elements - was.elements) for was, now in zip(before[2], loads, strict=True)]
+        )
+        if (rate < 0).any():  # a task has started again
             self._held.clear()
             return None
-        objects = np.array([load.objects for load in loads])
-        reasons = self._reasons(known, cores, objects)
-        self._held = {reason: self._held.get(reason, 0) + 1 for reason in reasons}
+        cores, elements_per_s = rate.T / span_s
+        seen = _Observation(cores, elements_per_s, np.array([load.objects for load in loads]), places)
+        self._held = {reason: self._held.get(reason, 0) + 1 for reason in self._reasons(known, seen)}
         if now_s - self._changed_s < self.thresholds.cool_down_s:
             return None
-        for reason, needed in (
-            ("busy", self.thresholds.observations),
-            ("large", self.thresholds.observations),
-            ("idle", self.thresholds.idle_observations),
-        ):
-            if self._held.get(reason, 0) >= needed:
-                later = getattr(self, f"_{reason}")(known, cores, objects, places)
+        for reason in _REASONS:
+            limits = self.thresholds
+            if self._held.get(reason, 0) >= (limits.idle_observations if reason == "idle" else limits.observations):
+                later = getattr(self, f"_{reason}")(known, seen)
                 if later is not None:
                     self._changed_s = now_s
                     self._held.clear()
                     return later.after(known, f"{later.differs(known)}, since {_REASONS[reason]}")
         return None
 
-    def _reasons(self, known, cores, objects):
-        limits, tasks = self.thresholds, self._tasks(known, cores)
+    def _reasons(self, known, seen):
+        limits, tasks = self.thresholds, self._tasks(known, seen)
         if tasks.max() > max(limits.busy, limits.imbalance * tasks.mean()):
             yield "busy"
-        if objects.max() > limits.most_objects and known.regions < limits.most_regions:
-            yield "large"
-        if known.regions > self.least and any(cores[low] + cores[high] < limits.idle for low, high in known.siblings):
+        if known.regions < limits.most_regions:
+            if seen.elements_per_s.max() > limits.most_elements_per_s:
+                yield "fast"
+            if seen.objects.max() > limits.most_objects:
+                yield "large"
+        if known.regions > self.least and any(self._may_merge(pair, seen) for pair in known.siblings):
             yield "idle"
 
-    def _tasks(self, known, cores):
-        return np.bincount(np.array(known.places) % self.tasks, weights=cores, minlength=self.tasks)
+    def _may_merge(self, pair, seen):
+        """Tell whether two regions are idle enough to be one, and would not be split again."""
+        limits, both = self.thresholds, list(pair)
+        return (
+            seen.cores[both].sum() < limits.idle
+            and seen.objects[both].sum() <= limits.most_objects // 2
+            and seen.elements_per_s[both].sum() <= limits.most_elements_per_s / 2
+        )
 
-    def _busy(self, known, cores, objects, places):
+    def _tasks(self, known, seen):
+        return np.bincount(np.array(known.places) % self.tasks, weights=seen.cores, minlength=self.tasks)
+
+    def _busy(self, known, seen):
         """Move the region that balances the tasks best, or split the busiest region of the busiest task."""
-        tasks = self._tasks(known, cores)
+        tasks = self._tasks(known, seen)
         most, least = int(tasks.argmax()), int(tasks.argmin())
         mine = np.flatnonzero(np.array(known.places) % self.tasks == most)
         gap = tasks[most] - tasks[least]
-        left = np.abs(gap - 2 * cores[mine])
+        left = np.abs(gap - 2 * seen.cores[mine])
         best = int(left.argmin())
         if left[best] < gap / 2:
             return known.moved(int(mine[best]), least)
         if known.regions >= self.thresholds.most_regions:
             return None
-        return self._split(known, int(mine[cores[mine].argmax()]), places, least)
+        return self._split(known, int(mine[seen.cores[mine].argmax()]), seen)
 
-    def _large(self, known, cores, objects, places):
-        return self._split(known, int(objects.argmax()), places, int(self._tasks(known, cores).argmin()))
+    def _fast(self, known, seen):
+        return self._split(known, int(seen.elements_per_s.argmax()), seen)
 
-    def _split(self, known, region, places, place):
-        """Return the map with a region split, its new parts at a place; None if it cannot be split."""
-        mine = places[known.region_of(np.hstack([places, places])) == region]
+    def _large(self, known, seen):
+        return self._split(known, int(seen.objects.argmax()), seen)
+
+    def _split(self, known, region, seen):
+        """Return the map with a region split, one part with the least busy task; None if it cannot be split."""
+        mine = seen.places[known.region_of(np.hstack([seen.places, seen.places])) == region]
         try:
             later = PARTITIONERS[self.partitioner](known, region, mine)
         except InvalidMap as error:
             logger.info("region %d is not split: %s", region, error)
             return None
+        place = int(self._tasks(known, seen).argmin())
         for new in range(known.regions, later.regions):
             later = later.moved(new, place if (new - known.regions) % 2 == 0 else known.places[region])
         return later
 
-    def _idle(self, known, cores, objects, places):
-        low, high = min(known.siblings, key=lambda pair: cores[pair[0]] + cores[pair[1]])
-        if objects[low] + objects[high] > self.thresholds.most_objects // 2:
-            return None
-        return known.merged(low, high)
+    def _idle(self, known, seen):
+        """Merge the two regions that do the least together."""
+        pairs = [pair for pair in known.siblings if self._may_merge(pair, seen)]
+        return known.merged(*min(pairs, key=lambda pair: seen.cores[list(pair)].sum()))
 
 
 class RegionWatch:
@@ -189,7 +227,8 @@ class RegionWatch:
     def __init__(self, settings: EngineSettings, log: Log, tasks: int) -> None:
         self._settings, self._space, self._log = settings, settings.space, log
         self._changes = RegionChanges(log.client, settings.space.name)
-        self._scaler = Scaler(tasks, settings.partitioner, settings.regions)
+        limits = Thresholds(most_objects=settings.most_objects, most_elements_per_s=settings.most_elements_per_s)
+        self._scaler = Scaler(tasks, settings.partitioner, settings.regions, limits)
         self._known: RegionMap | None = None
         self._is_cut = False
 

@@ -22,9 +22,13 @@ PLACES = np.vstack([CROWD, SPREAD])
 class Machine:
     """Two tasks whose regions take processor time for each element that comes to them."""
 
-    def __init__(self, scaler, known, cores=1.0, places=PLACES, objects=1000):
+    def __init__(self, scaler, known, cores=1.0, places=PLACES, objects=1000, elements_per_s=0):
         self.scaler, self.known, self.cores, self.places, self.objects = scaler, known, cores, places, objects
-        self.now_s, self.busy_s, self.changes = 0.0, np.zeros(known.regions), []
+        self.elements_per_s, self.now_s, self.changes = elements_per_s, 0.0, []
+        self.begin()
+
+    def begin(self):
+        self.busy_s, self.came = np.zeros(self.known.regions), np.zeros(self.known.regions)
 
     def share(self):
         of = self.known.region_of(np.tile(self.places, 2))
@@ -37,11 +41,14 @@ class Machine:
     def run(self, seconds):
         for _ in range(seconds):
             self.now_s += 1
-            self.busy_s = self.busy_s + self.cores * self.share()
-            loads = [Load(0, busy_s, self.objects) for busy_s in self.busy_s]
+            self.busy_s, self.came = (
+                was + each * self.share() for was, each in ((self.busy_s, self.cores), (self.came, self.elements_per_s))
+            )
+            loads = [Load(int(came), busy_s, self.objects) for came, busy_s in zip(self.came, self.busy_s, strict=True)]
             if later := self.scaler.observed(self.known, loads, self.places, self.now_s):
                 self.changes.append((self.now_s, later.why))
-                self.known, self.busy_s = later, np.zeros(later.regions)
+                self.known = later
+                self.begin()
 
 
 @pytest.mark.parametrize("partitioner", ["kd", "quadtree", "geohash"])
@@ -101,6 +108,19 @@ def test_large_regions_are_split_and_are_not_merged_again():
     machine.objects = 1_500_000
     machine.run(200)
     assert machine.known.regions == 2
+
+
+def test_regions_that_get_very_many_elements_are_split_and_merged_once_they_get_few():
+    machine = Machine(Scaler(2, "kd", 1, LIMITS), RegionMap.grid(EARTH, 1), cores=0.001, elements_per_s=500_000)
+    machine.run(400)
+    assert 500_000 * machine.share().max() <= LIMITS.most_elements_per_s
+    assert all("very many elements" in why for _, why in machine.changes)
+    settled, machine.elements_per_s = machine.known.regions, 350_000
+    machine.run(400)
+    assert 1 < machine.known.regions <= settled
+    machine.elements_per_s = 80_000
+    machine.run(400)
+    assert machine.known.regions == 1
 
 
 def test_a_crowd_at_one_point_and_a_grid_stay_and_a_task_that_starts_again_is_no_load():

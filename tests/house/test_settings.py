@@ -31,6 +31,8 @@ def test_an_environment_changes_every_setting(tmp_path):
         "LOOKOUT_REGIONS": "5",
         "LOOKOUT_PARTITIONER": "quadtree",
         "LOOKOUT_SCALING": "false",
+        "LOOKOUT_MOST_OBJECTS": "5000",
+        "LOOKOUT_MOST_ELEMENTS_PER_S": "700",
         "LOOKOUT_PADDING": "static",
         "LOOKOUT_PADDING_SIZE": "2.5e3",
         "LOOKOUT_STATE_DIR": str(tmp_path / "state"),

@@ -189,6 +189,11 @@ class Editor:
         with self._one:
             return [(sign, key) for sign, key, _ in self.live.run("events", query)]
 
+    def pairs(self, query: int) -> list[tuple[str, str, int]]:
+        """Return the recorded pairs of a join over event time; see `pairs.pair_faults`."""
+        with self._one:
+            return [(key, partner, time_us) for key, partner, time_us in self.live.run("pairs", query)]
+
     def statuses(self) -> dict[int, str]:
         """Return how each saved query stands that is not cancelled."""
         return {query: found["status"] for query, found in self._saved().items()}

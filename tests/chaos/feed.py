@@ -12,6 +12,7 @@ from bench.load import CONFIG
 from streaming.elements import point_elements
 from streaming.logs import Log
 from streaming.redis_client import patient_client
+from tests.chaos.pairs import JOINED_OBJECTS, Reported
 from tests.live.swarm import REACH_DEG
 
 STEP_S, WALK_DEG, RETRY_S = 0.05, 0.005, 0.1
@@ -38,10 +39,16 @@ class AcknowledgedFeed:
     ----------
     sent : int
         Acknowledged elements.
+    joined : list of Reported
+        All acknowledged reports of the first `JOINED_OBJECTS` objects.
+    newest_us : int
+        When the newest report was made.
     """
 
     def __init__(self, live: Live, stream: str, rate: int, count: int = 2000, seed: int = 1) -> None:
         self.stream, self.rate, self.count, self.sent = stream, rate, count, 0
+        self.joined: list[Reported] = []
+        self.newest_us = 0
         self._log = Log(patient_client(live.redis_url), "earth", live.partitions, patient=True, url=live.log_url)
         self._random = np.random.default_rng(seed)
         self._places = self._random.uniform(-REACH_DEG, REACH_DEG, (count, 2)).round(6)
@@ -127,8 +134,10 @@ class AcknowledgedFeed:
                 break
             except redis.RedisError:
                 time.sleep(RETRY_S)
-        self.sent += len(numbers)
+        self.sent, self.newest_us = self.sent + len(numbers), now_us
+        for number in numbers[numbers < JOINED_OBJECTS].tolist():
+            self.joined.append(Reported(f"f{number}", now_us, float(self._speeds[number])))
 
 
 def _properties(number, speed_mps):
-    return {"kind": KINDS[number % len(KINDS)], "speed_mps": float(speed_mps)}
+    return {"kind": KINDS[number % len(KINDS)], "number": number, "speed_mps": float(speed_mps)}

@@ -19,6 +19,7 @@ from tests.chaos.editor import Editor
 from tests.chaos.faults import FAULTS, Place, schedule
 from tests.chaos.feed import AcknowledgedFeed
 from tests.chaos.oracle import Truth
+from tests.chaos.pairs import pair_faults, pair_plans
 from tests.chaos.workload import FLEET, WIRE, Workload
 from tests.live.stack import Stack
 from tests.live.swarm import DECODER, Swarm
@@ -83,6 +84,7 @@ class Outcome:
     compared: int = 0
     resumed: int = 0
     events: int = 0
+    pairs: int = 0
     edits: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -100,6 +102,7 @@ class Outcome:
             f"answers compared with the oracle: {self.compared:,}",
             f"answers resumed after a connection ended: {self.resumed:,}",
             f"events compared: {self.events:,}",
+            f"pairs over event time compared: {self.pairs:,}",
             f"longest gap in answers: {self.longest_gap_s:.1f} s",
             f"lost: {len(self.lost)}",
             f"doubled: {len(self.doubled)}",
@@ -159,6 +162,7 @@ class Chaos:
                     await self._part(names)
                     await self._quiet(number)
                 await self._compare_events()
+                await self._compare_pairs()
         self._conclude()
         return self.outcome
 
@@ -190,9 +194,11 @@ class Chaos:
         everything = {"stream": FLEET, "compare": {"lo": [-2, -2], "hi": [2, 2]}}
         await self._editor.keep({**everything, "aggregate": {"function": "sum", "property": "speed_mps"}})
         self._recorded = await self._editor.keep({"stream": FLEET, "compare": {"lo": [-0.1, -0.1], "hi": [0.1, 0.1]}})
-        for _ in range(self.options.queries - 3):
+        self._paired = [await self._editor.keep(plan) for plan in pair_plans(self._feed.rate, self.options.objects)]
+        for _ in range(self.options.queries - len(self._editor.kept)):
             await self._editor.create_one()
         await self._all_running()
+        self._feed.joined.clear()
         await asyncio.to_thread(wait_for, self.live.standing_by, "an engine that stands by")
 
     async def _part(self, names):
@@ -315,6 +321,19 @@ class Chaos:
         )
         if not left_out:  # of more than 2,000 events within some seconds, only the newest are stored
             self.outcome.doubled += wrong
+
+    async def _compare_pairs(self):
+        """Check that each pair of the joins over event time is recorded, and once."""
+        for query in self._paired:
+            plan, wrong = self._editor.plans[query], [""]
+            deadline_s = time.monotonic() + SETTLED_S
+            while wrong and time.monotonic() < deadline_s:
+                await asyncio.sleep(LOOK_S)
+                told = await asyncio.to_thread(self._editor.pairs, query)
+                wrong = pair_faults(plan, told, self._feed.joined, self._feed.newest_us)
+            self.outcome.pairs += len(told)
+            self.say(f"{len(told)} pairs recorded of the {plan['kind']}, {len(wrong)} wrong")
+            self.outcome.differences += [f"{plan['kind']}: {words}" for words in wrong]
 
     def _conclude(self):
         outcome = self.outcome

@@ -1,4 +1,4 @@
-"""Some faults on purpose while a whole Lookout answers queries of every kind: nothing is lost, doubled or different."""
+"""Some faults on purpose while a whole Lookout answers queries: nothing is lost, doubled or different."""
 
 import numpy as np
 import pytest

@@ -6,6 +6,7 @@ import pytest
 
 from tests.chaos.client import ReturningClient
 from tests.chaos.oracle import Truth
+from tests.chaos.pairs import Reported, pair_faults, pair_plans
 from tests.chaos.workload import FLEET, WIRE, Workload
 
 INFINITE = float("inf")
@@ -79,6 +80,35 @@ def test_the_oracle_refuses_an_object_too_many_an_old_row_and_an_answer_that_nev
     assert "f2 too many" in truth.differences(client_with([row("f0"), row("f1"), row("f2")]), 1, plan)
     assert "f0" in truth.differences(client_with([row("f0") | {"time_us": 0}, row("f1")]), 1, plan)
     assert truth.differences(ReturningClient("", ""), 1, plan) == "no answer"
+
+
+# Of the two objects, one in another second; the second one is also reported too slow to be joined.
+REPORTS = [
+    Reported("f0", 10_900_000, 20.0),
+    Reported("f1", 10_950_000, 19.9),
+    Reported("f1", 10_960_000, 1.0),
+    Reported("f1", 11_200_000, 20.0),
+]
+PAIRS = {
+    "interval_join": [("f0", "f1", 10_900_000)] * 2 + [("f1", "f0", 10_950_000), ("f1", "f0", 11_200_000)],
+    "window_join": [("f0", "f1", 10_900_000), ("f1", "f0", 10_950_000)],
+}
+
+
+@pytest.mark.parametrize("plan", pair_plans(20_000, 2_000), ids=lambda plan: plan["kind"])
+def test_the_oracle_of_pairs_refuses_one_that_is_missing_and_one_that_comes_twice(plan):
+    told, newest_us = PAIRS[plan["kind"]], 20_000_000
+    assert pair_faults(plan, told, REPORTS, newest_us) == []
+    assert pair_faults(plan, told[:-1], REPORTS, newest_us) == [f"{told[-1]} is missing"]
+    assert pair_faults(plan, [*told, told[0]], REPORTS, newest_us) == [f"{told[0]} is too many"]
+
+
+def test_a_window_that_is_not_complete_has_no_pairs_and_one_that_has_just_ended_may_have_them():
+    (plan,) = [plan for plan in pair_plans(20_000, 2_000) if plan["kind"] == "window_join"]
+    told = PAIRS["window_join"]
+    assert len(pair_faults(plan, told, REPORTS, 15_900_000)) == 2
+    assert pair_faults(plan, [], REPORTS, 15_900_000) == []
+    assert pair_faults(plan, told, REPORTS, 16_500_000) == pair_faults(plan, [], REPORTS, 16_500_000) == []
 
 
 def test_a_client_notices_tuples_that_come_twice_or_in_a_wrong_order():

@@ -1,4 +1,4 @@
-"""The queries of a run, of every kind, and the layer that they join with."""
+"""The queries of a run, of each kind whose answer lasts, and the layer that they join with."""
 
 import json
 from collections.abc import Callable

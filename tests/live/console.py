@@ -88,6 +88,12 @@ def events(number: int) -> list[tuple]:
     return list(Event.objects.filter(query=number).order_by("pk").values_list("sign", "key", "bounds"))
 
 
+def pairs(number: int) -> list[tuple]:
+    """Return the recorded pairs of a query: the key, the partner's key, and the event time in microseconds."""
+    found = Event.objects.filter(query=number).values_list("key", "partner", "time")
+    return [(key, partner, round(time.timestamp() * 1_000_000)) for key, partner, time in found]
+
+
 def queries() -> list[dict]:
     """Return how each saved query stands."""
     return [query.document() for query in Query.objects.select_related("owner")]
@@ -132,6 +138,7 @@ COMMANDS = {
     "remove_space": remove_space,
     "forget_query": forget_query,
     "events": events,
+    "pairs": pairs,
     "queries": queries,
     "add_example": add_example,
     "add_queries": add_queries,

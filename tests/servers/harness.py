@@ -133,6 +133,28 @@ class Engine:
         assert self.may_fail or not ours, ours
         return fragments
 
+    def run_or_die(self, elements, control, rng, share):
+        """Run one batch; a share of them twice, as if the engine, or one of its processes, died before the commit."""
+        dies = rng.random() < share
+        if dies:
+            self.save()
+        fragments = self.run(elements, control)
+        if dies:
+            self.rewind()
+            if rng.random() < 0.5:
+                self.forget()
+            assert _by_region(self.run(elements, control)) == _by_region(fragments)
+        return fragments
+
+
+def _by_region(fragments):
+    """Return what each region, or the assembler, told; several may run the assembler, and then tell the same."""
+    told = {}
+    for one in fragments:
+        what = one.changes, one.snapshots, one.counters
+        assert told.setdefault(one.region, what) == what
+    return told
+
 
 class Client:
     """Holds the answer of every query as the result tuples make it, and minds their grammar."""

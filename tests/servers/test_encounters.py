@@ -331,21 +331,10 @@ class World:
             assert shown[(*pair, since_us)] == (time_us, partner_time_us), (pair, since_us)
 
     def run(self, control):
-        """Run the batch, now and then twice: as if the engine, or one of its processes, had died before the commit."""
+        """Run the batch, now and then after a restart."""
         if self.rng.random() < 0.1:
             self.engine.restart()
-        again = self.rng.random() < 0.1
-        if again:
-            self.engine.save()
-        fragments = self.engine.run(self.elements, control)
-        if again:
-            self.engine.rewind()
-            if self.rng.random() < 0.5:
-                self.engine.forget()
-            once = {fragment.region: (fragment.changes, fragment.counters) for fragment in fragments}
-            for fragment in self.engine.run(self.elements, control):
-                assert (fragment.changes, fragment.counters) == once[fragment.region]
-        return fragments
+        return self.engine.run_or_die(self.elements, control, self.rng, 0.1)
 
 
 def told(row, until_us):

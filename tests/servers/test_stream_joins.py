@@ -169,7 +169,7 @@ class World:
     def cut(self):
         asked = [{"op": "snapshot", "query": query} for query in (1, 2, 3)]
         told = len(self.client.told)
-        self.client.receive(self.run([*self.control, *asked]))
+        self.client.receive(self.engine.run_or_die(self.elements, [*self.control, *asked], self.rng, 0.3))
         self.elements, self.control = [], []
         told = self.client.told[told:]
         pairs = {(row["query"], row["key_hash"], row["partner_hash"]) for row in told}
@@ -178,21 +178,6 @@ class World:
         present = self.present()
         for query in (1, 2, 3):
             self.check(query, self.plans.get(query), present)
-
-    def run(self, control):
-        """Run the batch, now and then twice: as if the engine, or one of its processes, had died before the commit."""
-        again = self.rng.random() < 0.3
-        if again:
-            self.engine.save()
-        fragments = self.engine.run(self.elements, control)
-        if again:
-            self.engine.rewind()
-            if self.rng.random() < 0.5:
-                self.engine.forget()
-            again = self.engine.run(self.elements, control)
-            for one, other in zip(fragments, again, strict=True):
-                assert (one.changes, one.snapshots, one.counters) == (other.changes, other.snapshots, other.counters)
-        return fragments
 
     def check(self, query, plan, present):
         pairs = {(a.key, b.key): (a, b) for a in present for b in present if plan and joined(plan, a, b)}

@@ -91,20 +91,9 @@ class RegionMap:
     @functools.cached_property
     def _nodes(self):
         """The nodes as arrays: axis, border, and the nodes of the low and the high side. A leaf leads to itself."""
-        axis, at, low, high, region = [], [], [], [], []
-
-        def add(tree):
-            node = len(axis)
-            for column, value in ((axis, 0), (at, np.nan), (low, node), (high, node), (region, -1)):
-                column.append(value)
-            if isinstance(tree, Cut):
-                axis[node], at[node] = tree.axis, tree.at
-                low[node], high[node] = add(tree.low), add(tree.high)
-            else:
-                region[node] = tree
-            return node
-
-        add(self.tree)
+        nodes: list[tuple[int, float, int, int, int]] = []
+        _list_nodes(self.tree, nodes)
+        axis, at, low, high, region = zip(*nodes, strict=True)
         return np.array(axis), np.array(at), np.array(low), np.array(high), np.array(region)
 
     @functools.cached_property
@@ -276,15 +265,29 @@ class RegionMap:
 
 def _even(space, axis, count, trees):
     """Return a tree that cuts an axis into `count` equal parts, in each of which is one of some trees."""
-    known = space.dimensions[axis] if count > 1 else None
+    if count == 1:
+        return trees[0]
+    known = space.dimensions[axis]
+    return _cut_evenly(axis, [known.lo + known.extent * place / count for place in range(1, count)], trees)
 
-    def tree(first, last):
-        if last - first == 1:
-            return trees[first]
-        middle = (first + last) // 2
-        return Cut(axis, known.lo + known.extent * middle / count, tree(first, middle), tree(middle, last))
 
-    return tree(0, count)
+def _cut_evenly(axis, borders, trees):
+    if not borders:
+        return trees[0]
+    middle = len(trees) // 2
+    low = _cut_evenly(axis, borders[: middle - 1], trees[:middle])
+    return Cut(axis, borders[middle - 1], low, _cut_evenly(axis, borders[middle:], trees[middle:]))
+
+
+def _list_nodes(tree, nodes):
+    """Append the nodes of a tree, each as axis, border, low and high side, and region; return the place of its root."""
+    node = len(nodes)
+    nodes.append((0, np.nan, node, node, -1))
+    if isinstance(tree, Cut):
+        nodes[node] = tree.axis, tree.at, _list_nodes(tree.low, nodes), _list_nodes(tree.high, nodes), -1
+    else:
+        nodes[node] = 0, np.nan, node, node, tree
+    return node
 
 
 def _leaves(tree: Tree) -> Iterator[int]:

@@ -195,9 +195,10 @@ class _Joining:
         return np.array(sorted(self.advances), dtype=np.int64)
 
     def _of_queries(self, values):
-        """Return a function that looks values up, given by query, for queries (P,)."""
-        column = np.array([values(query) for query in self.ids.tolist()], dtype=np.int64)
-        return lambda query: column[find(self.ids, query)[0]]
+        """Return a function that looks up values, given by query, for queries (P,). It makes no cycle with `self`."""
+        ids = self.ids
+        column = np.array([values(query) for query in ids.tolist()], dtype=np.int64)
+        return lambda query: column[find(ids, query)[0]]
 
     @functools.cached_property
     def _until_us(self):

@@ -151,21 +151,28 @@ class Picked:
 
     def column(self, name: str) -> np.ndarray:
         """Return a column of the reports."""
-        return self._gathered([name], self.part, self.row)[name]
+        return _gathered(self.runs, self.part, self.row, self.space, [name])[name]
 
     def cold(self, rows: np.ndarray) -> pa.Table:
         """Return key, geometry and properties of the reports at `rows`."""
-        return pa.table(self._gathered(COLD_COLUMNS, self.part[rows], self.row[rows]))
+        return _cold(self.runs, self.part, self.row, self.space, rows)
 
     @functools.cached_property
     def elements(self) -> Elements:
         """The reports as operators take elements."""
         stream = np.array([run.stream for run in self.runs], dtype=np.int64)
         has_geometries = any(_has_values(run["geometry"]) for run in self.runs)
-        return Elements(stream[self.part], self.column("bounds"), self.cold, has_geometries)
+        # With `self.cold`, this would be a cycle, and the runs would stay in memory until cycles are looked for.
+        cold = functools.partial(_cold, self.runs, self.part, self.row, self.space)
+        return Elements(stream[self.part], self.column("bounds"), cold, has_geometries)
 
-    def _gathered(self, names, part, row):
-        return gathered([run.run for run in self.runs], part, row, names, no_columns(self.space))
+
+def _cold(runs, part, row, space, rows):
+    return pa.table(_gathered(runs, part[rows], row[rows], space, COLD_COLUMNS))
+
+
+def _gathered(runs, part, row, space, names):
+    return gathered([run.run for run in runs], part, row, names, no_columns(space))
 
 
 def report_names(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -1,18 +1,21 @@
-"""Runs of leaves: immutable, numbered, with indexes that are made when somebody first asks.
+"""Runs of elements that wait, and runs of leaves: immutable and numbered.
 
-What a batch brings is one small run, and runs of a similar size are merged (tiering, as in
-`streaming.servers.sorted_runs`). Several runs may have a leaf of the same key, and all of them count.
+What a batch brings is one small run of elements. Many of them become one run of leaves, whose indexes are made when
+somebody first asks. Runs of a similar size are merged (tiering, as in `streaming.servers.sorted_runs`). Several runs may
+have a leaf of the same key, and all of them count.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.operators.runs import first_of_runs
 from streaming.sketch.leaves import Leaves, Pairs, grouped, merged, together
+from streaming.sketch.observations import Observations
 
 # So many young runs of a similar size are merged into one.
 TIER = 4
@@ -23,6 +26,43 @@ VALUE_GROUPS = 256
 # With time bins there are about so many groups in all, but at least so many a time bin.
 MOST_GROUPS = 16_384
 LEAST_VALUE_GROUPS = 16
+
+
+class _Run:
+    """What runs of all kinds are."""
+
+    @property
+    def size(self) -> int:
+        """The order of magnitude of its length."""
+        return (len(self).bit_length() - 1) // LEVEL_BITS
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+AnyRun = TypeVar("AnyRun", bound=_Run)
+
+
+@dataclass(frozen=True)
+class ElementRun(_Run):
+    """Elements in the order in which they came; no other run of their sketch ever has their number.
+
+    Parameters
+    ----------
+    number : int
+    observations : Observations
+        At least one.
+    """
+
+    number: int
+    observations: Observations
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def tables(self) -> list[pa.Table]:
+        """Return what is stored of the run."""
+        return [self.observations.table()]
 
 
 @dataclass(frozen=True)
@@ -45,7 +85,7 @@ class CellIndex:
 
 
 @dataclass(frozen=True)
-class LeafRun:
+class LeafRun(_Run):
     """An immutable run; no other run of its sketch ever has its number.
 
     Parameters
@@ -63,11 +103,6 @@ class LeafRun:
 
     def __len__(self) -> int:
         return len(self.leaves)
-
-    @property
-    def size(self) -> int:
-        """The order of magnitude of its length."""
-        return (len(self).bit_length() - 1) // LEVEL_BITS
 
     def tables(self) -> list[pa.Table]:
         """Return what is stored of the run."""
@@ -137,8 +172,20 @@ def _rolled(leaves, start_us, bins, pairs):
     return merged(leaves, order, np.flatnonzero(first), pairs)
 
 
-def tiered(runs: Sequence[LeafRun], following: int) -> tuple[tuple[LeafRun, ...], int]:
-    """Return runs after the merges that are due, which their lengths alone decide, and the next number."""
+def tiered(
+    runs: Sequence[AnyRun], following: int, merge: Callable[[Sequence[AnyRun], int], AnyRun]
+) -> tuple[tuple[AnyRun, ...], int]:
+    """Return runs after the merges that are due, which their lengths alone decide, and the next number.
+
+    Parameters
+    ----------
+    runs : sequence of ElementRun or LeafRun
+        Oldest first.
+    following : int
+        The next number.
+    merge : callable
+        `appended` or `compacted`.
+    """
     merges = list(runs)
     while True:
         many = 0
@@ -146,8 +193,13 @@ def tiered(runs: Sequence[LeafRun], following: int) -> tuple[tuple[LeafRun, ...]
             many += 1
         if many < TIER:
             return tuple(merges), following
-        merges[-many:] = [compacted(merges[-many:], following)]
+        merges[-many:] = [merge(merges[-many:], following)]
         following += 1
+
+
+def appended(runs: Sequence[ElementRun], number: int) -> ElementRun:
+    """Return several runs of elements as one, in the same order."""
+    return ElementRun(number, Observations.together([run.observations for run in runs]))
 
 
 def compacted(runs: Sequence[LeafRun], number: int) -> LeafRun:

@@ -18,7 +18,7 @@ from streaming.sketch.partials import chosen_of, condensed, partial_tables
 from streaming.sketch.relations import relate
 from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection, Times
 from streaming.sketch.settings import HOUR_US, InvalidSketch
-from streaming.sketch.sketch import Sketch, split
+from streaming.sketch.sketch import Sketch, reduced, split
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, matching, observations, some_settings
 
 seeds = st.integers(0, 2**32 - 1)
@@ -141,7 +141,7 @@ def test_what_cuts_no_leaf_is_answered_exactly(seed):
 @given(seeds)
 def test_regions_answer_together_as_the_whole_does(seed):
     rng, sketch, _, selection, _ = scene(seed)
-    feature = FEATURES[rng.integers(3)]
+    feature, sketch = FEATURES[rng.integers(3)], reduced(sketch)
     parts = split(sketch, lambda place: (place[0] > 0) * 1 + (place[1] > 10) * 2, 4)
     whole = choose(sketch, selection, merge=False)
     regions = [choose(part, selection, merge=False) for part in parts]

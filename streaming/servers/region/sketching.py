@@ -7,6 +7,7 @@ References
 Synopsis (2017), section 3.2: a sketchlet keeps the part of the sketch that belongs to its part of the space.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -70,9 +71,8 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
         sketch = continued(was.sketches.get(stream), told.sketch, following)
         kept = None if told.sets is None else continued_sets(was.sets.get(stream), told.sets, following)
         for table in tables:
-            mine = np.flatnonzero(table["stream"].to_numpy() == stream)
-            if len(mine):
-                elements = table.take(pa.array(mine))
+            elements = _of_stream(table, stream)
+            if elements.num_rows:
                 observations = observed(elements, told.sketch)
                 sketch = add(sketch, observations)
                 kept = None if kept is None else add_sets(kept, elements, observations, told.sketch)
@@ -80,6 +80,12 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
         if kept is not None:
             sets[stream] = kept
     return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)
+
+
+def _of_stream(table, stream):
+    """Return the elements of a stream; often all are of one, and nothing is copied."""
+    mine = table["stream"].to_numpy() == stream
+    return table if mine.all() else table.take(pa.array(np.flatnonzero(mine)))
 
 
 def _same(now, was):
@@ -174,8 +180,9 @@ def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> 
 
 def _numbered(sketch, following):
     """Return a sketch whose runs have the numbers from `following` on, which no run of the region ever had."""
-    runs = tuple(replace(run, number=following + place) for place, run in enumerate(sketch.runs))
-    return replace(sketch, runs=runs, following=following + len(runs))
+    many, number = len(sketch.waiting), itertools.count(following)
+    runs = [replace(run, number=next(number)) for run in (*sketch.waiting, *sketch.runs)]
+    return replace(sketch, waiting=tuple(runs[:many]), runs=tuple(runs[many:]), following=following + len(runs))
 
 
 def _regions(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarray], np.ndarray]:

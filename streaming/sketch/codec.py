@@ -29,8 +29,8 @@ def encode(sketch: Sketch, name: str = "leaves") -> dict[str, Part]:
         "waiting": [run.number for run in sketch.waiting],
         "runs": [run.number for run in sketch.runs],
     } | {field: getattr(sketch, field) for field in _NUMBERS}
-    parts = {f"{name}-{run.number}": run for run in (*sketch.waiting, *sketch.runs)}
-    return {HEAD: Tables([with_head(NOTHING, head)])} | parts
+    runs: tuple[ElementRun | LeafRun, ...] = (*sketch.waiting, *sketch.runs)
+    return {HEAD: Tables([with_head(NOTHING, head)])} | {f"{name}-{run.number}": run for run in runs}
 
 
 def decode(parts: Parts, space: Space, name: str = "leaves") -> Sketch:

@@ -1,8 +1,8 @@
 """Runs of elements that wait, and runs of leaves: immutable and numbered.
 
 What a batch brings is one small run of elements. Many of them become one run of leaves, whose indexes are made when
-somebody first asks. Runs of a similar size are merged (tiering, as in `streaming.servers.sorted_runs`). Several runs may
-have a leaf of the same key, and all of them count.
+somebody first asks. Runs of a similar size are merged (tiering, as in `streaming.servers.sorted_runs`). Several runs
+may have a leaf of the same key, and all of them count.
 """
 
 import functools

@@ -23,8 +23,8 @@ from streaming.sketch.settings import InvalidSketch, SketchSettings
 
 # There may be so much more leaves than the budget, before runs are merged and counted.
 SLACK = 1.25
-# So many elements wait for each leaf that there is, so they take about as much memory as the leaves; but at least and at
-# most so many, and no more than there may be leaves. With 8 features the most take 12 MB.
+# So many elements wait for each leaf that there is, so they take about as much memory as the leaves; but at least and
+# at most so many, and no more than there may be leaves. With 8 features the most take 12 MB.
 WAITING_A_LEAF = 4
 LEAST_WAITING, MOST_WAITING = 1 << 13, 1 << 17
 

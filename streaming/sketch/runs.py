@@ -15,7 +15,10 @@ import pyarrow as pa
 
 from streaming.operators.runs import first_of_runs
 from streaming.sketch.leaves import Leaves, Pairs, grouped, merged, together
+from streaming.sketch.levels import bits_of
 from streaming.sketch.observations import Observations
+from streaming.sketch.once import Once
+from streaming.sketch.settings import SketchSettings
 
 # So many young runs of a similar size are merged into one.
 TIER = 4
@@ -85,7 +88,7 @@ class CellIndex:
 
 
 @dataclass(frozen=True)
-class LeafRun(_Run):
+class LeafRun(_Run, Once):
     """An immutable run; no other run of its sketch ever has its number.
 
     Parameters
@@ -139,15 +142,20 @@ class LeafRun(_Run):
         groups = min(max(MOST_GROUPS // len(self.by_time), LEAST_VALUE_GROUPS), VALUE_GROUPS)
         return self._by_value(feature, self.leaves.start_us, groups)
 
-    def _by_value(self, feature, start_us, groups):
-        name = feature, start_us is self.leaves.start_us
-        if name not in self._by_values:
-            self._by_values[name] = self._rolled(start_us, _groups_by_value(self.leaves, feature, groups))
-        return self._by_values[name]
+    def by_cell_of(self, level: int, settings: SketchSettings) -> Leaves:
+        """Return the leaves, merged over all times and planes: those of one level, in one cell of so many bits.
 
-    @functools.cached_property
-    def _by_values(self):
-        return {}
+        Leaves that are coarser than these cells stay with their own.
+        """
+        return self.once(("cells", level), lambda: self._by_cell_of(level, settings))
+
+    def _by_cell_of(self, level, settings):
+        levels = self.leaves.level.astype(np.int64)
+        return self._rolled(levels, self.leaves.cell >> np.maximum(bits_of(settings, levels) - level, 0))
+
+    def _by_value(self, feature, start_us, groups):
+        name = "values", feature, start_us is self.leaves.start_us
+        return self.once(name, lambda: self._rolled(start_us, _groups_by_value(self.leaves, feature, groups)))
 
     def _rolled(self, start_us, bins):
         return _rolled(self.leaves, start_us, bins, self.pairs)

@@ -8,7 +8,7 @@ Synopsis (2017), section 3.2: a sketchlet keeps the part of the sketch that belo
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from streaming.sketch.sets.sets import merge as merge_sets
 from streaming.sketch.sets.sets import split as split_sets
 from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import SketchSettings
-from streaming.sketch.sketch import Sketch, add, merge, split
+from streaming.sketch.sketch import Sketch, add, merge, reduced, split
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Sketchlet:
     sets: Mapping[int, Sets] = field(default_factory=dict)
 
 
-def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int) -> Sketchlet:
+def step(
+    was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int, asked: Collection[int] = ()
+) -> Sketchlet:
     """Sketch the elements of a micro-batch.
 
     Parameters
@@ -60,6 +62,8 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
         settings have changed begins anew, unless only the budget changed.
     following : int
         The number of the first run of a sketch that begins.
+    asked : collection of int
+        The streams whose sketches are asked in this micro-batch: what is computed of their leaves then stays with them.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
                 observations = observed(elements, told.sketch)
                 sketch = add(sketch, observations)
                 kept = None if kept is None else add_sets(kept, elements, observations, told.sketch)
-        sketches[stream] = sketch
+        sketches[stream] = reduced(sketch) if stream in asked else sketch
         if kept is not None:
             sets[stream] = kept
     return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)

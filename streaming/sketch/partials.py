@@ -36,8 +36,8 @@ def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
     return _of_leaves(whole, cut, chosen.cut if feature is None else chosen.by_value(feature).cut, chosen)
 
 
-def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, Chosen]:
-    """Return what a selection chooses, and the same in few leaves that answer for each cell as all of them do.
+def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, int]:
+    """Return a choice of few leaves that answers for each cell as all chosen leaves do, and how many it is made of.
 
     Parameters
     ----------
@@ -46,14 +46,15 @@ def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, C
     level : int
         The number of bits of the cells, at the most.
     """
-    pairs, settings = sketch.settings.pairs, sketch.settings
-    chosen = choose(sketch, selection, merge=False)
-    whole, cut = chosen.taken() if selection != EVERYTHING else (None, no_leaves(settings))
-    # What is computed of all leaves of a run is kept with the run.
-    rolled = [run.by_cell_of(level, settings) for run in sketch.asked] if whole is None else [whole]
-    merged = LeafRun(0, together([no_leaves(settings), *rolled]), pairs)
+    settings, chosen = sketch.settings, choose(sketch, selection, merge=False)
+    if selection == EVERYTHING:  # what is computed of all leaves of a run is kept with the run
+        rolled, cut = [run.by_cell_of(level, settings) for run in sketch.asked], no_leaves(settings)
+    else:
+        whole, cut = chosen.taken()
+        rolled = [whole]
+    merged = LeafRun(0, together([no_leaves(settings), *rolled]), settings.pairs)
     few = merged.by_cell_of(level, settings) if len(merged) else merged.leaves
-    return chosen, _of_leaves(few, cut, chosen.cut, chosen)
+    return _of_leaves(few, cut, chosen.cut, chosen), len(merged) + len(cut)
 
 
 def partial_tables(chosen: Chosen) -> list[pa.Table]:

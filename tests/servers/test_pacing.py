@@ -18,6 +18,8 @@ SECOND_US = 1_000_000
 # Each has a cell for each place.
 CELLS = {"ask": [{"question": "cells", "level": 6}]}
 
+WORLD = {"lo": [-180.0, -90.0], "hi": [180.0, 90.0]}
+
 
 def elements_of(rng, second):
     """Elements of a second: their times are after those of the second before."""
@@ -32,9 +34,9 @@ def told(fragments):
 
 @pytest.fixture
 def few_leaves(monkeypatch):
-    """More than 5 leaves are many, and 10 of them may be looked at in a second."""
-    monkeypatch.setattr(pacing, "LEAVES_A_TICK", 5)
-    monkeypatch.setattr(pacing, "US_A_LEAF", SECOND_US // 10)
+    """More than 20 leaves are many, and 30 of them may be looked at in a second."""
+    monkeypatch.setattr(pacing, "LEAVES_A_TICK", 20)
+    monkeypatch.setattr(pacing, "US_A_LEAF", SECOND_US // 30)
 
 
 def ran(folder, seconds, restarts=()):
@@ -45,7 +47,7 @@ def ran(folder, seconds, restarts=()):
         [],
         [],
     )
-    plans = [register(1), register(2, **CELLS), register(3, **CELLS | {"confidence": 0.9})]
+    plans = [register(1), register(2, **CELLS), register(3, **CELLS | {"area": WORLD})]
     for second in range(1, seconds):
         elements = elements_of(rng, second)
         control = [ON | {"sketch": ON["sketch"] | {"first": 1}}, *plans] if second == 1 else []

@@ -27,7 +27,7 @@ _LONG_AGO_US, _FAR_US = -(2**62), 2**62
 _OF_VALUES = ("density", "probability", "deciles", "histogram", "outliers")
 _OF_SETS = ("contains", "frequency", "distinct")
 # To merge so many leaves costs as much as to send one, and to answer from it.
-MERGED_AS_ONE = 16
+MERGED_AS_ONE = 4
 
 
 class Need(NamedTuple):
@@ -101,9 +101,9 @@ def asked_parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int
         if need.sets:
             found[need] = sets_of.partial_tables(_met(plan, sketch.settings, _kept(sets), now_us))
         else:
-            chosen, few = _chosen(plan, need, sketch, now_us)
-            found[need] = partial_tables(few)
-            looked += chosen.leaves // MERGED_AS_ONE
+            chosen, leaves = _chosen(plan, need, sketch, now_us)
+            found[need] = partial_tables(chosen)
+            looked += leaves // MERGED_AS_ONE
         looked += sum(table.num_rows for table in found[need])
     return found, looked
 
@@ -123,12 +123,12 @@ def _met(plan, settings, sets, now_us):
 
 
 def _chosen(plan, need, sketch, now_us):
-    """Return the leaves of a sketch that a question needs: all that are chosen, and as few as may be."""
+    """Return the leaves of a sketch that a question needs, as few as may be, and of how many they are made."""
     selection = selection_of(plan, need.other, sketch.settings, now_us)
     if need.level >= 0:
         return by_cell(sketch, selection, need.level)
     chosen = choose(sketch, selection, merge=not need.apart)
-    return chosen, chosen if need.apart else condensed(chosen, need.feature or None)
+    return chosen if need.apart else condensed(chosen, need.feature or None), chosen.leaves
 
 
 def together(

@@ -62,15 +62,17 @@ class Pace:
         asked : iterable of int
             The queries that had a turn, those that failed among them.
         queries : collection of int
-            All queries that wait for ticks; what is known of others is forgotten.
+            All queries that wait for ticks. Others, which are asked once, take no turns, and are forgotten.
         costs : mapping of int to int
             Of the answers.
         now_us : int
         """
-        small, present = self._small(queries), set(queries)
-        paid = sum(cost for query, cost in costs.items() if query not in small or cost > LEAVES_A_TICK)
+        present = set(queries)
+        told = {query: cost for query, cost in costs.items() if query in present}
+        small = self._small(queries)
+        paid = sum(cost for query, cost in told.items() if query not in small or cost > LEAVES_A_TICK)
         free_us = max(self.free_us, now_us - KEPT_US) + US_A_LEAF * paid
-        known = {query: cost for query, cost in {**self.costs, **costs}.items() if query in present}
+        known = {query: cost for query, cost in {**self.costs, **told}.items() if query in present}
         times = {**self.asked_us, **dict.fromkeys(asked, now_us)}
         return Pace(known, {query: at for query, at in times.items() if query in present}, free_us)
 

@@ -390,11 +390,12 @@ def region_task(
         results = results.plus(_stream_joins(layout, number, attempt, tables, border))
     if before.report_reach or after.report_reach:
         results = results.plus(_time_joins(layout, number, batch, inputs, border))
-    if before.sketched or after.sketched:
-        _sketch(layout, number, batch, sent, control)
     asked = concern_sketches(before, after, applied)
+    due = asked_leaves.due(control, store.told_answers(batch).pace) if asked else []
+    if before.sketched or after.sketched:
+        _sketch(layout, number, batch, sent, control, due)
     if asked:
-        results = results.plus(_ask(layout, number, attempt, border))
+        results = results.plus(_ask(layout, number, attempt, border, due))
     times = None
     if before.orderings or after.orderings:
         times = _event_times(layout, batch, inputs)
@@ -515,8 +516,8 @@ def _time_joins(layout, number, batch, inputs, border):
     return results
 
 
-def _sketch(layout, number, batch, sent, control):
-    """Sketch what a region has accepted."""
+def _sketch(layout, number, batch, sent, control, due):
+    """Sketch what a region has accepted, before the queries that are due are answered."""
     store, before, after = layout.store, control.before, control.after
     place, following = RegionPlace(number, after.region_map), first_number(batch)
     if not before.sketched:
@@ -526,14 +527,15 @@ def _sketch(layout, number, batch, sent, control):
         was = sketching.divided(states, place, following)
     else:  # without a sketched stream, the batch before has left no sketchlet
         was = store.sketchlet(number, batch) if before.sketched else Sketchlet()
-    store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following))
+    asked = {stream_number(after.sketch_plans[query].stream) for query in due}
+    store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following, asked))
 
 
-def _ask(layout, number, attempt, border):
-    """Find the leaves of a region that queries of sketches need; return results that tell what that cost."""
+def _ask(layout, number, attempt, border, due):
+    """Find the leaves of a region that the queries of sketches which are due need; return what that cost as results."""
     store = layout.store
     sketchlet = store.left(f"sketch/{number}", attempt.batch) if border.control.after.sketched else Sketchlet()
-    found = border.passed(partial(asked_leaves.step, sketchlet))
+    found = border.passed(partial(asked_leaves.step, sketchlet, due))
     lacking = frozenset(border.left_out)
     attempt.save(f"asked/{number}", replace(found, lacking=lacking))
     return Results.nothing(store.space, seconds=found.seconds)
@@ -628,11 +630,13 @@ def _assemble_sketches(layout, attempt, control):
     store, batch = layout.store, attempt.batch
     found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
     was = store.told_answers(batch)
+    due = asked_leaves.due(control, was.pace)
     border = Border(control, was.left_out)
     border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
-    state, results = border.passed(lambda control: answers_of_sketches.step(was, found, control))
+    state, results = border.passed(lambda control: answers_of_sketches.step(was, found, due, control))
     if control.after.sketch_plans:
-        attempt.save("told", replace(state, left_out=border.left_out))
+        pace = answers_of_sketches.paced(was.pace, found, due, control)
+        attempt.save("told", replace(state, left_out=border.left_out, pace=pace))
     return results, border, {}
 
 

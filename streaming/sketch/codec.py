@@ -1,16 +1,15 @@
-"""How a sketch is stored: each run of leaves as a part of its own, and everything else in the head."""
+"""How a sketch is stored: each run of elements or leaves as a part of its own, and everything else in the head."""
 
 import numpy as np
-import pyarrow as pa
 
 from streaming.sketch.bins import Bins
 from streaming.sketch.leaves import Leaves
 from streaming.sketch.observations import Observations
-from streaming.sketch.runs import LeafRun
-from streaming.sketch.settings import SketchSettings, parse_settings, settings_document
+from streaming.sketch.runs import ElementRun, LeafRun
+from streaming.sketch.settings import parse_settings, settings_document
 from streaming.sketch.sketch import Sketch
 from streaming.spaces import Space
-from streaming.state.codec import HEAD, Part, Parts, Tables, head_of, with_head
+from streaming.state.codec import HEAD, NOTHING, Part, Parts, Tables, head_of, with_head
 
 _NUMBERS = ("following", "newest_us", "coarseness", "count", "unplaced", "since")
 
@@ -27,11 +26,11 @@ def encode(sketch: Sketch, name: str = "leaves") -> dict[str, Part]:
     head = {
         "settings": settings_document(sketch.settings),
         "bins": None if sketch.bins is None else _bins_document(sketch.bins),
+        "waiting": [run.number for run in sketch.waiting],
         "runs": [run.number for run in sketch.runs],
     } | {field: getattr(sketch, field) for field in _NUMBERS}
-    return {HEAD: Tables([with_head(_waiting_table(sketch), head)])} | {
-        f"{name}-{run.number}": run for run in sketch.runs
-    }
+    runs: tuple[ElementRun | LeafRun, ...] = (*sketch.waiting, *sketch.runs)
+    return {HEAD: Tables([with_head(NOTHING, head)])} | {f"{name}-{run.number}": run for run in runs}
 
 
 def decode(parts: Parts, space: Space, name: str = "leaves") -> Sketch:
@@ -40,39 +39,27 @@ def decode(parts: Parts, space: Space, name: str = "leaves") -> Sketch:
     head = head_of(table)
     settings = parse_settings(head["settings"], space)
 
-    def run(number):
+    def run(kind, number):
         part = parts[f"{name}-{number}"]
-        return part if isinstance(part, LeafRun) else _run(number, part.tables(), settings)
+        return part if isinstance(part, ElementRun | LeafRun) else kind(number, part.tables(), settings)
 
     return Sketch(
         settings,
         None if head["bins"] is None else _bins(head["bins"]),
-        _waiting(table, settings),
-        tuple(map(run, head["runs"])),
+        tuple(run(_elements, number) for number in head["waiting"]),
+        tuple(run(_leaves, number) for number in head["runs"]),
         **{field: head[field] for field in _NUMBERS},
     )
 
 
-def _run(number, tables, settings):
+def _elements(number, tables, settings):
+    (table,) = tables
+    return ElementRun(number, Observations.of_table(table, len(settings.features)))
+
+
+def _leaves(number, tables, settings):
     (table,) = tables
     return LeafRun(number, Leaves.of_table(table, len(settings.features), len(settings.pairs)), settings.pairs)
-
-
-def _waiting_table(sketch):
-    if not sketch.waiting:
-        return pa.table({})
-    waiting = Observations.together(sketch.waiting)
-    columns = {"time_us": waiting.time_us, "place_0": waiting.place[0], "place_1": waiting.place[1]}
-    columns |= {f"value_{place}": column for place, column in enumerate(waiting.values)}
-    return pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
-
-
-def _waiting(table, settings: SketchSettings):
-    if not table.num_columns:
-        return ()
-    place = np.stack([np.array(table[f"place_{axis}"]) for axis in range(2)])
-    values = np.stack([np.array(table[f"value_{feature}"]) for feature in range(len(settings.features))])
-    return (Observations(np.array(table["time_us"]), place, values),)
 
 
 def _bins_document(bins):

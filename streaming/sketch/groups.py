@@ -106,7 +106,7 @@ def described(chosen: Chosen, of: Membership, feature: str, confidence: float) -
     room = ROUNDING * np.maximum(np.abs(lowest), np.abs(highest))
     columns = (
         centre,
-        np.sqrt(squares / np.maximum(n - 1, 1e-300)) * (n > 1),
+        np.sqrt(squares / np.where(n > 1, n - 1, 1)) * (n > 1),
         lowest,
         highest,
         np.maximum(lowest, centre - spread) - room,

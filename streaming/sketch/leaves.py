@@ -250,38 +250,55 @@ def summarised(
     pairs : sequence of (int, int)
     """
     order, at = _groups(groups)
-    sizes = np.diff(at, append=len(order))
-    values, time_us, place = values[:, order], time_us[order], place[:, order]
-    chosen = order[at]
-    missing = np.isnan(values)
-    lacking = bool(missing.any())
-    filled = np.where(missing, 0.0, values) if lacking else values
-    n = np.broadcast_to(sizes, (len(values), len(sizes)))
-    if lacking:
-        n = n - np.add.reduceat(missing, at, axis=1, dtype=np.int64)
-    mean = np.add.reduceat(filled, at, axis=1) / np.maximum(n, 1)
-    apart = filled - np.repeat(mean, sizes, axis=1)
-    if lacking:
-        apart[missing] = 0.0
+    sizes, chosen = np.diff(at, append=len(order)), order[at]
+    of = np.empty(len(order), dtype=np.int64)
+    of[order] = np.repeat(np.arange(len(at)), sizes)
+    # One feature at a time: its columns stay in the cache of the processor.
+    n, mean, m2, low, high, apart = zip(*(_summary(column, of, sizes) for column in values), strict=True)
     complete = (keys.planes[chosen] & COMPLETE) != 0
-    comoment = np.empty((len(pairs), len(at)))
-    for row, (one, other) in enumerate(pairs):
-        np.add.reduceat(apart[one] * apart[other], at, out=comoment[row])
-    comoment[:, ~complete] = 0.0
+    comoment = [np.bincount(of, apart[one] * apart[other], len(at)) * complete for one, other in pairs]
+    place_low, place_high = zip(*(_extremes_of(column, of, chosen) for column in place), strict=True)
+    first_us, last_us = _extremes_of(time_us, of, chosen)
     return Leaves(
         **{field.name: getattr(keys, field.name)[chosen] for field in fields(keys)},
         count=sizes,
-        n=n,
-        mean=mean,
-        m2=np.add.reduceat(apart**2, at, axis=1),
-        comoment=comoment,
-        first_us=np.minimum.reduceat(time_us, at),
-        last_us=np.maximum.reduceat(time_us, at),
-        place_low=np.minimum.reduceat(place, at, axis=1),
-        place_high=np.maximum.reduceat(place, at, axis=1),
-        low=np.minimum.reduceat(np.where(missing, np.inf, values) if lacking else values, at, axis=1),
-        high=np.maximum.reduceat(np.where(missing, -np.inf, values) if lacking else values, at, axis=1),
+        n=np.broadcast_to(sizes, (len(n), len(at))) if all(one is sizes for one in n) else np.stack(n),
+        mean=np.stack(mean),
+        m2=np.stack(m2),
+        comoment=np.stack(comoment) if comoment else np.empty((0, len(at))),
+        first_us=first_us,
+        last_us=last_us,
+        place_low=np.stack(place_low),
+        place_high=np.stack(place_high),
+        low=np.stack(low),
+        high=np.stack(high),
     )
+
+
+def _summary(column, of, sizes):
+    """Return what leaves know of a feature: n, mean, m2 and extremes; and the differences of its values from the means.
+
+    `of` is the leaf of each element, and `sizes` their numbers of elements. Where no value is missing, `n` is `sizes`.
+    """
+    missing, many = np.isnan(column), len(sizes)
+    lacking = missing.any()
+    n = sizes - np.bincount(of[missing], minlength=many) if lacking else sizes
+    filled = np.where(missing, 0.0, column) if lacking else column
+    mean = np.bincount(of, filled, many) / np.maximum(n, 1)
+    apart = filled - mean[of]
+    apart[missing] = 0.0
+    low, high = np.full(many, np.inf), np.full(many, -np.inf)
+    np.minimum.at(low, of, np.where(missing, np.inf, column) if lacking else column)
+    np.maximum.at(high, of, np.where(missing, -np.inf, column) if lacking else column)
+    return n, mean, np.bincount(of, apart * apart, many), low, high, apart
+
+
+def _extremes_of(column, of, chosen):
+    """Return the least and the largest value in each leaf, of which `chosen` is one element each."""
+    low, high = column[chosen], column[chosen]
+    np.minimum.at(low, of, column)
+    np.maximum.at(high, of, column)
+    return low, high
 
 
 def with_keys(leaves: Leaves, keys: Keys) -> Leaves:
@@ -300,13 +317,23 @@ def _groups(numbers):
             break
         combined = combined * extent + (number - least)
     else:
-        order = np.argsort(combined, kind="stable")
-        return order, np.flatnonzero(first_of_runs(combined[order]))
+        return _ordered(combined, room)
     order = np.lexsort(tuple(reversed(numbers)))
     first = np.zeros(len(order), dtype=bool)
     for number in numbers:
         first |= first_of_runs(number[order])
     return order, np.flatnonzero(first)
+
+
+def _ordered(number, room):
+    """Return the order of non-negative numbers below `room`, and where in it each group of equal ones begins."""
+    bits = len(number).bit_length()
+    if room << bits >= 1 << 63:
+        order = np.argsort(number, kind="stable")
+        return order, np.flatnonzero(first_of_runs(number[order]))
+    # To sort numbers takes a fraction of the time that it takes to find their order, so each brings its position along.
+    both = np.sort(number << bits | np.arange(len(number)))
+    return both & ((1 << bits) - 1), np.flatnonzero(first_of_runs(both >> bits))
 
 
 def _names():

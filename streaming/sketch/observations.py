@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,27 @@ class Observations:
     def __len__(self) -> int:
         return len(self.time_us)
 
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return self.time_us.nbytes + self.place.nbytes + self.values.nbytes
+
     def take(self, rows: np.ndarray | slice) -> "Observations":
         """Return some of them, given their positions, a mask, or a slice."""
         return Observations(self.time_us[rows], self.place[:, rows], self.values[:, rows])
+
+    def table(self) -> pa.Table:
+        """Return the observations as a table."""
+        columns = {"time_us": self.time_us, "place_0": self.place[0], "place_1": self.place[1]}
+        columns |= {f"value_{feature}": column for feature, column in enumerate(self.values)}
+        return pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
+
+    @classmethod
+    def of_table(cls, table: pa.Table, features: int) -> "Observations":
+        """Return the observations of a table; the inverse of `table`."""
+        place = np.stack([np.array(table[f"place_{axis}"]) for axis in range(2)])
+        values = np.stack([np.array(table[f"value_{feature}"]) for feature in range(features)])
+        return cls(np.array(table["time_us"]), place, values)
 
     @classmethod
     def together(cls, parts: Sequence["Observations"]) -> "Observations":

@@ -11,11 +11,12 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 
-from streaming.sketch.chosen import NO_CUT, Chosen, ChosenPart, Cut, chosen_together, nothing_of
-from streaming.sketch.leaves import Leaves
+from streaming.sketch.chosen import NO_CUT, Chosen, ChosenPart, Cut, choose, chosen_together, nothing_of
+from streaming.sketch.leaves import Leaves, no_leaves, together
 from streaming.sketch.runs import LeafRun
-from streaming.sketch.selection import Selection
+from streaming.sketch.selection import EVERYTHING, Selection
 from streaming.sketch.settings import SketchSettings
+from streaming.sketch.sketch import Sketch
 
 
 def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
@@ -33,6 +34,27 @@ def condensed(chosen: Chosen, feature: str | None = None) -> Chosen:
     if len(whole):
         whole = run.whole if position is None else run.by_value(position)
     return _of_leaves(whole, cut, chosen.cut if feature is None else chosen.by_value(feature).cut, chosen)
+
+
+def by_cell(sketch: Sketch, selection: Selection, level: int) -> tuple[Chosen, int]:
+    """Return a choice of few leaves that answers for each cell as all chosen leaves do, and how many it is made of.
+
+    Parameters
+    ----------
+    sketch : Sketch
+    selection : Selection
+    level : int
+        The number of bits of the cells, at the most.
+    """
+    settings, chosen = sketch.settings, choose(sketch, selection, merge=False)
+    if selection == EVERYTHING:  # what is computed of all leaves of a run is kept with the run
+        rolled, cut = [run.by_cell_of(level, settings) for run in sketch.asked], no_leaves(settings)
+    else:
+        whole, cut = chosen.taken()
+        rolled = [whole]
+    merged = LeafRun(0, together([no_leaves(settings), *rolled]), settings.pairs)
+    few = merged.by_cell_of(level, settings) if len(merged) else merged.leaves
+    return _of_leaves(few, cut, chosen.cut, chosen), len(merged) + len(cut)
 
 
 def partial_tables(chosen: Chosen) -> list[pa.Table]:

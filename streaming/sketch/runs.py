@@ -1,18 +1,24 @@
-"""Runs of leaves: immutable, numbered, with indexes that are made when somebody first asks.
+"""Runs of elements that wait, and runs of leaves: immutable and numbered.
 
-What a batch brings is one small run, and runs of a similar size are merged (tiering, as in
-`streaming.servers.sorted_runs`). Several runs may have a leaf of the same key, and all of them count.
+What a batch brings is one small run of elements. Many of them become one run of leaves, whose indexes are made when
+somebody first asks. Runs of a similar size are merged (tiering, as in `streaming.servers.sorted_runs`). Several runs
+may have a leaf of the same key, and all of them count.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from streaming.operators.runs import first_of_runs
 from streaming.sketch.leaves import Leaves, Pairs, grouped, merged, together
+from streaming.sketch.levels import bits_of
+from streaming.sketch.observations import Observations
+from streaming.sketch.once import Once
+from streaming.sketch.settings import SketchSettings
 
 # So many young runs of a similar size are merged into one.
 TIER = 4
@@ -23,6 +29,43 @@ VALUE_GROUPS = 256
 # With time bins there are about so many groups in all, but at least so many a time bin.
 MOST_GROUPS = 16_384
 LEAST_VALUE_GROUPS = 16
+
+
+class _Run:
+    """What runs of all kinds are."""
+
+    @property
+    def size(self) -> int:
+        """The order of magnitude of its length."""
+        return (len(self).bit_length() - 1) // LEVEL_BITS
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+AnyRun = TypeVar("AnyRun", bound=_Run)
+
+
+@dataclass(frozen=True)
+class ElementRun(_Run):
+    """Elements in the order in which they came; no other run of their sketch ever has their number.
+
+    Parameters
+    ----------
+    number : int
+    observations : Observations
+        At least one.
+    """
+
+    number: int
+    observations: Observations
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def tables(self) -> list[pa.Table]:
+        """Return what is stored of the run."""
+        return [self.observations.table()]
 
 
 @dataclass(frozen=True)
@@ -45,7 +88,7 @@ class CellIndex:
 
 
 @dataclass(frozen=True)
-class LeafRun:
+class LeafRun(_Run, Once):
     """An immutable run; no other run of its sketch ever has its number.
 
     Parameters
@@ -63,11 +106,6 @@ class LeafRun:
 
     def __len__(self) -> int:
         return len(self.leaves)
-
-    @property
-    def size(self) -> int:
-        """The order of magnitude of its length."""
-        return (len(self).bit_length() - 1) // LEVEL_BITS
 
     def tables(self) -> list[pa.Table]:
         """Return what is stored of the run."""
@@ -104,15 +142,20 @@ class LeafRun:
         groups = min(max(MOST_GROUPS // len(self.by_time), LEAST_VALUE_GROUPS), VALUE_GROUPS)
         return self._by_value(feature, self.leaves.start_us, groups)
 
-    def _by_value(self, feature, start_us, groups):
-        name = feature, start_us is self.leaves.start_us
-        if name not in self._by_values:
-            self._by_values[name] = self._rolled(start_us, _groups_by_value(self.leaves, feature, groups))
-        return self._by_values[name]
+    def by_cell_of(self, level: int, settings: SketchSettings) -> Leaves:
+        """Return the leaves, merged over all times and planes: those of one level, in one cell of so many bits.
 
-    @functools.cached_property
-    def _by_values(self):
-        return {}
+        Leaves that are coarser than these cells stay with their own.
+        """
+        return self.once(("cells", level), lambda: self._by_cell_of(level, settings))
+
+    def _by_cell_of(self, level, settings):
+        levels = self.leaves.level.astype(np.int64)
+        return self._rolled(levels, self.leaves.cell >> np.maximum(bits_of(settings, levels) - level, 0))
+
+    def _by_value(self, feature, start_us, groups):
+        name = "values", feature, start_us is self.leaves.start_us
+        return self.once(name, lambda: self._rolled(start_us, _groups_by_value(self.leaves, feature, groups)))
 
     def _rolled(self, start_us, bins):
         return _rolled(self.leaves, start_us, bins, self.pairs)
@@ -137,8 +180,20 @@ def _rolled(leaves, start_us, bins, pairs):
     return merged(leaves, order, np.flatnonzero(first), pairs)
 
 
-def tiered(runs: Sequence[LeafRun], following: int) -> tuple[tuple[LeafRun, ...], int]:
-    """Return runs after the merges that are due, which their lengths alone decide, and the next number."""
+def tiered(
+    runs: Sequence[AnyRun], following: int, merge: Callable[[Sequence[AnyRun], int], AnyRun]
+) -> tuple[tuple[AnyRun, ...], int]:
+    """Return runs after the merges that are due, which their lengths alone decide, and the next number.
+
+    Parameters
+    ----------
+    runs : sequence of ElementRun or LeafRun
+        Oldest first.
+    following : int
+        The next number.
+    merge : callable
+        `appended` or `compacted`.
+    """
     merges = list(runs)
     while True:
         many = 0
@@ -146,8 +201,13 @@ def tiered(runs: Sequence[LeafRun], following: int) -> tuple[tuple[LeafRun, ...]
             many += 1
         if many < TIER:
             return tuple(merges), following
-        merges[-many:] = [compacted(merges[-many:], following)]
+        merges[-many:] = [merge(merges[-many:], following)]
         following += 1
+
+
+def appended(runs: Sequence[ElementRun], number: int) -> ElementRun:
+    """Return several runs of elements as one, in the same order."""
+    return ElementRun(number, Observations.together([run.observations for run in runs]))
 
 
 def compacted(runs: Sequence[LeafRun], number: int) -> LeafRun:

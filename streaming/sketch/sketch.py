@@ -1,8 +1,9 @@
 """A sketch of a stream, immutable: it grows by elements, is merged with others, and is split by place.
 
-The first elements are kept whole. Once there are `SketchSettings.first` of them, they decide the bins of the planes,
-and elements become leaves. The bins are made anew after `follow` elements, from the leaves since the last time. Both
-happen after a count of elements, wherever batches end, so the cut of a stream into batches does not matter.
+Elements wait as they are, and become leaves many at a time, which costs less than a few at a time. The first
+`SketchSettings.first` elements decide the bins of the planes. The bins are made anew after `follow` elements, from the
+leaves since the last time. Bins depend on counts of elements, wherever batches end, so the cut of a stream into batches
+does not matter.
 """
 
 import functools
@@ -17,11 +18,15 @@ from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised
 from streaming.sketch.levels import Levels, bits_of, starts_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.once import Once
-from streaming.sketch.runs import LeafRun, compacted, tiered
+from streaming.sketch.runs import ElementRun, LeafRun, appended, compacted, tiered
 from streaming.sketch.settings import InvalidSketch, SketchSettings
 
 # There may be so much more leaves than the budget, before runs are merged and counted.
 SLACK = 1.25
+# So many elements wait for each leaf that there is, so they take about as much memory as the leaves; but at least and
+# at most so many, and no more than there may be leaves. With 8 features the most take 12 MB.
+WAITING_A_LEAF = 4
+LEAST_WAITING, MOST_WAITING = 1 << 13, 1 << 17
 
 
 @dataclass(frozen=True)
@@ -32,9 +37,9 @@ class Sketch(Once):
     ----------
     settings : SketchSettings
     bins : Bins or None
-        None as long as elements are kept whole.
-    waiting : tuple of Observations
-        The elements that are kept whole.
+        None before the first elements have made them.
+    waiting : tuple of ElementRun
+        The elements that are not in leaves yet, oldest first.
     runs : tuple of LeafRun
         Oldest first.
     following : int
@@ -53,7 +58,7 @@ class Sketch(Once):
 
     settings: SketchSettings
     bins: Bins | None = None
-    waiting: tuple[Observations, ...] = ()
+    waiting: tuple[ElementRun, ...] = ()
     runs: tuple[LeafRun, ...] = ()
     following: int = 0
     newest_us: int = -(2**63)
@@ -68,13 +73,13 @@ class Sketch(Once):
         return cls(settings, bins if settings.planes else Bins(), following=following)
 
     def __len__(self) -> int:
-        """Return how many leaves there are, with those of elements that are kept whole."""
+        """Return how many leaves there are, with those of elements that wait."""
         return sum(map(len, self.asked))
 
     @property
     def nbytes(self) -> int:
-        """The memory that the leaves take, without indexes."""
-        return sum(run.leaves.nbytes for run in self.asked)
+        """The memory that the leaves and the elements that wait take, without indexes."""
+        return sum(run.leaves.nbytes for run in self.runs) + sum(run.observations.nbytes for run in self.waiting)
 
     @property
     def levels(self) -> Levels:
@@ -83,13 +88,15 @@ class Sketch(Once):
 
     @functools.cached_property
     def asked(self) -> tuple[LeafRun, ...]:
-        """The runs that questions are put to; each element that is kept whole is a leaf of its own."""
+        """The runs that questions are put to. Before there are bins, each element is a leaf of its own."""
         if not self.waiting:
             return self.runs
-        waiting = Observations.together(self.waiting)
+        pairs = self.settings.pairs
+        waiting = _elements(self)
+        if self.bins is not None:
+            return (*self.runs, LeafRun(-1, _leaves_of(self, waiting), pairs))
         keys = _keys(self, waiting, np.zeros((0, len(waiting)), dtype=np.int64))
         singly = (keys.start_us, keys.cell, np.arange(len(waiting)))
-        pairs = self.settings.pairs
         leaves = summarised(keys, singly, waiting.time_us, waiting.place, waiting.values, pairs)
         return (*self.runs, LeafRun(-1, leaves, pairs))
 
@@ -149,7 +156,7 @@ def merge(sketch: Sketch, other: Sketch) -> Sketch:
         together_ = _with_run(together_, run.leaves)
     together_ = _tiered(_levelled(together_))
     for waiting in other.waiting:
-        together_ = add(together_, waiting)
+        together_ = add(together_, waiting.observations)
     return _within_budget(together_)
 
 
@@ -168,24 +175,42 @@ def split(sketch: Sketch, region_of: Callable[[np.ndarray], np.ndarray], regions
     list of Sketch
         Runs get new numbers. What was not sketched is counted in the first one.
     """
-    parts = []
+    parts, sketch = [], _reduced(sketch)
     for region in range(regions):
         part = replace(sketch, runs=(), waiting=(), count=0, unplaced=0 if region else sketch.unplaced)
         for run in sketch.runs:
             middle = (run.leaves.place_low + run.leaves.place_high) / 2
             part = _with_run(part, run.leaves.take(np.flatnonzero(region_of(middle) == region)))
-        waiting = [some.take(region_of(some.place) == region) for some in sketch.waiting]
-        part = replace(part, waiting=tuple(some for some in waiting if len(some)))
+        for waiting in sketch.waiting:
+            mine = waiting.observations.take(region_of(waiting.observations.place) == region)
+            part = _with_elements(part, mine) if len(mine) else part
         count = sum(int(run.leaves.count.sum()) for run in part.runs) + _waiting(part)
         parts.append(replace(part, count=count))
     return parts
 
 
+def reduced(sketch: Sketch) -> Sketch:
+    """Return the same sketch with the elements that wait in leaves, if it has bins: for questions that follow."""
+    return _within_budget(_reduced(sketch))
+
+
+def _reduced(sketch):
+    if sketch.bins is None or not sketch.waiting:
+        return sketch
+    return _tiered(_with_run(replace(sketch, waiting=()), _leaves_of(sketch, _elements(sketch))))
+
+
 def _room(sketch):
-    """Return how many elements can come before the bins are made."""
+    """Return how many elements can come before they become leaves, or the bins are made."""
     if sketch.bins is None:
         return max(1, sketch.settings.first - _waiting(sketch))
-    return sketch.settings.follow - sketch.since if _follows(sketch) else None
+    room = _most_waiting(sketch) - _waiting(sketch)
+    return max(1, min(room, sketch.settings.follow - sketch.since) if _follows(sketch) else room)
+
+
+def _most_waiting(sketch):
+    wanted = max(LEAST_WAITING, WAITING_A_LEAF * sum(map(len, sketch.runs)))
+    return min(wanted, MOST_WAITING, sketch.settings.most_leaves)
 
 
 def _follows(sketch):
@@ -196,6 +221,10 @@ def _waiting(sketch):
     return sum(map(len, sketch.waiting))
 
 
+def _elements(sketch):
+    return Observations.together([run.observations for run in sketch.waiting])
+
+
 def _taken(sketch, observations):
     """Return a sketch with more elements, for which there is room."""
     newest = max(sketch.newest_us, int(observations.time_us.max()))
@@ -203,10 +232,15 @@ def _taken(sketch, observations):
     sketch = replace(sketch, newest_us=newest, count=sketch.count + len(observations))
     if crossed:
         sketch = _levelled(sketch)
-    if sketch.bins is None:
-        return replace(sketch, waiting=(*sketch.waiting, observations))
-    sketch = replace(sketch, since=sketch.since + len(observations))
-    return _tiered(_with_run(sketch, _leaves_of(sketch, observations)))
+    if sketch.bins is not None:
+        sketch = replace(sketch, since=sketch.since + len(observations))
+    return _with_elements(sketch, observations)
+
+
+def _with_elements(sketch, observations):
+    run = ElementRun(sketch.following, observations)
+    waiting, following = tiered((*sketch.waiting, run), sketch.following + 1, appended)
+    return replace(sketch, waiting=waiting, following=following)
 
 
 def _leaves_of(sketch, observations):
@@ -255,7 +289,7 @@ def _with_run(sketch, leaves):
 
 
 def _tiered(sketch):
-    runs, following = tiered(sketch.runs, sketch.following)
+    runs, following = tiered(sketch.runs, sketch.following, compacted)
     return replace(sketch, runs=runs, following=following)
 
 
@@ -300,14 +334,15 @@ def _one_run(sketch):
 
 
 def _with_bins(sketch):
-    """Return a sketch whose bins are made, or made anew, if it is time for it."""
-    if sketch.bins is None and _waiting(sketch) >= sketch.settings.first:
-        waiting = Observations.together(sketch.waiting)
-        sketch = replace(sketch, bins=_first_bins(sketch.settings, waiting), waiting=())
-        return _with_run(sketch, _leaves_of(sketch, waiting))
-    if _follows(sketch) and sketch.bins is not None and sketch.since >= sketch.settings.follow:
+    """Return a sketch whose bins are made, or made anew, and whose elements become leaves, if it is time for it."""
+    if sketch.bins is None:
+        if _waiting(sketch) < sketch.settings.first:
+            return sketch
+        return _reduced(replace(sketch, bins=_first_bins(sketch.settings, _elements(sketch))))
+    if _follows(sketch) and sketch.since >= sketch.settings.follow:
+        sketch = _reduced(sketch)
         return replace(sketch, bins=_following_bins(sketch), since=0)
-    return sketch
+    return _reduced(sketch) if _waiting(sketch) >= _most_waiting(sketch) else sketch
 
 
 def _first_bins(settings, waiting):

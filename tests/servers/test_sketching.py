@@ -148,3 +148,20 @@ def test_settings_that_break_a_rule_leave_the_sketch_as_it_is(tmp_path):
     engine.run([("ships", 0, table_of(elements))], [ON])
     engine.run([], [ON | {"sketch": SKETCH | {"cell_bits": 99}}])
     assert told(sketches(engine)) == expected(accepted(elements))
+
+
+def test_elements_wait_until_the_sketch_is_asked_and_are_handed_over_when_regions_change(tmp_path):
+    engine, elements = Engine(tmp_path, regions=1, rescaled=0.0), random_elements(random.Random(4), 60)
+    engine.run([("ships", 0, table_of(elements[:20]))], [ON])
+    engine.run([("ships", 0, table_of(elements[20:40]))], [])
+    (sketch,) = sketches(engine)
+    assert sum(map(len, sketch.waiting)) and told([sketch]) == expected(accepted(elements[:40]))
+    engine.restart()
+    later = engine.region_map.split(0, 1, 0.0)
+    engine.run([("ships", 0, table_of(elements[40:]))], [{"op": "regions", "map": later.document()}])
+    assert len(sketches(engine)) == 2 and told(sketches(engine)) == expected(accepted(elements))
+    plan = {"stream": "ships", "kind": "sketch", "ask": [{"question": "count"}]}
+    engine.run([], [{"op": "register", "query": 1, "revision": 1, "plan": plan}])
+    found = sketches(engine)
+    assert not any(sketch.waiting for sketch in found if sketch.bins is not None)
+    assert told(found) == expected(accepted(elements))

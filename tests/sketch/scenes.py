@@ -7,7 +7,7 @@ import numpy as np
 from streaming.sketch.bins import Bins
 from streaming.sketch.observations import Observations
 from streaming.sketch.settings import HOUR_US, Plane, SketchSettings
-from streaming.sketch.sketch import Sketch, add
+from streaming.sketch.sketch import Sketch, add, reduced
 
 FEATURES = ("heat", "rain", "wind")
 SETTINGS = SketchSettings(
@@ -46,9 +46,9 @@ def some_settings(rng):
 
 
 def grown(sketch, elements, cuts=()):
-    """Return a sketch with more elements, which come in batches that end at `cuts`."""
+    """Return a sketch with more elements, which come in batches that end at `cuts`; those of the last one wait."""
     for part in np.split(np.arange(len(elements)), sorted(cuts)):
-        sketch = add(sketch, elements.take(part))
+        sketch = add(reduced(sketch), elements.take(part))
     return sketch
 
 

@@ -1,7 +1,7 @@
 """Every answer of a sketch has the exact one within its bounds."""
 
 import functools
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -9,16 +9,17 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.sketch import density, statistics
+from streaming.sketch import density, groups, statistics
 from streaming.sketch.answers import contrast, deviations
 from streaming.sketch.chosen import choose, chosen_together
+from streaming.sketch.levels import bits_of
 from streaming.sketch.moments import moments_of
 from streaming.sketch.observations import Observations
-from streaming.sketch.partials import chosen_of, condensed, partial_tables
+from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables
 from streaming.sketch.relations import relate
 from streaming.sketch.selection import EVERYTHING, FeatureRange, Selection, Times
 from streaming.sketch.settings import HOUR_US, InvalidSketch
-from streaming.sketch.sketch import Sketch, split
+from streaming.sketch.sketch import Sketch, reduced, split
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, matching, observations, some_settings
 
 seeds = st.integers(0, 2**32 - 1)
@@ -141,7 +142,7 @@ def test_what_cuts_no_leaf_is_answered_exactly(seed):
 @given(seeds)
 def test_regions_answer_together_as_the_whole_does(seed):
     rng, sketch, _, selection, _ = scene(seed)
-    feature = FEATURES[rng.integers(3)]
+    feature, sketch = FEATURES[rng.integers(3)], reduced(sketch)
     parts = split(sketch, lambda place: (place[0] > 0) * 1 + (place[1] > 10) * 2, 4)
     whole = choose(sketch, selection, merge=False)
     regions = [choose(part, selection, merge=False) for part in parts]
@@ -266,3 +267,23 @@ BOW_TIE = shapely.Polygon([(0, 0), (1, 1), (0, 1), (1, 0)])
 def test_an_area_that_is_none_is_refused(area):
     with pytest.raises(InvalidSketch):
         choose(grown(known(SETTINGS), observations(np.random.default_rng(0), 50)), Selection((area,)))
+
+
+@given(seeds, st.integers(0, 14))
+def test_leaves_merged_by_cell_answer_for_each_cell_as_all_of_them_do(seed, level):
+    rng, sketch, _, selection, _ = scene(seed)
+    feature = FEATURES[rng.integers(3)]
+    for one in (selection, EVERYTHING):
+        whole, (few, _) = choose(sketch, one, merge=False), by_cell(sketch, one, level)
+        (cells, bits, of), (few_cells, few_bits, few_of) = groups.by_cell(whole, level), groups.by_cell(few, level)
+        assert (few_cells.tolist(), few_bits) == (cells.tolist(), bits)
+        leaves, merged = whole.taken()[0], few.taken()[0]
+        shift = np.maximum(bits_of(sketch.settings, leaves.level.astype(np.int64)) - level, 0)
+        assert len(merged) == len(set(zip(leaves.level, leaves.cell >> shift, leaves.complete, strict=True)))
+        for expected, found in (
+            (groups.counted(whole, of), groups.counted(few, few_of)),
+            (groups.described(whole, of, feature, 0.9), groups.described(few, few_of, feature, 0.9)),
+        ):
+            for field in fields(groups.Groups):
+                pair = (getattr(told, field.name) for told in (found, expected))
+                np.testing.assert_allclose(*pair, rtol=1e-6, atol=1e-6, err_msg=field.name)

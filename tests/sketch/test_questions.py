@@ -1,12 +1,14 @@
 """The answers of a plan equal what pandas says of all elements, within their bounds, from any number of regions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from streaming.plans import parse_plan
 from streaming.sketch.asking.answering import answered, checked
-from streaming.sketch.asking.needs import needs, parts
+from streaming.sketch.asking.needs import asked_parts, needs, parts
 from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.observations import Observations
 from streaming.sketch.sets.hashing import hashes_of_values
@@ -165,6 +167,14 @@ def test_cells_of_a_map_have_the_elements_that_lie_there(weather, regions):
     for lo, hi, value, n in zip(cells["lo"], cells["hi"], cells["value"], cells["n"], strict=True):
         there = weather[weather["x"].between(lo[0], hi[0]) & weather["y"].between(lo[1], hi[1])]
         assert n == len(there) and value == pytest.approx(there["temp"].mean())
+
+
+def test_what_a_question_costs_does_not_depend_on_what_was_computed_before(regions):
+    for ask in ({"question": "cells", "level": 6}, {"question": "mean", "features": ["temp"]}):
+        plan = parse_plan({"stream": "weather", "kind": "sketch", "ask": [ask]})
+        costs = [asked_parts(plan, regions[0], None, 0)[1] for _ in range(2)]
+        fresh = asked_parts(plan, replace(regions[0], runs=tuple(map(replace, regions[0].runs))), None, 0)[1]
+        assert costs == [fresh, fresh]
 
 
 def test_cells_finer_than_the_sketch_come_as_fine_as_it_is(regions):

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.sketch import codec
+from streaming.sketch import sketch as sketch_module
 from streaming.sketch.bins import Bins, equal_bins, equal_bins_of_intervals, fan_out_order, vertices
 from streaming.sketch.levels import Levels
 from streaming.sketch.moments import moments
 from streaming.sketch.observations import Observations
-from streaming.sketch.runs import LeafRun
+from streaming.sketch.runs import ElementRun, LeafRun
 from streaming.sketch.settings import DAY_US, HOUR_US, InvalidSketch, Plane, SketchSettings
-from streaming.sketch.sketch import Sketch, add, merge, split
+from streaming.sketch.sketch import Sketch, add, merge, reduced, split
 from streaming.spaces import EARTH
 from streaming.state.codec import Tables
 from tests.sketch.scenes import FEATURES, SETTINGS, grown, known, observations, same, some_settings
@@ -41,6 +42,24 @@ def test_any_cut_into_batches_makes_the_same_sketch_with_bins_that_follow_the_st
     )
     if whole.bins is not None:
         assert whole.bins.tag == cut.bins.tag
+
+
+@given(seeds)
+def test_it_does_not_matter_how_many_elements_wait_before_they_become_leaves(seed):
+    rng, settings, elements = scene(seed, 300)
+    cuts = rng.integers(0, len(elements), 9).tolist()
+    plain = grown(Sketch.empty(settings), elements)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sketch_module, "MOST_WAITING", int(rng.integers(1, 60)))
+        whole, cut = grown(Sketch.empty(settings), elements), grown(Sketch.empty(settings), elements, cuts)
+        assert cut.bins is None or sum(map(len, cut.waiting)) < sketch_module.MOST_WAITING
+        ready = reduced(cut)
+        assert ready.bins is None or not ready.waiting
+        for one in (cut, ready, reduced(ready)):
+            same(one, whole)
+            assert one.count == whole.count == plain.count
+    if whole.bins is None or whole.bins.tag == plain.bins.tag:
+        same(whole, plain)
 
 
 @given(seeds)
@@ -132,8 +151,9 @@ def test_a_stored_sketch_goes_on_as_if_it_had_not_been_stored(seed):
     for read in (codec.decode(written, EARTH), codec.decode(parts, EARTH)):
         assert read.settings == settings
         same(add(read, elements.take(slice(at, None))), grown(sketch, elements.take(slice(at, None))))
-    shared = codec.decode(parts, EARTH).runs
-    assert all(one is other for one, other in zip(shared, sketch.runs, strict=True))
+    read = codec.decode(parts, EARTH)
+    shared = zip((*read.waiting, *read.runs), (*sketch.waiting, *sketch.runs), strict=True)
+    assert all(one is other for one, other in shared)
 
 
 def test_a_part_of_a_name_never_gets_another_content():
@@ -145,7 +165,7 @@ def test_a_part_of_a_name_never_gets_another_content():
     for _ in range(60):
         sketch = add(sketch, observations(rng, 30))
         for name, part in codec.encode(sketch).items():
-            if isinstance(part, LeafRun):
+            if isinstance(part, ElementRun | LeafRun):
                 assert seen.setdefault(name, part) is part
     assert len(seen) > 60
 

@@ -5,6 +5,7 @@ References
 Synopsis (2017), section 3.5: the partial answers of the sketchlets are merged; continuous queries.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -31,7 +32,8 @@ from streaming.results import (
 from streaming.servers.answers.tuples import Results
 from streaming.servers.control.border import LeftOut, QueriesFailed
 from streaming.servers.control.step import ControlStep
-from streaming.servers.region.asked_leaves import AskedLeaves, due
+from streaming.servers.pacing import Pace
+from streaming.servers.region.asked_leaves import AskedLeaves, ticking
 from streaming.sketch.asking.answering import answered
 from streaming.sketch.news import differs
 from streaming.sketch.settings import InvalidSketch
@@ -47,13 +49,18 @@ class ToldAnswers:
         By query, a JSON document for each of its questions.
     left_out : mapping of int to LeftOut
         The queries that the assembler leaves out.
+    pace : Pace
+        Which queries were answered when, and what that cost.
     """
 
     answers: Mapping[int, Sequence[dict[str, Any]]] = field(default_factory=dict)
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
+    pace: Pace = field(default_factory=Pace)
 
 
-def step(told: ToldAnswers, found: Sequence[AskedLeaves], control: ControlStep) -> tuple[ToldAnswers, Results]:
+def step(
+    told: ToldAnswers, found: Sequence[AskedLeaves], asked: Sequence[int], control: ControlStep
+) -> tuple[ToldAnswers, Results]:
     """Answer the queries that are due, and tell the answers that differ from those before by more than their bounds.
 
     Parameters
@@ -61,6 +68,8 @@ def step(told: ToldAnswers, found: Sequence[AskedLeaves], control: ControlStep) 
     told : ToldAnswers
     found : sequence of AskedLeaves
         What each region sent.
+    asked : sequence of int
+        The queries that are `due`.
     control : ControlStep
 
     Returns
@@ -72,10 +81,11 @@ def step(told: ToldAnswers, found: Sequence[AskedLeaves], control: ControlStep) 
     before, after, applied = control.before.sketch_plans, control.after.sketch_plans, control.applied
     known = {query: answers for query, answers in told.answers.items() if query not in set(applied.forgotten.tolist())}
     costs, rows, now = Failures(), _Rows(control), dict(known)
+    answers = _answers(found, asked, control, costs)
     for query in known.keys() - after.keys():
         rows.add(query, now.pop(query), LEFT)
-    for query, answers in _answers(found, control, costs).items():
-        now[query] = rows.changes(query, known.get(query, ()), answers)
+    for query, answer in answers.items():
+        now[query] = rows.changes(query, known.get(query, ()), answer)
     snapshots = _Rows(control)
     for query in applied.snapshots:
         if query in after:
@@ -85,14 +95,22 @@ def step(told: ToldAnswers, found: Sequence[AskedLeaves], control: ControlStep) 
     return ToldAnswers(now), replace(results, aggregates=tuple(before.keys() | after.keys()))
 
 
-def _answers(found, control, costs):
+def paced(pace: Pace, found: Sequence[AskedLeaves], asked: Sequence[int], control: ControlStep) -> Pace:
+    """Return what is known of costs and turns after a micro-batch, also of queries that some server leaves out."""
+    costs: Counter[int] = Counter()
+    for one in found:
+        costs.update(one.looked)
+    return pace.after(asked, ticking(control), costs, control.now_us)
+
+
+def _answers(found, asked, control, costs):
     """Return the answers of the queries that are due, by query."""
     answers, failed = {}, {}
-    for query in due(control):
-        plan, began = control.after.sketch_plans[query], perf_counter()
+    for query in asked:
         needed = [one.leaves[query] for one in found if query in one.leaves]
-        if len(needed) < len(found):  # it was due in the assembler alone, and will be at the next tick everywhere
+        if query not in control.after.sketch_plans or len(needed) < len(found):  # some server leaves it out
             continue
+        plan, began = control.after.sketch_plans[query], perf_counter()
         by_need = {need: [one[need] for one in needed] for need in needed[0]}
         try:
             settings = control.after.sketched[stream_number(plan.stream)].sketch

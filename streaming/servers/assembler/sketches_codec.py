@@ -2,18 +2,22 @@
 
 from streaming.servers.assembler.sketches import ToldAnswers
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
+from streaming.servers.pacing import Pace
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
 
 def _encoded(state):
-    head = {"answers": list(state.answers.items()), "left_out": left_out_rows(state.left_out)}
+    pace = [list(state.pace.costs.items()), list(state.pace.asked_us.items()), state.pace.free_us]
+    head = {"pace": pace, "answers": list(state.answers.items()), "left_out": left_out_rows(state.left_out)}
     return {HEAD: Tables([with_head(NOTHING, head)])}
 
 
 def _decoded(parts):
     (table,) = parts[HEAD].tables()
     head = head_of(table)
-    return ToldAnswers(dict(head["answers"]), left_out_of_rows(head["left_out"]))
+    costs, asked_us, free_us = head["pace"]
+    pace = Pace(dict(costs), dict(asked_us), free_us)
+    return ToldAnswers(dict(head["answers"]), left_out_of_rows(head["left_out"]), pace)
 
 
 TOLD_ANSWERS = Codec(lambda batch: ToldAnswers(), _encoded, _decoded)

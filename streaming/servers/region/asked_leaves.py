@@ -5,7 +5,7 @@ References
 Synopsis (2017), section 3.5: sketchlets evaluate a query on their parts of the sketch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -17,9 +17,10 @@ from streaming.operators.failures import Failures
 from streaming.servers.control.border import QueriesFailed
 from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
+from streaming.servers.pacing import Pace
 from streaming.servers.region.sketching import Sketchlet
 from streaming.sketch.asking.answering import checked
-from streaming.sketch.asking.needs import Need, Partial, parts
+from streaming.sketch.asking.needs import Need, Partial, asked_parts
 from streaming.sketch.settings import InvalidSketch
 from streaming.state.codec import HEAD, NOTHING, Codec, Tables, head_of, with_head
 
@@ -34,23 +35,32 @@ class AskedLeaves:
         By query.
     lacking : frozenset of int
         The queries that the region leaves out.
+    looked : mapping of int to int
+        How many leaves it took, by query; see `needs.asked`.
     seconds : mapping of int to float
         How long it took to find them, by query; no state.
     """
 
     leaves: Mapping[int, Mapping[Need, Partial]] = field(default_factory=dict)
     lacking: frozenset[int] = frozenset()
+    looked: Mapping[int, int] = field(default_factory=dict)
     seconds: Mapping[int, float] = field(default_factory=dict)
 
 
-def due(control: ControlStep) -> list[int]:
+def due(control: ControlStep, pace: Pace) -> list[int]:
     """Return the queries of sketches that are answered in a micro-batch.
 
-    These are the new and the edited ones, and at each tick those that are not to be answered once.
+    These are the new and the edited ones, and at each tick those whose turn it is and that are not to be answered once.
+    All servers must get the control step with the queries that some of them leave out, so that all find the same.
     """
-    plans, applied = control.after.sketch_plans, control.applied
-    changed = set(applied.changed.tolist())
-    return [query for query, plan in plans.items() if query in changed or (applied.now_us and not plan.once)]
+    turns = pace.due(ticking(control), control.now_us) if control.applied.now_us else set()
+    turns.update(control.applied.changed.tolist())
+    return [query for query in control.after.sketch_plans if query in turns]
+
+
+def ticking(control: ControlStep) -> list[int]:
+    """Return the queries of sketches that are answered again and again."""
+    return [query for query, plan in control.after.sketch_plans.items() if not plan.once]
 
 
 def concern_sketches(before: Registry, after: Registry, applied) -> bool:
@@ -62,16 +72,25 @@ def concern_sketches(before: Registry, after: Registry, applied) -> bool:
     return bool(applied.now_us) or not plans.isdisjoint(touched)
 
 
-def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
+def step(sketchlet: Sketchlet, asked: Sequence[int], control: ControlStep) -> AskedLeaves:
     """Find the leaves of a region that the questions which are due need.
+
+    Parameters
+    ----------
+    sketchlet : Sketchlet
+    asked : sequence of int
+        The queries that are `due`. Those that the control step does not know are left out.
+    control : ControlStep
 
     Raises
     ------
     QueriesFailed
         If a question asks for what the sketch does not keep, or the stream is not sketched.
     """
-    found, failed, costs = {}, {}, Failures()
-    for query in due(control):
+    found, failed, looked, costs = {}, {}, {}, Failures()
+    for query in asked:
+        if query not in control.after.sketch_plans:
+            continue
         plan, began = control.after.sketch_plans[query], perf_counter()
         number = stream_number(plan.stream)
         sketch = sketchlet.sketches.get(number)
@@ -80,13 +99,13 @@ def step(sketchlet: Sketchlet, control: ControlStep) -> AskedLeaves:
             continue
         try:
             checked(plan, control.after.sketched[number])
-            found[query] = parts(plan, sketch, sketchlet.sets.get(number), control.now_us)
+            found[query], looked[query] = asked_parts(plan, sketch, sketchlet.sets.get(number), control.now_us)
         except InvalidSketch as error:
             failed[query] = str(error)
         costs.seconds[query] = perf_counter() - began
     if failed:
         raise QueriesFailed(failed)
-    return AskedLeaves(found, seconds=costs.seconds)
+    return AskedLeaves(found, looked=looked, seconds=costs.seconds)
 
 
 def _encoded(state):
@@ -96,7 +115,14 @@ def _encoded(state):
         for need, partial in needed.items():
             head.append([query, [*need], len(partial)])
             tables += partial
-    return {HEAD: Tables([with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking)}), *tables])}
+    return {
+        HEAD: Tables(
+            [
+                with_head(NOTHING, {"rows": head, "lacking": sorted(state.lacking), "looked": [*state.looked.items()]}),
+                *tables,
+            ]
+        )
+    }
 
 
 def _decoded(parts_):
@@ -105,7 +131,7 @@ def _decoded(parts_):
     found: dict[int, dict[Need, Partial]] = {}
     for query, names, many in head["rows"]:
         found.setdefault(query, {})[Need(*names)], tables = tables[:many], tables[many:]
-    return AskedLeaves(found, frozenset(head["lacking"]))
+    return AskedLeaves(found, frozenset(head["lacking"]), dict(head["looked"]))
 
 
 ASKED_LEAVES = Codec(lambda batch: AskedLeaves(), _encoded, _decoded)

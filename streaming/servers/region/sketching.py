@@ -7,7 +7,8 @@ References
 Synopsis (2017), section 3.2: a sketchlet keeps the part of the sketch that belongs to its part of the space.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,7 +28,7 @@ from streaming.sketch.sets.sets import merge as merge_sets
 from streaming.sketch.sets.sets import split as split_sets
 from streaming.sketch.sets.settings import SetSettings
 from streaming.sketch.settings import SketchSettings
-from streaming.sketch.sketch import Sketch, add, merge, split
+from streaming.sketch.sketch import Sketch, add, merge, reduced, split
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Sketchlet:
     sets: Mapping[int, Sets] = field(default_factory=dict)
 
 
-def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int) -> Sketchlet:
+def step(
+    was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, following: int, asked: Collection[int] = ()
+) -> Sketchlet:
     """Sketch the elements of a micro-batch.
 
     Parameters
@@ -59,6 +62,8 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
         settings have changed begins anew, unless only the budget changed.
     following : int
         The number of the first run of a sketch that begins.
+    asked : collection of int
+        The streams whose sketches are asked in this micro-batch: what is computed of their leaves then stays with them.
 
     Returns
     -------
@@ -70,16 +75,21 @@ def step(was: Sketchlet, tables: Sequence[pa.Table], registry: Registry, followi
         sketch = continued(was.sketches.get(stream), told.sketch, following)
         kept = None if told.sets is None else continued_sets(was.sets.get(stream), told.sets, following)
         for table in tables:
-            mine = np.flatnonzero(table["stream"].to_numpy() == stream)
-            if len(mine):
-                elements = table.take(pa.array(mine))
+            elements = _of_stream(table, stream)
+            if elements.num_rows:
                 observations = observed(elements, told.sketch)
                 sketch = add(sketch, observations)
                 kept = None if kept is None else add_sets(kept, elements, observations, told.sketch)
-        sketches[stream] = sketch
+        sketches[stream] = reduced(sketch) if stream in asked else sketch
         if kept is not None:
             sets[stream] = kept
     return was if _same(sketches, was.sketches) and _same(sets, was.sets) else Sketchlet(sketches, sets)
+
+
+def _of_stream(table, stream):
+    """Return the elements of a stream; often all are of one, and nothing is copied."""
+    mine = table["stream"].to_numpy() == stream
+    return table if mine.all() else table.take(pa.array(np.flatnonzero(mine)))
 
 
 def _same(now, was):
@@ -174,8 +184,9 @@ def divided(states: Sequence[Sketchlet], place: RegionPlace, following: int) -> 
 
 def _numbered(sketch, following):
     """Return a sketch whose runs have the numbers from `following` on, which no run of the region ever had."""
-    runs = tuple(replace(run, number=following + place) for place, run in enumerate(sketch.runs))
-    return replace(sketch, runs=runs, following=following + len(runs))
+    many, number = len(sketch.waiting), itertools.count(following)
+    runs = [replace(run, number=next(number)) for run in (*sketch.waiting, *sketch.runs)]
+    return replace(sketch, waiting=tuple(runs[:many]), runs=tuple(runs[many:]), following=following + len(runs))
 
 
 def _regions(place: RegionPlace, settings: SketchSettings) -> Callable[[np.ndarray], np.ndarray]:

@@ -24,7 +24,7 @@ MOST_CELLS, MOST_STEPS = 20_000, 20_000
 
 
 def _cells(question):
-    ask, chosen = question.ask, question.leaves(apart=True)
+    ask, chosen = question.ask, question.leaves(level=question.ask.level)
     settings = chosen.settings
     cells, level, of = groups.by_cell(chosen, ask.level)
     if len(cells) > MOST_CELLS:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import pyarrow as pa
 import shapely
 
+from streaming.kinds.sketch.asks import Cells
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.kinds.sketch.times import Times as PlanTimes
 from streaming.sketch.chosen import Chosen, choose
-from streaming.sketch.partials import chosen_of, condensed, partial_tables
+from streaming.sketch.partials import by_cell, chosen_of, condensed, partial_tables
 from streaming.sketch.selection import FeatureRange, Selection, Times
 from streaming.sketch.sets import codec as sets_of
 from streaming.sketch.sets.coverage import coverage_of
@@ -25,6 +26,8 @@ _LONG_AGO_US, _FAR_US = -(2**62), 2**62
 # Questions about how the values of a feature are distributed, and questions to sets.
 _OF_VALUES = ("density", "probability", "deciles", "histogram", "outliers")
 _OF_SETS = ("contains", "frequency", "distinct")
+# To merge so many leaves costs as much as to send one, and to answer from it.
+MERGED_AS_ONE = 4
 
 
 class Need(NamedTuple):
@@ -40,12 +43,15 @@ class Need(NamedTuple):
         Whether leaves of different places and times must come apart.
     sets : bool
         Whether sets are needed, and not leaves.
+    level : int
+        The bits of the cells whose leaves must come apart; -1 if leaves of different cells may come merged.
     """
 
     other: bool = False
     feature: str = ""
     apart: bool = False
     sets: bool = False
+    level: int = -1
 
 
 # What a region finds for a need, as tables.
@@ -62,10 +68,13 @@ def needs(plan: SketchPlan) -> dict[Need, None]:
         if ask.question in _OF_SETS:
             found[_SETS] = None
             continue
+        if isinstance(ask, Cells):
+            found[Need(level=ask.level)] = None
+            continue
         feature = ask.features[0] if ask.question in _OF_VALUES else ""
         names = ask.features if ask.question in ("deciles", "outliers") else (feature,)
         for name in names:
-            found[Need(False, name, ask.question in ("cells", "series", "forecast", "select"))] = None
+            found[Need(False, name, ask.question in ("series", "forecast", "select"))] = None
         if ask.question == "contrast":
             found[Need(True)] = None
     return found
@@ -79,12 +88,24 @@ def parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> d
     InvalidSketch
         If a question needs sets, and there are none.
     """
-    return {
-        need: sets_of.partial_tables(_met(plan, sketch.settings, _kept(sets), now_us))
-        if need.sets
-        else partial_tables(_chosen(plan, need, sketch, now_us))
-        for need in needs(plan)
-    }
+    return asked_parts(plan, sketch, sets, now_us)[0]
+
+
+def asked_parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int) -> tuple[dict[Need, Partial], int]:
+    """Return what `parts` returns, and how many leaves it took: those that are sent, and a part of the merged ones.
+
+    The number depends on the sketch alone, and not on what was computed of it before.
+    """
+    found, looked = {}, 0
+    for need in needs(plan):
+        if need.sets:
+            found[need] = sets_of.partial_tables(_met(plan, sketch.settings, _kept(sets), now_us))
+        else:
+            chosen, leaves = _chosen(plan, need, sketch, now_us)
+            found[need] = partial_tables(chosen)
+            looked += leaves // MERGED_AS_ONE
+        looked += sum(table.num_rows for table in found[need])
+    return found, looked
 
 
 def _kept(sets):
@@ -102,11 +123,12 @@ def _met(plan, settings, sets, now_us):
 
 
 def _chosen(plan, need, sketch, now_us):
-    """Return the leaves of a sketch that a question needs, as few as may be."""
+    """Return the leaves of a sketch that a question needs, as few as may be, and of how many they are made."""
     selection = selection_of(plan, need.other, sketch.settings, now_us)
-    if need.apart:
-        return choose(sketch, selection, merge=False)
-    return condensed(choose(sketch, selection), need.feature or None)
+    if need.level >= 0:
+        return by_cell(sketch, selection, need.level)
+    chosen = choose(sketch, selection, merge=not need.apart)
+    return chosen if need.apart else condensed(chosen, need.feature or None), chosen.leaves
 
 
 def together(

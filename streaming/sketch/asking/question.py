@@ -41,6 +41,6 @@ class Question:
         assert self.sets is not None  # `parts` refuses questions to sets where there are none
         return chosen_entries(self.sets, feature, coverage_of(selection, self.settings, self.sets.settings))
 
-    def leaves(self, feature: str = "", apart: bool = False, other: bool = False) -> Chosen:
+    def leaves(self, feature: str = "", apart: bool = False, other: bool = False, level: int = -1) -> Chosen:
         """Return the leaves for a need; see `Need`."""
-        return self.chosen[Need(other, feature, apart)]
+        return self.chosen[Need(other, feature, apart, level=level)]

@@ -16,8 +16,9 @@ import orjson
 from bench.registry import Load
 from streaming.elements import partition_of, point_elements, to_ipc
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task, save
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task, save
 from streaming.engine.interval import SAVE_EVERY_S
+from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import fragment_fields

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import partition_of, point_elements, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.spaces import EARTH

@@ -16,7 +16,8 @@ import numpy as np
 from bench.load import make_blocks
 from bench.scenarios import SEED
 from streaming.elements import to_ipc
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.spaces import EARTH

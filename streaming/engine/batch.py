@@ -5,7 +5,7 @@ inputs into a fragment. Each reads the state that the batch before has left, and
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import perf_counter
@@ -16,43 +16,34 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine.admission import Sample
-from streaming.engine.store import Store
-from streaming.history.writer import HistoryWriter, Turn
+from streaming.engine.assembling import assembled
+from streaming.engine.fragments import costs_of, failures_of, refusals_of
+from streaming.engine.layout import Layout
+from streaming.history.writer import Turn
 from streaming.operators.encounters import Ordering
-from streaming.operators.region_map import MOST_REGIONS
 from streaming.operators.watermarks import Progress
 from streaming.results import Fragment
 from streaming.servers import home
 from streaming.servers.answers.tuples import Results
-from streaming.servers.assembler import encounters as answers_of_encounters
-from streaming.servers.assembler import server as assembler
-from streaming.servers.assembler import sketches as answers_of_sketches
-from streaming.servers.assembler.all_regions import AllRegions
 from streaming.servers.control.border import Border
 from streaming.servers.control.entries import ControlEntries, Entry
-from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.elements import no_elements, tracked_schema
 from streaming.servers.event_times import EventTimes
 from streaming.servers.focals import newly_followed
 from streaming.servers.ordering import Late, released_schema
 from streaming.servers.participant import server as participant
-from streaming.servers.participant.object_index import ObjectIndex
 from streaming.servers.participant.partial import Tracks
 from streaming.servers.participant.server import IndexedObjects
 from streaming.servers.region import asked_leaves, encounters, sketching, stream_join, time_join
 from streaming.servers.region import server as regional
 from streaming.servers.region.asked_leaves import concern_sketches
-from streaming.servers.region.objects import ObjectTable
 from streaming.servers.region.place import RegionPlace
 from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.rescaling import Rescaling
 from streaming.servers.runs_codec import first_number
-from streaming.spaces import Space
-from streaming.state.manifest import Shape
 
 TABLES = (
     *("arrivals", "departures", "passing", "copies", "removed_copies", "superseded_copies", "focals"),
@@ -60,97 +51,6 @@ TABLES = (
 )
 # The tables whose columns are not those of `tracked_schema`.
 OF_REPORTS = ("reports", "released")
-
-
-# A fragment names the queries that took at least this much of the region's time in the batch.
-COST_REPORTED_S = 0.05
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The layout of an engine: its partitions and regions, and where it keeps state and history.
-
-    Parameters
-    ----------
-    store : Store
-    partitions : int
-        The number of partitions of the ingest log.
-    history : HistoryWriter
-        Writes the elements that regions store.
-    """
-
-    store: Store
-    partitions: int
-    history: HistoryWriter
-    known: "Known" = field(default_factory=lambda: Known(), compare=False)
-
-    @property
-    def shape(self) -> Shape:
-        """The settings that the state keeps for life."""
-        return Shape(self.store.space.name, self.partitions)
-
-    def rescaling(self, batch: int, after: Registry) -> Rescaling | None:
-        """Return what the registry after a batch changes about the states before it; None if the map stays."""
-        before = self.store.registry(batch)
-        if before.region_map == after.region_map:
-            self.known.rescaling = None
-            return None
-        known = self.known.rescaling
-        if known is None or known[0] != batch or known[1].before is not before:
-            known = batch, Rescaling(before, after.region_map, list(self.store.regions(batch)))
-            self.known.rescaling, self.known.indices, self.known.of_queries = known, {}, {}
-        return known[1]
-
-
-@dataclass
-class Known:
-    """What this process has computed and can use again; it is no state.
-
-    Attributes
-    ----------
-    tracks : tuple or None
-        The newest batch, its control step, and where the focal objects are in it.
-    indices : dict of int to ObjectIndex
-        By region, the index over its objects in the newest batch that needed it here.
-    of_queries : dict of (int, int) to ObjectIndex
-        By region and query, the index over the valid reports of encounters in the newest batch that needed it here.
-    sample : Sample or None
-        Some of the elements that its home servers read lately.
-    rescaling : tuple or None
-        The newest batch with another region map, and what the map changes.
-    seconds : dict of int to float
-        What queries cost in the batch that runs, as far as it was measured for each of them.
-    """
-
-    tracks: tuple[int, ControlStep, Tracks] | None = None
-    indices: dict[int, ObjectIndex] = field(default_factory=dict)
-    of_queries: dict[tuple[int, int], ObjectIndex] = field(default_factory=dict)
-    sample: Sample | None = None
-    rescaling: tuple[int, Rescaling] | None = None
-    seconds: dict[int, float] = field(default_factory=dict)
-
-    def count(self, seconds: Mapping[int, float]) -> None:
-        """Add what queries cost, in seconds."""
-        for query, cost_s in seconds.items():
-            self.seconds[query] = self.seconds.get(query, 0.0) + cost_s
-
-    def indexed_of_query(self, space: Space, number: int, query: int, objects: ObjectTable) -> ObjectIndex:
-        """Return the index over what a region knows for a query; see `indexed`."""
-        made = ObjectIndex.of(objects, space, self.of_queries.get((number, query)))
-        self.of_queries[number, query] = made
-        return made
-
-    def forget(self, number: int, queries: Container[int]) -> None:
-        """Forget the indices of a region over what it knew for queries that have ended, given those that run."""
-        for ended in [name for name in self.of_queries if name[0] == number and name[1] not in queries]:
-            del self.of_queries[ended]
-
-    def indexed(self, space: Space, number: int, objects: ObjectTable) -> ObjectIndex:
-        """Return the index over the objects of a region, which shares with the one before what is the same."""
-        known = self.indices.get(number)
-        if known is None or known.objects is not objects:
-            self.indices[number] = ObjectIndex.of(objects, space, known)
-        return self.indices[number]
 
 
 @dataclass(frozen=True)
@@ -405,7 +305,7 @@ def region_task(
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
-    assembled = distributed or asked or times is not None
+    has_assembler = distributed or asked or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
     if saving:
@@ -421,59 +321,27 @@ def region_task(
         turn.epoch,
         batch,
         number,
-        regions + assembled,
+        regions + has_assembler,
         results.changes,
         results.snapshots,
         applied.snapshots,
         applied.acks if number == 0 else (),
         counters,
         max(sent.head.get("newest_us", 0) for sent in inputs),
-        _failures(results.failures, border, after) + (_refusals(after) if number == 0 else ()),
+        failures_of(results.failures, border, after) + (refusals_of(after) if number == 0 else ()),
         results.shared,
         stale=dict(stale),
-        costs=_costs(results.seconds, after, perf_counter() - began),
+        costs=costs_of(results.seconds, after, perf_counter() - began),
     )
     fragments = [fragment]
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
-        if assembled:
-            parts = []
-            if tracks is not None:
-                parts.append(_assemble(layout, assembling, control, tracks))
-            if times is not None:
-                parts.append(_assemble_encounters(layout, assembling, control, times))
-            if asked:
-                parts.append(_assemble_sketches(layout, assembling, control))
-            fragments.append(_assembled(layout, batch, control, parts, began, results.seconds))
+        if has_assembler:
+            fragments.append(assembled(layout, assembling, control, tracks, times, asked, began, results.seconds))
         if not asked:
             _keep_answers(assembling, after)
         store.commit(batch, layout.shape, assembling)
     return fragments
-
-
-def _failures(warnings, border, registry):
-    """Return the failures for a fragment: all failed queries by error, then those that are lost."""
-    lost = {query: error for query, error in border.errors.items() if query in border.lost}
-    return _by_error(border.errors | warnings, registry) + _by_error(lost, registry, lost=True)
-
-
-def _refusals(registry):
-    return _by_error(registry.refused, registry, refused=True)
-
-
-def _by_error(errors, registry, **more):
-    """Group failed queries by error, so that an error is written once, however many queries share it."""
-    queries = {}
-    for query, error in errors.items():
-        queries.setdefault(error, []).append([query, registry.registrations[query].revision])
-    return tuple({"error": error, "queries": alike} | more for error, alike in queries.items())
-
-
-def _costs(seconds, registry, whole_s):
-    """Return the costs for a fragment, in ms: of each costly query and of the whole step; empty if none was costly."""
-    dear = {query: cost for query, cost in seconds.items() if cost >= COST_REPORTED_S}
-    costs = [[query, registry.registrations[query].revision, round(1000 * cost)] for query, cost in dear.items()]
-    return {"ms": round(1000 * whole_s), "queries": costs} if costs else {}
 
 
 def _stream_joins(layout, number, attempt, tables, border):
@@ -525,8 +393,8 @@ def _sketch(layout, number, batch, sent, control, due):
     elif layout.rescaling(batch, after):
         states = [store.sketchlet(other, batch, keep=False) for other in range(before.region_map.regions)]
         was = sketching.divided(states, place, following)
-    else:  # without a sketched stream, the batch before has left no sketchlet
-        was = store.sketchlet(number, batch) if before.sketched else Sketchlet()
+    else:
+        was = store.sketchlet(number, batch)
     asked = {stream_number(after.sketch_plans[query].stream) for query in due}
     store.leave(f"sketch/{number}", batch, sketching.step(was, [sent.passing, sent.arrivals], after, following, asked))
 
@@ -588,84 +456,6 @@ def _participate(layout, number, attempt, changed, border, tracks):
     if len(border.control.after.distributed_ids):
         attempt.save(f"participant/{number}", members)
     return results
-
-
-def _assemble(layout, attempt, control, tracks):
-    """Run the assembler of distributed queries on the partials of all regions; return results, border, and `sent`."""
-    store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
-    partials = [store.partial(number, batch) for number in range(regions)]
-    before, after = partial(store.regions, batch), list(store.regions(batch + 1))
-    all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
-    was = store.assembly(batch)
-    if rescaling := layout.rescaling(batch, control.after):
-        was = rescaling.assembly(was, partial(store.members, batch=batch, keep=False))
-    border = Border(control, was.left_out)
-    border.leave_out(assembler.lacking(partials, control))
-    state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
-    if len(control.after.distributed_ids):
-        attempt.save("assembly", replace(state, left_out=border.left_out))
-    return results, border, sent
-
-
-def _assemble_encounters(layout, attempt, control, times):
-    """Join the spans of all regions to encounters; return results, border, and `sent`."""
-    store, batch = layout.store, attempt.batch
-    spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
-    was = store.encounter_answers(batch)
-    border = Border(control, was.left_out)
-    border.leave_out(answers_of_encounters.lacking(spans, control))
-
-    def step(control):
-        return *answers_of_encounters.step(was, spans, control, times), times.advanced(control)
-
-    state, results, clocks = border.passed(step)
-    if control.after.orderings:
-        attempt.save("encounter_answers", replace(state, left_out=border.left_out))
-        attempt.save("clocks", clocks)
-    return results, border, answers_of_encounters.sent(spans)
-
-
-def _assemble_sketches(layout, attempt, control):
-    """Answer the queries of sketches that are due; return results, border, and nothing sent."""
-    store, batch = layout.store, attempt.batch
-    found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
-    was = store.told_answers(batch)
-    due = asked_leaves.due(control, was.pace)
-    border = Border(control, was.left_out)
-    border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
-    state, results = border.passed(lambda control: answers_of_sketches.step(was, found, due, control))
-    if control.after.sketch_plans:
-        pace = answers_of_sketches.paced(was.pace, found, due, control)
-        attempt.save("told", replace(state, left_out=border.left_out, pace=pace))
-    return results, border, {}
-
-
-def _assembled(layout, batch, control, parts, began, seconds):
-    """Return the fragment of the assembler, given what its parts returned.
-
-    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
-    time that the assembler took plus that of the region, in `seconds`.
-    """
-    results = parts[0][0]
-    for more, _, _ in parts[1:]:
-        results = results.plus(more)
-    layout.known.count(results.seconds)
-    seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
-    failures = [_failures(told.failures, border, control.after) for told, border, _ in parts]
-    return Fragment(
-        layout.store.epoch(),
-        batch,
-        MOST_REGIONS,
-        control.after.region_map.regions + 1,
-        results.changes,
-        results.snapshots,
-        control.applied.snapshots,
-        counters=results.counters,
-        failures=tuple(failure for some in failures for failure in some),
-        sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
-        aggregates=results.aggregates,
-        costs=_costs(seconds, control.after, perf_counter() - began),
-    )
 
 
 def _tracks(layout, batch, control, heard):

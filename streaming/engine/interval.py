@@ -16,12 +16,13 @@ import numpy as np
 import orjson
 
 from streaming.engine.admission import MOST_ENTRIES, Sample, admitted, most_next
-from streaming.engine.batch import IngestBlock, Layout, RegionInput, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch import IngestBlock, RegionInput, Saving, home_task, must_save, region_task, save
 from streaming.engine.batch_traces import EngineTraces
 from streaming.engine.cuts import CONTROL, CUTS, Cut, CutLog, Point
 from streaming.engine.driving import told_joins, told_reports
 from streaming.engine.exchange import Exchange, TaskPlace
 from streaming.engine.figures import TaskFigures
+from streaming.engine.layout import Layout
 from streaming.engine.read_ahead import ReadAhead
 from streaming.eventlog import next_ends
 from streaming.logs import Log

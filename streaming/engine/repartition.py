@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from streaming.elements import partition_of
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
 from streaming.engine.cuts import beginning
+from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.logs import Log

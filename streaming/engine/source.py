@@ -13,11 +13,11 @@ import redis
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
-from streaming.engine.batch import Layout
 from streaming.engine.cuts import CUTS, CutLog, Point, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import STOPPING, Interval, Pace
+from streaming.engine.layout import Layout
 from streaming.engine.resume import state_files_of
 from streaming.engine.store import Store
 from streaming.history.writer import HistoryWriter

@@ -15,12 +15,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from bench.live import PATIENCE_S
 from streaming.elements import point_elements
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
 from streaming.engine.batch_traces import EVALUATE, HOME, SEND
 from streaming.engine.cuts import CUTS, CutLog, Point, beginning, log_names
 from streaming.engine.exchange import TaskPlace
 from streaming.engine.housekeeping import Housekeeping
 from streaming.engine.interval import Interval, Pace
+from streaming.engine.layout import Layout
 from streaming.engine.resume import resume
 from streaming.engine.store import Store
 from streaming.gateway.config import GatewayConfig

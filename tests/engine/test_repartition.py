@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from streaming.elements import partition_of, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
 from streaming.engine.repartition import divided
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter

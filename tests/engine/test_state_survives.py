@@ -12,7 +12,8 @@ import pytest
 import shapely
 
 from streaming.elements import partition_of, point_elements, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, region_task
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
 from streaming.engine.local_layers import MissingVersion
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter

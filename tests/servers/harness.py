@@ -5,7 +5,8 @@ import re
 from collections import defaultdict
 
 from streaming.elements import bounds_of, box_elements, partition_of, to_ipc
-from streaming.engine.batch import IngestBlock, Layout, Saving, home_task, must_save, region_task, save
+from streaming.engine.batch import IngestBlock, Saving, home_task, must_save, region_task, save
+from streaming.engine.layout import Layout
 from streaming.engine.store import Store
 from streaming.history import HistoryWriter
 from streaming.layers.store import LayerStore

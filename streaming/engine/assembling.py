@@ -1,0 +1,138 @@
+"""The assembler in a batch: it makes one answer of what all regions have told of a query, and a fragment more."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+
+from streaming.engine.fragments import costs_of, failures_of
+from streaming.engine.layout import Layout
+from streaming.operators.region_map import MOST_REGIONS
+from streaming.results import Fragment
+from streaming.servers.assembler import encounters as answers_of_encounters
+from streaming.servers.assembler import server as assembler
+from streaming.servers.assembler import sketches as answers_of_sketches
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.control.border import Border
+from streaming.servers.control.step import ControlStep
+from streaming.servers.event_times import EventTimes
+from streaming.servers.participant.partial import Tracks
+from streaming.servers.region import asked_leaves
+from streaming.state.versions import Attempt
+
+
+def assembled(
+    layout: Layout,
+    attempt: Attempt,
+    control: ControlStep,
+    tracks: Tracks | None,
+    times: EventTimes | None,
+    asked: bool,
+    began: float,
+    seconds: Mapping[int, float],
+) -> Fragment:
+    """Run the assembler on what all regions have told; return its fragment.
+
+    Parameters
+    ----------
+    layout : Layout
+    attempt : Attempt
+        Saves the assembler's states.
+    control : ControlStep
+    tracks : Tracks or None
+        Where the focal objects are, if there are distributed queries.
+    times : EventTimes or None
+        How far the home servers are, if there are queries for encounters.
+    asked : bool
+        Whether there are queries of sketches.
+    began : float
+        When the region that ended last began its step, by `perf_counter`. The fragment reports the time since then.
+    seconds : mapping of int to float
+        What each query has cost in that region.
+    """
+    parts = []
+    if tracks is not None:
+        parts.append(_distributed(layout, attempt, control, tracks))
+    if times is not None:
+        parts.append(_encounters(layout, attempt, control, times))
+    if asked:
+        parts.append(_sketches(layout, attempt, control))
+    return _fragment(layout, attempt.batch, control, parts, began, seconds)
+
+
+def _distributed(layout, attempt, control, tracks):
+    """Run the assembler of distributed queries on the partials of all regions; return results, border, and `sent`."""
+    store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
+    partials = [store.partial(number, batch) for number in range(regions)]
+    before, after = partial(store.regions, batch), list(store.regions(batch + 1))
+    all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
+    was = store.assembly(batch)
+    if rescaling := layout.rescaling(batch, control.after):
+        was = rescaling.assembly(was, partial(store.members, batch=batch, keep=False))
+    border = Border(control, was.left_out)
+    border.leave_out(assembler.lacking(partials, control))
+    state, results, sent = border.passed(lambda control: assembler.step(was, partials, control, tracks, all_regions))
+    if len(control.after.distributed_ids):
+        attempt.save("assembly", replace(state, left_out=border.left_out))
+    return results, border, sent
+
+
+def _encounters(layout, attempt, control, times):
+    """Join the spans of all regions to encounters; return results, border, and `sent`."""
+    store, batch = layout.store, attempt.batch
+    spans = [store.spans(number, batch) for number in range(control.after.region_map.regions)]
+    was = store.encounter_answers(batch)
+    border = Border(control, was.left_out)
+    border.leave_out(answers_of_encounters.lacking(spans, control))
+
+    def step(control):
+        return *answers_of_encounters.step(was, spans, control, times), times.advanced(control)
+
+    state, results, clocks = border.passed(step)
+    if control.after.orderings:
+        attempt.save("encounter_answers", replace(state, left_out=border.left_out))
+        attempt.save("clocks", clocks)
+    return results, border, answers_of_encounters.sent(spans)
+
+
+def _sketches(layout, attempt, control):
+    """Answer the queries of sketches that are due; return results, border, and nothing sent."""
+    store, batch = layout.store, attempt.batch
+    found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
+    was = store.told_answers(batch)
+    due = asked_leaves.due(control, was.pace)
+    border = Border(control, was.left_out)
+    border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
+    state, results = border.passed(lambda control: answers_of_sketches.step(was, found, due, control))
+    if control.after.sketch_plans:
+        pace = answers_of_sketches.paced(was.pace, found, due, control)
+        attempt.save("told", replace(state, left_out=border.left_out, pace=pace))
+    return results, border, {}
+
+
+def _fragment(layout, batch, control, parts, began, seconds):
+    """Return the fragment of the assembler, given what its parts returned.
+
+    The fragment reports the time since `began`, when the region that ended last began its step, and for each query the
+    time that the assembler took plus that of the region, in `seconds`.
+    """
+    results = parts[0][0]
+    for more, _, _ in parts[1:]:
+        results = results.plus(more)
+    layout.known.count(results.seconds)
+    seconds = {query: seconds.get(query, 0.0) + cost for query, cost in results.seconds.items()}
+    failures = [failures_of(told.failures, border, control.after) for told, border, _ in parts]
+    return Fragment(
+        layout.store.epoch(),
+        batch,
+        MOST_REGIONS,
+        control.after.region_map.regions + 1,
+        results.changes,
+        results.snapshots,
+        control.applied.snapshots,
+        counters=results.counters,
+        failures=tuple(failure for some in failures for failure in some),
+        sent={query: counts for _, _, sent in parts for query, counts in sent.items()},
+        aggregates=results.aggregates,
+        costs=costs_of(seconds, control.after, perf_counter() - began),
+    )

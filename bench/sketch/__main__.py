@@ -38,7 +38,7 @@ def _times(options) -> Iterator[str]:
 
 
 def _year(options) -> Iterator[str]:
-    yield "| elements | MB given | quarter 1, MB kept | 2 | 3 | 4 | given / kept | elements/s of a core |"
+    yield "| elements | MB given | quarter 1, MB of sketch, of process | 2 | 3 | 4 | given / most | elements/s of a core |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     yield from year.year(options.days).rows()
     for comoments in (False, True):
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=PARTS, action="append", help="print only this part; may be repeated")
     parser.add_argument("--recordings", nargs="+", choices=RECORDINGS, default=list(RECORDINGS))
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="random questions to each recording")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="random questions of each kind to each recording")
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--days", type=int, default=365)
     options = parser.parse_args(arguments)

@@ -81,7 +81,7 @@ def _correlation(recording, chosen, rows, confidence, drawn, tally):
 
 
 def random_selection(recording: Recording, drawn: np.random.Generator) -> tuple[Selection, np.ndarray]:
-    """Return a random selection of a box, times and values, each with some chance, and the rows that it chooses exactly."""
+    """Return a random selection of a box, times and values, each with some chance, and the rows that it chooses."""
     elements, settings = recording.elements, recording.settings
     box = _box(recording, drawn) if drawn.random() < 0.8 else None
     times = _times(elements.time_us, drawn) if drawn.random() < 0.7 else None

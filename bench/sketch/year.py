@@ -37,7 +37,8 @@ class Year:
     def rows(self) -> list[str]:
         """Return rows of a table."""
         kept, process = (np.array_split(column, 4) for column in (self.kept_bytes, self.process_bytes))
-        quarters = " | ".join(f"{sketch.max() / 1e6:.2f}, {all_.max() / 1e6:.0f}" for sketch, all_ in zip(kept, process, strict=True))
+        most = [(sketch.max() / 1e6, all_.max() / 1e6) for sketch, all_ in zip(kept, process, strict=True)]
+        quarters = " | ".join(f"{sketch:.2f}, {all_:.0f}" for sketch, all_ in most)
         ratio = self.given_bytes / self.kept_bytes.max()
         rate = self.elements / self.cpu_s
         return [f"| {self.elements:,} | {self.given_bytes / 1e6:,.0f} | {quarters} | {ratio:,.0f} | {rate:,.0f} |"]

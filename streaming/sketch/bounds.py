@@ -63,7 +63,7 @@ class Summary:
 
     @functools.cached_property
     def ends(self) -> np.ndarray:
-        """The extremes, float64 of shape (2, 1, K): those that values at or below a limit, and above it, do not reach."""
+        """The extremes that values at or below a limit, and those above it, do not reach: float64 of shape (2, 1, K)."""
         return np.stack([self.high, self.low])[:, None]
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class Summary:
 
     @functools.cached_property
     def even(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of even densities below and above the mean: the part below it, the two densities, how well they fit (to 1)."""
+        """Of even densities below and above the mean: the part below, both, and how well they fit."""
         with np.errstate(all="ignore"):
             up, down = self.high - self.mean, self.mean - self.low
             lower = up / (self.high - self.low)
@@ -118,7 +118,7 @@ def _parts(limit, known):
         beyond = np.maximum(under, 0)
         cantelli = larger / (larger + beyond * beyond)
         cornered = 1 - (smaller + known.arms * under) / ((known.high - known.low) * gap)
-        # Each of them bounds the part, so the least does. The first are of parts at or below, the others of those above.
+        # Each of the two bounds the part, so the smaller one does.
         below_, above = np.where(gap > 0, np.minimum(cantelli, cornered), 1.0)
         bounds = np.empty((2, *below_.shape))
         np.maximum(1 - above, known.edge, out=bounds[0])

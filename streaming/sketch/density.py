@@ -188,7 +188,7 @@ def _ratio(number, total, otherwise):
 
 
 def _whole_parts(known: Summary, low, high):
-    """Return how many values of leaves lie in a range, as `_combined` takes it: of all leaves, or of those that matter."""
+    """Return how many values of whole leaves lie in a range, as `_combined` takes it."""
     if len(known.n) <= MOST_LEAVES:
         return tuple(known.n * part for part in range_parts(low, high, known))
     touching = (known.low <= high) & (known.high >= low)

@@ -1,8 +1,8 @@
 """A sketch of a stream, immutable: it grows by elements, is merged with others, and is split by place.
 
 The first elements are kept whole. Once there are `SketchSettings.first` of them, they decide the bins of the planes,
-and elements become leaves. The bins are made anew after `follow` elements, from the leaves since the last time. Both
-happen after a count of elements, wherever batches end, so the cut of a stream into batches does not matter.
+and elements become leaves. Bins are made anew after `follow` elements, and if they no longer keep an error budget. All this
+happens after a count of elements, wherever batches end, so the cut of a stream into batches does not matter.
 """
 
 import functools
@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streaming.sketch.bins import COMPLETE, TAG_BIT, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
+from streaming.sketch import rebinning
+from streaming.sketch.bins import COMPLETE, Bins, halved
 from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
 from streaming.sketch.levels import Levels, bits_of, starts_of
@@ -80,6 +81,13 @@ class Sketch(Once):
     def levels(self) -> Levels:
         """The levels of accuracy of all times."""
         return Levels(self.settings, self.newest_us, self.coarseness)
+
+    @property
+    def over_budget(self) -> dict[str, float]:
+        """Features that would need more bins than they may have to keep their error budget, each with the part kept."""
+        kept = () if self.bins is None else self.bins.kept
+        found = {plane.feature: part for plane, part in zip(self.settings.planes, kept, strict=False)}
+        return {feature: part for feature, part in found.items() if part is not None and part < rebinning.USUAL}
 
     @functools.cached_property
     def asked(self) -> tuple[LeafRun, ...]:
@@ -182,10 +190,12 @@ def split(sketch: Sketch, region_of: Callable[[np.ndarray], np.ndarray], regions
 
 
 def _room(sketch):
-    """Return how many elements can come before the bins are made."""
+    """Return how many elements can come before the bins are made, or checked."""
     if sketch.bins is None:
         return max(1, sketch.settings.first - _waiting(sketch))
-    return sketch.settings.follow - sketch.since if _follows(sketch) else None
+    if not _follows(sketch):
+        return None
+    return min(sketch.settings.follow, rebinning.next_check(sketch.settings, sketch.since)) - sketch.since
 
 
 def _follows(sketch):
@@ -303,33 +313,15 @@ def _with_bins(sketch):
     """Return a sketch whose bins are made, or made anew, if it is time for it."""
     if sketch.bins is None and _waiting(sketch) >= sketch.settings.first:
         waiting = Observations.together(sketch.waiting)
-        sketch = replace(sketch, bins=_first_bins(sketch.settings, waiting), waiting=())
+        sketch = replace(sketch, bins=rebinning.first_bins(sketch.settings, waiting), waiting=())
         return _with_run(sketch, _leaves_of(sketch, waiting))
-    if _follows(sketch) and sketch.bins is not None and sketch.since >= sketch.settings.follow:
-        return replace(sketch, bins=_following_bins(sketch), since=0)
-    return sketch
-
-
-def _first_bins(settings, waiting):
-    edges = []
-    for plane, feature in zip(settings.planes, settings.plane_features, strict=True):
-        column = waiting.values[feature]
-        edges.append(equal_bins(column[~np.isnan(column)], plane.bins))
-    return _ordered(tuple(edges), [waiting.values[feature] for feature in settings.plane_features])
-
-
-def _following_bins(sketch):
-    """Return bins for the elements since the last time: those of the leaves that have the present bins."""
-    leaves, settings, tag = sketch.leaves(), sketch.settings, sketch.bins.tag
-    recent = leaves.take(np.flatnonzero((leaves.planes >> TAG_BIT << TAG_BIT) == tag))
-    edges = []
-    for place, (plane, feature) in enumerate(zip(settings.planes, settings.plane_features, strict=True)):
-        known = recent.take(np.flatnonzero(recent.n[feature] > 0))
-        columns = known.low[feature], known.high[feature], known.n[feature]
-        edges.append(equal_bins_of_intervals(*columns, plane.bins) if len(known) else sketch.bins.edges[place])
-    return Bins(tuple(edges), sketch.bins.order)
-
-
-def _ordered(edges, values):
-    """Return bins whose planes are ordered by their fan-out."""
-    return Bins(edges, fan_out_order(Bins(edges).codes(values)))
+    if not _follows(sketch) or sketch.bins is None:
+        return sketch
+    due = sketch.since >= sketch.settings.follow
+    if not due and not rebinning.is_check(sketch.settings, sketch.since):
+        return sketch
+    leaves = sketch.leaves()
+    bins = rebinning.bins_of(sketch.settings, sketch.bins, leaves)
+    if not due and not rebinning.better(sketch.settings, sketch.bins, bins, leaves):
+        return sketch
+    return replace(sketch, bins=bins, since=0)

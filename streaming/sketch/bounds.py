@@ -63,7 +63,7 @@ class Summary:
 
     @functools.cached_property
     def ends(self) -> np.ndarray:
-        """The extremes that values at or below a limit, and those above it, do not reach: float64 of shape (2, 1, K)."""
+        """The extremes that values at or below a limit, and above it, do not reach: float64 of shape (2, 1, K)."""
         return np.stack([self.high, self.low])[:, None]
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class Summary:
 
     @functools.cached_property
     def even(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of even densities below and above the mean: the part below, both, and how well they fit."""
+        """Of even densities below and above the mean: the part below it, both densities, how well they fit."""
         with np.errstate(all="ignore"):
             up, down = self.high - self.mean, self.mean - self.low
             lower = up / (self.high - self.low)

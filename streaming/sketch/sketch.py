@@ -1,8 +1,8 @@
 """A sketch of a stream, immutable: it grows by elements, is merged with others, and is split by place.
 
 The first elements are kept whole. Once there are `SketchSettings.first` of them, they decide the bins of the planes,
-and elements become leaves. Bins are made anew after `follow` elements, and if they no longer keep an error budget. All this
-happens after a count of elements, wherever batches end, so the cut of a stream into batches does not matter.
+and elements become leaves. Bins are made anew after `follow` elements, and if they no longer keep an error budget. All
+this happens after a count of elements, wherever batches end, so how a stream is cut into batches does not matter.
 """
 
 import functools

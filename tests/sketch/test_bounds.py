@@ -45,6 +45,9 @@ def test_bounds_are_reached_by_two_values(share, low, apart):
     known = summary(column)
     wide = Summary(known.n, known.mean, known.variance, known.low - 1000, known.high + 1000)
     assert abs(at_most(float(low), wide)[1][0] - share / 100) < 1e-4
+    # The upper bound at a limit is reached by values at the extremes and at the limit itself.
+    corners = summary(np.concatenate([column, [float(low + 2 * apart)] * 7]))
+    assert abs(at_most(float(low + apart), corners)[1][0] - 100 / 107) < 1e-6
     middle = low + apart / 2
     gain = np.maximum(column - middle, 0).mean()
     # Scarf's bound is reached by values at equal distances of the limit.

@@ -119,10 +119,10 @@ def _times(time_us, drawn):
 
 
 def rows_of(recording: Recording, tallies: dict[str, Tally]) -> list[str]:
-    """Return rows of a table."""
+    """Return rows of a table. Where there is no answer, its bounds do not hold; figures are of the others."""
     rows = []
     for kind, tally in tallies.items():
-        figures = [np.median(tally.width), np.median(tally.error), np.quantile(tally.error, 0.95)]
+        figures = [np.nanmedian(tally.width), np.nanmedian(tally.error), np.nanquantile(tally.error, 0.95)]
         told = " | ".join(f"{figure:.3g}" for figure in figures)
         rows.append(f"| {recording.name} | {kind} | {len(tally.held):,} | {np.mean(tally.held):.1%} | {told} |")
     return rows

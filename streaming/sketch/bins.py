@@ -208,7 +208,8 @@ class Points:
             return 1.0
         at = np.concatenate([[0], np.searchsorted(self.values, edges), [len(self.values)]])
         n, total, squares = np.diff(self._sums[:, at])
-        variance = squares / np.maximum(n, 1) - (total / np.maximum(n, 1)) ** 2
+        some = np.where(n > 0, n, 1.0)
+        variance = squares / some - (total / some) ** 2
         return float(n[variance <= error**2].sum() / n.sum())
 
     def edges_within(self, error: float, most: int, part: float) -> np.ndarray:

@@ -3,7 +3,7 @@
 Bins of a plane without an error budget have about equally many of the elements since the last time. With a budget, they
 are the fewest that keep it for 90 % of all elements so far. It is checked after `SketchSettings.first` elements, then
 after twice as many, four times, and so on. If fewer than 85 % of the elements since the bins were made keep it, and new
-bins would do better, these are made. So at least about 80 % of all elements keep it.
+bins would do better, these are made. So 80 % of all elements keep it, unless the distribution drifts without end.
 
 References
 ----------

@@ -67,6 +67,14 @@ def test_the_fewest_bins_keep_an_error_for_a_part_of_the_values(seed, error, par
         assert (errors(values, points.edges(fewer), extent) <= error * (1 - 1e-9)).mean() < part
 
 
+@pytest.mark.parametrize("n", [1, 1_000])
+def test_the_error_of_elements_of_which_only_an_interval_is_known_is_that_of_an_even_spread(n):
+    points = Points.of_intervals(np.zeros(1), np.ones(1), np.array([n]), 16, error=0.01)
+    half = np.array([0.5])
+    # Two bins of width 0.5, whose error is 0.5 / sqrt(12) = 0.1443.
+    assert points.kept(half, 0.144) == 0.0 and points.kept(half, 0.145) == pytest.approx(1.0)
+
+
 @examples(max_examples=25, deadline=None)
 @given(seeds, st.sampled_from([0.0, 3.0, 10.0]))
 def test_a_budget_is_kept_for_80_percent_of_a_stream_whose_distribution_changes(seed, shift):

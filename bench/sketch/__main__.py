@@ -29,6 +29,16 @@ def _bins(options) -> Iterator[str]:
         yield quantisation.orders(recording, planes)
 
 
+def _budget(options) -> Iterator[str]:
+    yield "| recording | feature | error budget | values that keep it | most bins | made | leaves | MB |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for name in options.recordings:
+        recording = RECORDINGS[name]()
+        for feature in quantisation.BUDGETED[name]:
+            for error in (quantisation.USUAL_ERROR, 4 * quantisation.USUAL_ERROR):
+                yield quantisation.budgeted(recording, feature, error).row(recording.name, feature, error)
+
+
 def _times(options) -> Iterator[str]:
     sketch = times.paper_sized()
     yield f"{len(sketch):,} leaves, {sketch.nbytes / 1e6:.1f} MB"
@@ -38,7 +48,7 @@ def _times(options) -> Iterator[str]:
 
 
 def _year(options) -> Iterator[str]:
-    yield "| elements | MB given | quarter 1, MB kept | 2 | 3 | 4 | given / kept | elements/s of a core |"
+    yield "| elements | MB given | quarter 1, MB of sketch, process | 2 | 3 | 4 | given / most | elements/s of a core |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     yield from year.year(options.days).rows()
     for comoments in (False, True):
@@ -59,7 +69,15 @@ def _beside(options) -> Iterator[str]:
     yield from beside.rows()
 
 
-PARTS = {"bounds": _bounds, "bins": _bins, "times": _times, "year": _year, "duckdb": _duckdb, "beside": _beside}
+PARTS = {
+    "bounds": _bounds,
+    "bins": _bins,
+    "budget": _budget,
+    "times": _times,
+    "year": _year,
+    "duckdb": _duckdb,
+    "beside": _beside,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -67,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=PARTS, action="append", help="print only this part; may be repeated")
     parser.add_argument("--recordings", nargs="+", choices=RECORDINGS, default=list(RECORDINGS))
-    parser.add_argument("--questions", type=int, default=QUESTIONS, help="random questions to each recording")
+    parser.add_argument("--questions", type=int, default=QUESTIONS, help="random questions of a kind to a recording")
     parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--days", type=int, default=365)
     options = parser.parse_args(arguments)

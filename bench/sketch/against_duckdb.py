@@ -26,8 +26,8 @@ def rows_of(recording: Recording) -> list[str]:
     drawn = np.random.default_rng(3)
     asked = []
     while len(asked) < QUESTIONS:
-        selection, mask = random_selection(recording, drawn)
-        if mask.any():
+        selection, rows = random_selection(recording, drawn)
+        if len(rows):
             asked.append((selection, str(drawn.choice(recording.settings.features))))
     sketch = recording.sketch()
     parts = {name: [_bytes(table) for table in part.tables()] for name, part in codec.encode(sketch).items()}

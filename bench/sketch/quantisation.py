@@ -1,17 +1,40 @@
 """Memory and error by the number of bins, on the axes of the paper's section 3.1.2 and its table 1."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bench.sketch.recordings import Recording
 from streaming.sketch.bins import Bins, equal_bins, fan_out_order, vertices
 from streaming.sketch.cells import cells_of
-from streaming.sketch.settings import Plane
+from streaming.sketch.settings import MOST_BINS, Plane
+from streaming.sketch.sketch import Sketch, add
 
 BINS = (16, 29, 48, 64)
 # The paper: about 80 % of the values have this normalised error.
 USUAL_ERROR = 0.005
+# Features with an error budget.
+BUDGETED = {
+    "beijing": ("TEMP", "PM2.5", "WSPM", "PRES", "O3"),
+    "globe": ("u", "v", "z"),
+    "ships": ("SOG", "COG"),
+}
+
+
+@dataclass(frozen=True)
+class Budgeted:
+    """How an error budget was kept: for which part of the values, by how many bins, made how often; what it takes."""
+
+    kept: float
+    bins: int
+    made: int
+    leaves: int
+    nbytes: int
+
+    def row(self, name: str, feature: str, error: float) -> str:
+        """Return a row of a table."""
+        told = f"{self.kept:.1%} | {self.bins} | {self.made} | {self.leaves:,} | {self.nbytes / 1e6:.1f}"
+        return f"| {name} | {feature} | {error:.2%} | {told} |"
 
 
 def errors(values: np.ndarray, bins: int) -> tuple[float, float, float]:
@@ -20,11 +43,34 @@ def errors(values: np.ndarray, bins: int) -> tuple[float, float, float]:
     The error of a bin is the root mean square of the values' differences from their mean, as a part of the range.
     """
     code = np.searchsorted(equal_bins(values, bins), values, "right")
+    own = _errors_of(code, values)
+    return float((own <= USUAL_ERROR).mean()), float(np.quantile(own, 0.8)), float(own.max())
+
+
+def _errors_of(code, values):
+    """Return the error of each value's bin."""
+    code = np.unique(code, return_inverse=True)[1]
     n = np.bincount(code)
     mean = np.bincount(code, values) / n
-    error = np.sqrt(np.bincount(code, (values - mean[code]) ** 2) / n) / np.ptp(values)
-    own = error[code]
-    return float((own <= USUAL_ERROR).mean()), float(np.quantile(own, 0.8)), float(error.max())
+    return np.sqrt(np.bincount(code, (values - mean[code]) ** 2) / n)[code] / np.ptp(values)
+
+
+def budgeted(recording: Recording, feature: str, error: float, follow: int = 1_000_000) -> Budgeted:
+    """Sketch a recording with an error budget of a feature; return how it was kept, by the values themselves."""
+    settings = replace(recording.settings, planes=(Plane(feature, error=error),), follow=follow)
+    column, sketch, codes, used = recording.elements.values[settings.position(feature)], Sketch.empty(settings), [], []
+    for start in range(0, len(recording.elements), settings.first):
+        part = slice(start, start + settings.first)
+        before, sketch = sketch.bins, add(sketch, recording.elements.take(part))
+        # Bins are made anew after a multiple of `first`, so all elements of the part have the same.
+        bins = sketch.bins if before is None else before
+        if not used or bins is not used[-1]:
+            used.append(bins)
+        codes.append(bins.codes([column[part]])[0] + MOST_BINS * len(used))
+    known = ~np.isnan(column)
+    own = _errors_of(np.concatenate(codes)[known], column[known])
+    most = max(len(bins.edges[0]) + 1 for bins in used)
+    return Budgeted(float((own <= error).mean()), most, len(used), len(sketch), sketch.nbytes)
 
 
 def rows_of(recording: Recording, planes: tuple[str, ...]) -> list[str]:

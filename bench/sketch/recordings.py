@@ -1,5 +1,6 @@
 """The recordings that are sketched: air in Beijing, wind over the globe, ships of the USA."""
 
+import functools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import pandas as pd
 from scipy.io import netcdf_file
 
 from streaming.sketch.observations import Observations
+from streaming.sketch.once import Once
 from streaming.sketch.settings import DAY_US, HOUR_US, Plane, SketchSettings
 from streaming.sketch.sketch import Sketch, add
 
@@ -32,8 +34,16 @@ STATIONS = {
 
 
 @dataclass(frozen=True)
-class Recording:
-    """Elements in the order in which they come, and how they are sketched."""
+class Known:
+    """The values of a feature that are not missing, and their standard deviation."""
+
+    values: np.ndarray
+    deviation: float
+
+
+@dataclass(frozen=True)
+class Recording(Once):
+    """Elements in the order of their times, and how they are sketched."""
 
     name: str
     elements: Observations
@@ -45,6 +55,25 @@ class Recording:
         for start in range(0, len(self.elements), BATCH):
             sketch = add(sketch, self.elements.take(slice(start, start + BATCH)))
         return sketch
+
+    def known(self, feature: str) -> Known:
+        """Return what is known of a feature."""
+        return self.once(feature, lambda: self._known_of(feature))
+
+    def _known_of(self, feature):
+        column = self.elements.values[self.settings.position(feature)]
+        values = column[~np.isnan(column)]
+        return Known(values, float(values.std()))
+
+    @functools.cached_property
+    def complete(self) -> np.ndarray:
+        """Which elements have all features of co-moments."""
+        return np.isfinite(self.elements.values[list(self.settings.comoment_features)]).all(axis=0)
+
+    @functools.cached_property
+    def corners(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lower and the upper corner of all places."""
+        return self.elements.place.min(axis=1), self.elements.place.max(axis=1)
 
     @property
     def nbytes(self) -> int:

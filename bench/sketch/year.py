@@ -1,5 +1,6 @@
 """A year of fields like the recorded reanalysis: what the sketch takes beside what it was given, and how fast it is."""
 
+import resource
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,14 +31,17 @@ class Year:
     elements: int
     given_bytes: int
     kept_bytes: np.ndarray
+    process_bytes: np.ndarray
     cpu_s: float
 
     def rows(self) -> list[str]:
         """Return rows of a table."""
-        quarters = " | ".join(f"{part.max() / 1e6:.2f}" for part in np.array_split(self.kept_bytes, 4))
-        most = self.given_bytes / self.kept_bytes[-1]
+        kept, process = (np.array_split(column, 4) for column in (self.kept_bytes, self.process_bytes))
+        most = [(sketch.max() / 1e6, all_.max() / 1e6) for sketch, all_ in zip(kept, process, strict=True)]
+        quarters = " | ".join(f"{sketch:.2f}, {all_:.0f}" for sketch, all_ in most)
+        ratio = self.given_bytes / self.kept_bytes.max()
         rate = self.elements / self.cpu_s
-        return [f"| {self.elements:,} | {self.given_bytes / 1e6:,.0f} | {quarters} | {most:,.0f} | {rate:,.0f} |"]
+        return [f"| {self.elements:,} | {self.given_bytes / 1e6:,.0f} | {quarters} | {ratio:,.0f} | {rate:,.0f} |"]
 
 
 def year(days: int = 365, folder: Path = FOLDER, step: int = STEP) -> Year:
@@ -48,7 +52,7 @@ def year(days: int = 365, folder: Path = FOLDER, step: int = STEP) -> Year:
     place = np.tile(np.stack([x.ravel(), y.ravel()]), (1, 3))
     level = np.repeat(columns["level"], x.size)
     order = drawn.permutation(len(level))
-    sketch, kept, cpu_s = Sketch.empty(SETTINGS), np.empty(days), 0.0
+    sketch, kept, process, cpu_s = Sketch.empty(SETTINGS), np.empty(days), np.empty(days), 0.0
     for day in range(days):
         part = (1 - np.cos(2 * np.pi * day / 365)) / 2
         field = (1 - part) * fields[:, 0] + part * fields[:, 1]
@@ -58,9 +62,14 @@ def year(days: int = 365, folder: Path = FOLDER, step: int = STEP) -> Year:
         began = time.process_time()
         sketch = add(sketch, elements)
         cpu_s += time.process_time() - began
-        kept[day] = sketch.nbytes
+        kept[day], process[day] = sketch.nbytes, _process_bytes()
     width = 3 + len(SETTINGS.features)
-    return Year(sketch.count, 8 * width * sketch.count, kept, cpu_s)
+    return Year(sketch.count, 8 * width * sketch.count, kept, process, cpu_s)
+
+
+def _process_bytes():
+    """Return the memory of the process that is in use."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def ingest(features: int = 8, count: int = 2_000_000, batch: int = 20_000, comoments: bool = True) -> float:

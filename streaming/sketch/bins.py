@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.operators.runs import expand
 from streaming.sketch.settings import SketchSettings
 
 # A key has a byte for each plane, then a bit for elements with all features of co-moments, then the tag of the bins.
@@ -28,6 +29,8 @@ LEAST_POINTS = 4
 # Such a part of the bins divides the range of the values, and not their mass.
 BY_RANGE = 0.1
 POINTS_A_BIN = 16
+# With an error budget, a leaf has at most so many.
+MOST_POINTS = 256
 _TAGS = (1 << 14) - 1
 
 
@@ -41,10 +44,14 @@ class Bins:
         For each plane of the settings, ascending. A value that equals an edge belongs to the bin above it.
     order : tuple of int
         The planes from the top of the key down.
+    kept : tuple of float or None
+        For each plane: for which part of the values from which they were made the bins keep the error budget; None
+        without a budget. Empty: not known.
     """
 
     edges: tuple[np.ndarray, ...] = ()
     order: tuple[int, ...] = ()
+    kept: tuple[float | None, ...] = ()
 
     @functools.cached_property
     def tag(self) -> np.int64:
@@ -109,40 +116,115 @@ def equal_bins(values: np.ndarray, bins: int) -> np.ndarray:
         Without NaN.
     bins : int
     """
-    return _edges(np.sort(values), np.ones(len(values), dtype=np.int64), bins)
+    return Points.of(values).edges(bins)
 
 
 def equal_bins_of_intervals(low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int) -> np.ndarray:
-    """Return such edges as `equal_bins`, given how many elements lie in which interval.
+    """Return such edges as `equal_bins`, given how many elements lie in which interval: see `Points.of_intervals`."""
+    return Points.of_intervals(low, high, n, bins).edges(bins)
 
-    The elements of an interval count as spread evenly. The result depends on nothing that rounding could change: not
-    on the order of the intervals, nor on means.
+
+@dataclass(frozen=True)
+class Points:
+    """Values from which bins are made, ascending: arrays of shape (N,).
 
     Parameters
     ----------
-    low, high : ndarray of float64, shape (K,)
-    n : ndarray of int64, shape (K,)
-    bins : int
+    values : ndarray of float64
+    n : ndarray of float64
+        How many values each of them stands for.
+    variance : ndarray of float64
+        Of these values.
     """
-    order = np.lexsort((n, high, low))
-    low, high, n = low[order], high[order], n[order]
-    # Each interval stands for so many points, at the middles of its equal parts.
-    points = max(LEAST_POINTS, POINTS_A_BIN * bins // max(len(low), 1))
-    middle = (np.arange(points) + 0.5) / points
-    values, weight = (low[:, None] + (high - low)[:, None] * middle).reshape(-1), np.repeat(n, points)
-    order = np.argsort(values, kind="stable")
-    return _edges(values[order], weight[order], bins)
 
+    values: np.ndarray
+    n: np.ndarray
+    variance: np.ndarray
 
-def _edges(values, weight, bins):
-    """Return edges between values, ascending, at equal parts of their mass and, for a few bins, of their range."""
-    if not len(values):
-        return np.empty(0)
-    mass = (np.cumsum(weight) - weight) / weight.sum()
-    extent = values[-1] - values[0]
-    reached = (1 - BY_RANGE) * mass + BY_RANGE * (values - values[0]) / (extent or 1.0)
-    edges = np.unique(values[np.searchsorted(reached, np.arange(1, bins) / bins).clip(max=len(values) - 1)])
-    return edges[edges > values[0]]
+    @classmethod
+    def of(cls, values: np.ndarray) -> "Points":
+        """Return the points of values, without NaN."""
+        return cls(np.sort(values), np.ones(len(values)), np.zeros(len(values)))
+
+    @classmethod
+    def of_intervals(
+        cls, low: np.ndarray, high: np.ndarray, n: np.ndarray, bins: int, error: float | None = None
+    ) -> "Points":
+        """Return points, given how many elements lie in which interval, for about so many bins.
+
+        The elements of an interval count as spread evenly. The result depends on nothing that rounding could change:
+        not on the order of the intervals, nor on means.
+
+        Parameters
+        ----------
+        low, high : ndarray of float64, shape (K,)
+        n : ndarray of int64, shape (K,)
+        bins : int
+        error : float or None
+            The error that bins shall keep: points are no further apart, as far as may be.
+        """
+        order = np.lexsort((n, high, low))
+        low, extent, n = low[order], (high - low)[order], n[order]
+        # Each interval stands for so many points, at the middles of its equal parts.
+        points = np.full(len(n), max(LEAST_POINTS, POINTS_A_BIN * bins // max(len(n), 1)))
+        if error is not None:
+            points = np.ceil(extent / (error or 1.0)).clip(1, MOST_POINTS).astype(np.int64)
+        row, place = expand(np.zeros(len(n), dtype=np.int64), points)
+        part = extent / points
+        values = low[row] + part[row] * (place + 0.5)
+        order = np.argsort(values, kind="stable")
+        row = row[order]
+        return cls(values[order], (n / points)[row], (part**2 / 12)[row])
+
+    @functools.cached_property
+    def _reached(self):
+        """The part of the mass below each point, and of the range for a few bins."""
+        mass = (np.cumsum(self.n) - self.n) / self.n.sum()
+        return (1 - BY_RANGE) * mass + BY_RANGE * (self.values - self.values[0]) / (self.extent or 1.0)
+
+    @functools.cached_property
+    def _sums(self):
+        """The sums of numbers, values and squares of all points before each, float64 of shape (3, N + 1)."""
+        values = self.values - self.values[len(self.values) // 2]
+        columns = np.stack([self.n, self.n * values, self.n * (values**2 + self.variance)])
+        return np.cumsum(np.pad(columns, ((0, 0), (1, 0))), axis=1)
+
+    @property
+    def extent(self) -> float:
+        """The range of the values."""
+        return float(self.values[-1] - self.values[0]) if len(self.values) else 0.0
+
+    def edges(self, bins: int) -> np.ndarray:
+        """Return the edges between so many bins at the most, of about equally many values: see `equal_bins`."""
+        if not len(self.values):
+            return np.empty(0)
+        place = np.searchsorted(self._reached, np.arange(1, bins) / bins)
+        edges = np.unique(self.values[place.clip(max=len(self.values) - 1)])
+        return edges[edges > self.values[0]]
+
+    def kept(self, edges: np.ndarray, error: float) -> float:
+        """Return which part of the values lies in bins whose root mean square error is at most `error`; 1 of none."""
+        if not len(self.values):
+            return 1.0
+        at = np.concatenate([[0], np.searchsorted(self.values, edges), [len(self.values)]])
+        n, total, squares = np.diff(self._sums[:, at])
+        some = np.where(n > 0, n, 1.0)
+        variance = squares / some - (total / some) ** 2
+        return float(n[variance <= error**2].sum() / n.sum())
+
+    def edges_within(self, error: float, most: int, part: float) -> np.ndarray:
+        """Return the edges of the fewest bins that keep an error for a part of the values; if none do, of the most.
+
+        Parameters
+        ----------
+        error : float
+            The root mean square of the values' differences from the mean of their bin.
+        most : int
+            The largest number of bins.
+        part : float
+        """
+        found = (edges for edges in map(self.edges, range(1, most + 1)) if self.kept(edges, error) >= part)
+        return next(found, self.edges(most))
 
 
 def fan_out_order(codes: np.ndarray) -> tuple[int, ...]:

@@ -11,18 +11,27 @@ H. Scarf, "A Min-Max Solution of an Inventory Problem", 1958: the largest mean e
 A. Madansky, "Bounds on the expectation of a convex function of a multivariate random variable", 1959.
 """
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
 
 # A part of a range that is larger than rounding errors of moments.
 ROUNDING = 1e-12
+# Smaller squares have lost digits.
+_LEAST_SQUARE = np.finfo(np.float64).tiny
 # Bounds of parts have so much room for rounding errors.
 ROOM = 1e-8
 # With this factor, the logistic function is within 0.01 of the distribution function of normal values.
 LOGISTIC = 1.702
 # The squared correlation of what different leaves do not know about how their values are distributed.
 ALIKE_SHAPES = 0.3
+_ALIKE = ALIKE_SHAPES**0.5
+# The standard deviation of what is spread evenly over a distance of 1.
+_DEVIATION = 12**-0.5
+# How to look at values at or below a limit, and at those above it.
+_SIDES = np.array([-1.0, 1.0])[:, None, None]
+_ROOMS = np.array([-ROOM, ROOM])[:, None, None]
 
 
 @dataclass(frozen=True)
@@ -45,8 +54,51 @@ class Summary:
     low: np.ndarray
     high: np.ndarray
 
+    def take(self, rows: np.ndarray) -> "Summary":
+        """Return what some of the leaves know."""
+        return Summary(self.n[rows], self.mean[rows], self.variance[rows], self.low[rows], self.high[rows])
 
-def at_most(limit: float | np.ndarray, known: Summary) -> tuple[np.ndarray, np.ndarray]:
+    @functools.cached_property
+    def edge(self) -> np.ndarray:
+        """The part of one value: one is the lowest of the leaf, and one the highest."""
+        return 1 / np.maximum(self.n, 1)
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        """The extremes that values at or below a limit, and above it, do not reach: float64 of shape (2, 1, K)."""
+        return np.stack([self.high, self.low])[:, None]
+
+    @functools.cached_property
+    def arms(self) -> np.ndarray:
+        """How far the mean is from the other extremes, float64 of shape (2, 1, K)."""
+        return np.abs(self.ends[::-1] - self.mean)
+
+    @functools.cached_property
+    def variances(self) -> tuple[np.ndarray, np.ndarray]:
+        """A smaller and a larger variance: rounding may have made it too large, or too small."""
+        return self.variance - self.room, self.variance + self.room
+
+    @functools.cached_property
+    def room(self) -> np.ndarray:
+        """How far rounding may have moved the variance."""
+        return ROUNDING * (self.high - self.low) ** 2
+
+    @functools.cached_property
+    def even(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Of even densities below and above the mean: the part below it, both densities, how well they fit."""
+        with np.errstate(all="ignore"):
+            up, down = self.high - self.mean, self.mean - self.low
+            lower = up / (self.high - self.low)
+            return lower, lower / down, (1 - lower) / up, np.minimum(3 * self.variance / (up * down), 1.0)
+
+    @functools.cached_property
+    def steepness(self) -> np.ndarray:
+        """That of a logistic distribution of the same variance."""
+        with np.errstate(all="ignore"):
+            return -LOGISTIC / np.sqrt(self.variance)
+
+
+def at_most(limit: float, known: Summary) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest part of the values that may lie at or below a limit, each of shape (K,).
 
     Examples
@@ -55,55 +107,46 @@ def at_most(limit: float | np.ndarray, known: Summary) -> tuple[np.ndarray, np.n
     >>> [float(part.round(3)) for bound in at_most(2.0, known) for part in bound]
     [0.8, 0.99]
     """
-    return _parts(limit, known, limit >= known.high, limit < known.low)
+    least, most = _parts(np.array([[limit]]), known)
+    return least[0], most[0]
 
 
-def below(limit: float | np.ndarray, known: Summary) -> tuple[np.ndarray, np.ndarray]:
+def below(limit: float, known: Summary) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest part of the values that may lie below a limit, each of shape (K,)."""
-    return _parts(limit, known, limit > known.high, limit <= known.low)
+    return at_most(np.nextafter(limit, -np.inf), known)
 
 
-def _parts(limit, known, all_, none):
-    mean, low, high = known.mean, known.low, known.high
+def _parts(limit, known):
+    """Return the least and the largest part of values that may lie at or below limits, (G, 1): shape (2, G, K)."""
+    smaller, larger = known.variances
     with np.errstate(all="ignore"):
-        most = _largest(limit, mean, known.variance, low, high)
-        least = 1 - _largest(-limit, -mean, known.variance, -high, -low)
-        # One value is the lowest of the leaf, and one the highest.
-        edge = 1 / np.maximum(known.n, 1)
-        within = (limit > low) & (limit < high)
-        most = np.where(within, np.minimum(most, 1 - edge), most)
-        least = np.where(within, np.maximum(least, edge), least)
-    sure = all_ | none
-    least, most = np.maximum(least - ROOM, 0), np.minimum(np.maximum(most, least) + ROOM, 1)
-    return np.where(sure, all_, least), np.where(sure, all_, most)
-
-
-def _largest(limit, mean, variance, low, high):
-    """Return the largest part of values that may lie at or below a limit."""
-    under = mean - limit
-    # Rounding may have made the variance too small, or too large.
-    room = ROUNDING * (high - low) ** 2
-    larger, smaller = variance + room, variance - room
-    cantelli = larger / (larger + under**2)
-    cornered = 1 - (smaller + (mean - low) * under) / ((high - low) * (high - limit))
-    far = (under > 0) & (limit + (larger + under**2) / under <= high)
-    near = (under > 0) | ((mean - low) * -under < smaller)
-    return np.where((limit >= high) | ~(far | near), 1.0, np.where(far, cantelli, cornered))
+        under, gap = _SIDES * (limit - known.mean), _SIDES * (limit - known.ends)
+        beyond = np.maximum(under, 0)
+        cantelli = larger / (larger + beyond * beyond)
+        cornered = 1 - (smaller + known.arms * under) / ((known.high - known.low) * gap)
+        # Each of the two bounds the part, so the smaller one does. Where the square of an extent is so small or so large
+        # that it is no number, the variance is none either, and nothing is known.
+        is_known = (gap > 0) & (known.room >= _LEAST_SQUARE)
+        below_, above = np.where(is_known, np.fmin(np.fmin(cantelli, cornered), 1.0), 1.0)
+        bounds = np.empty((2, *below_.shape))
+        np.maximum(1 - above, known.edge, out=bounds[0])
+        np.maximum(np.minimum(below_, 1 - known.edge), bounds[0], out=bounds[1])
+    bounds += _ROOMS
+    all_ = known.high <= limit
+    return np.where(all_ | (known.low > limit), all_, np.minimum(np.maximum(bounds, 0), 1))
 
 
 def _guess(limit, known):
-    """Return an estimate of the part of the values at or below a limit; outside of the extremes it has no meaning.
+    """Return an estimate of the part of the values at or below limits; outside of the extremes it has no meaning.
 
     Values whose variance is that of even densities below and above the mean are taken as spread so; the less their
     variance, the more they are taken as a logistic distribution, which is nearly a normal one.
     """
-    mean, low, high = known.mean, known.low, known.high
+    lower, density_below, density_above, evenness = known.even
     with np.errstate(all="ignore"):
-        lower = (high - mean) / (high - low)
-        down = 1 - (1 - lower) * (high - limit) / (high - mean)
-        even = np.where(limit < mean, lower * (limit - low) / (mean - low), down)
-        logistic = 1 / (1 + np.exp(-LOGISTIC * (limit - mean) / np.sqrt(known.variance)))
-        evenness = np.minimum(3 * known.variance / ((high - mean) * (mean - low)), 1.0)
+        over = limit - known.mean
+        even = lower + np.where(over < 0, density_below, density_above) * over
+        logistic = 1 / (1 + np.exp(known.steepness * over))
         return logistic + evenness * (even - logistic)
 
 
@@ -115,10 +158,9 @@ def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np
     part, least, most, doubt : ndarray of float64, shape (K,)
         An estimate, its bounds for certain, and its standard deviation.
     """
-    limit = np.array([[high], [low]])
-    all_ = np.stack([known.high <= high, known.high < low])
-    none = np.stack([known.low > high, known.low >= low])
-    least, most = _parts(limit, known, all_, none)
+    # What lies below a number lies at or below the one before it.
+    limit = np.array([[high], [np.nextafter(low, -np.inf)]])
+    least, most = _parts(limit, known)
     # A guess that is not a number, since all values are equal, becomes a bound.
     guess = np.fmax(np.fmin(_guess(limit, known), most), least)
     least, most = np.maximum(least[0] - most[1], 0), np.minimum(most[0] - least[1], 1)
@@ -127,7 +169,7 @@ def range_parts(low: float, high: float, known: Summary) -> tuple[np.ndarray, np
 
 def parts_up_to(limit: np.ndarray, known: Summary) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return which part of the values lies at or below limits, (G, 1): as `range_parts`, each of shape (G, K)."""
-    least, most = at_most(limit, known)
+    least, most = _parts(limit, known)
     return _with_doubt(_guess(limit, known), least, most, known.low == limit)
 
 
@@ -137,9 +179,11 @@ def _with_doubt(part, least, most, common):
     If a limit is the very extreme of a leaf, then the value is probably a common one, such as 0 mm of rain, and nothing
     is known of how common it is: all such leaves are wrong together.
     """
-    doubt = (most - least) / np.sqrt(12)
-    part = np.where(common, (least + most) / 2, np.fmax(np.fmin(part, most), least))
-    return part, least, most, np.where(common, doubt / np.sqrt(ALIKE_SHAPES), doubt)
+    doubt = (most - least) * _DEVIATION
+    part = np.fmax(np.fmin(part, most), least)
+    if not common.any():
+        return part, least, most, doubt
+    return np.where(common, (least + most) / 2, part), least, most, np.where(common, doubt / _ALIKE, doubt)
 
 
 def excess(limit: float, known: Summary) -> np.ndarray:

@@ -63,9 +63,9 @@ def _leaves(number, tables, settings):
 
 
 def _bins_document(bins):
-    return {"edges": [edges.tolist() for edges in bins.edges], "order": list(bins.order)}
+    return {"edges": [edges.tolist() for edges in bins.edges], "order": list(bins.order), "kept": list(bins.kept)}
 
 
 def _bins(document):
     edges = tuple(np.array(edges, dtype=np.float64) for edges in document["edges"])
-    return Bins(edges, tuple(document["order"]))
+    return Bins(edges, tuple(document["order"]), tuple(document.get("kept", ())))

@@ -188,15 +188,13 @@ def _ratio(number, total, otherwise):
 
 
 def _whole_parts(known: Summary, low, high):
-    """Return how many values of leaves that touch a range lie in it: as `_combined` takes it."""
+    """Return how many values of whole leaves lie in a range, as `_combined` takes it."""
+    if len(known.n) <= MOST_LEAVES:
+        return tuple(known.n * part for part in range_parts(low, high, known))
     touching = (known.low <= high) & (known.high >= low)
     inside = touching & (known.low >= low) & (known.high <= high)
-    crossing = np.flatnonzero(touching & ~inside)
     sure = known.n[inside].sum(keepdims=True) * 1.0
-    firsts = (sure, sure, sure, np.zeros(1))
-    if not len(crossing):
-        return firsts
-    some = Summary(*(getattr(known, name)[crossing] for name in ("n", "mean", "variance", "low", "high")))
+    some = known.take(np.flatnonzero(touching & ~inside))
     parts = range_parts(low, high, some)
     return tuple(
         np.concatenate([first, some.n * part]) for first, part in zip((*[sure] * 3, [0.0]), parts, strict=True)

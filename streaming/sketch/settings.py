@@ -16,6 +16,7 @@ MOST_FEATURES = 64
 MOST_PLANES = 6
 # A plane's bin takes a byte of a leaf's key; 0 means that the feature is missing.
 MOST_BINS = 254
+USUAL_BINS = 16
 MOST_CELL_BITS = 48
 LEAST_TIME_BIN_US = 1_000_000
 
@@ -31,12 +32,21 @@ class Plane:
     Parameters
     ----------
     feature : str
-    bins : int
-        1 to 254.
+    bins : int or None
+        1 to 254. With an error, the largest number of bins. None: 16; with an error, 254.
+    error : float or None
+        The error budget: there are as many bins as it takes to keep this error for 80 % of the values. The error of a
+        bin is the root mean square of its values' differences from their mean, as a part of the range of all values.
     """
 
     feature: str
-    bins: int = 16
+    bins: int | None = None
+    error: float | None = None
+
+    @property
+    def most_bins(self) -> int:
+        """The number of bins; with an error, the largest one."""
+        return self.bins or (USUAL_BINS if self.error is None else MOST_BINS)
 
 
 @dataclass(frozen=True)
@@ -103,9 +113,14 @@ class SketchSettings:
         return tuple((one, other) for place, one in enumerate(chosen) for other in chosen[place + 1 :])
 
     @functools.cached_property
+    def budgeted(self) -> bool:
+        """Whether a plane has an error budget."""
+        return any(plane.error is not None for plane in self.planes)
+
+    @functools.cached_property
     def bin_levels(self) -> int:
         """How many levels it takes until each plane has one bin."""
-        return max((math.ceil(math.log2(plane.bins)) for plane in self.planes), default=0)
+        return max((math.ceil(math.log2(plane.most_bins)) for plane in self.planes), default=0)
 
     @functools.cached_property
     def last_spatial_level(self) -> int:
@@ -129,7 +144,11 @@ def settings_document(settings: SketchSettings) -> dict[str, Any]:
     """Return settings as a JSON document, without the space: a stream knows its own."""
     return {
         field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in ("space", "planes")
-    } | {"planes": [asdict(plane) for plane in settings.planes]}
+    } | {"planes": [_without_none(asdict(plane)) for plane in settings.planes]}
+
+
+def _without_none(document):
+    return {name: value for name, value in document.items() if value is not None}
 
 
 def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
@@ -142,8 +161,8 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
 
     Examples
     --------
-    >>> parse_settings({"features": ["speed_mps"], "planes": [{"feature": "speed_mps", "bins": 8}]}).planes
-    (Plane(feature='speed_mps', bins=8),)
+    >>> parse_settings({"features": ["speed_mps"], "planes": [{"feature": "speed_mps", "error": 0.005}]}).planes
+    (Plane(feature='speed_mps', bins=None, error=0.005),)
     """
     known = {field.name for field in fields(SketchSettings)} - {"space"}
     _check_document(document, known, "a sketch")
@@ -157,7 +176,7 @@ def parse_settings(document: Any, space: Space = EARTH) -> SketchSettings:
 
 
 def _plane(document):
-    _check_document(document, {"feature", "bins"}, "a plane")
+    _check_document(document, {field.name for field in fields(Plane)}, "a plane")
     return Plane(**document)
 
 
@@ -197,7 +216,16 @@ def _check_planes(settings):
         raise InvalidSketch("planes must have distinct features")
     for plane in planes:
         settings.position(plane.feature)
-        _check_integer("bins", plane.bins, 1, MOST_BINS)
+        if plane.bins is not None:
+            _check_integer("bins", plane.bins, 1, MOST_BINS)
+        _check_error(plane.error)
+
+
+def _check_error(error):
+    if error is None:
+        return
+    if not isinstance(error, int | float) or isinstance(error, bool) or not 0 < error <= 1:
+        raise InvalidSketch(f"the error of planes must be a number above 0 and at most 1; got {error!r:.80}")
 
 
 def _check_ranges(settings):

@@ -1,9 +1,9 @@
 """A sketch of a stream, immutable: it grows by elements, is merged with others, and is split by place.
 
 Elements wait as they are, and become leaves many at a time, which costs less than a few at a time. The first
-`SketchSettings.first` elements decide the bins of the planes. The bins are made anew after `follow` elements, from the
-leaves since the last time. Bins depend on counts of elements, wherever batches end, so the cut of a stream into batches
-does not matter.
+`SketchSettings.first` elements decide the bins of the planes. Bins are made anew after `follow` elements, and if they
+no longer keep an error budget. All this happens after a count of elements, wherever batches end, so how a stream is
+cut into batches does not matter.
 """
 
 import functools
@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from streaming.sketch.bins import COMPLETE, TAG_BIT, Bins, equal_bins, equal_bins_of_intervals, fan_out_order, halved
+from streaming.sketch import rebinning
+from streaming.sketch.bins import COMPLETE, Bins, halved
 from streaming.sketch.cells import cell_bounds, cells_of
 from streaming.sketch.leaves import Keys, Leaves, grouped, no_leaves, summarised, together, with_keys
 from streaming.sketch.levels import Levels, bits_of, starts_of
@@ -85,6 +86,13 @@ class Sketch(Once):
     def levels(self) -> Levels:
         """The levels of accuracy of all times."""
         return Levels(self.settings, self.newest_us, self.coarseness)
+
+    @property
+    def over_budget(self) -> dict[str, float]:
+        """Features that would need more bins than they may have to keep their error budget, each with the part kept."""
+        kept = () if self.bins is None else self.bins.kept
+        found = {plane.feature: part for plane, part in zip(self.settings.planes, kept, strict=False)}
+        return {feature: part for feature, part in found.items() if part is not None and part < rebinning.USUAL}
 
     @functools.cached_property
     def asked(self) -> tuple[LeafRun, ...]:
@@ -201,11 +209,14 @@ def _reduced(sketch):
 
 
 def _room(sketch):
-    """Return how many elements can come before they become leaves, or the bins are made."""
+    """Return how many elements can come before they become leaves, or the bins are made or checked."""
+    settings, since = sketch.settings, sketch.since
     if sketch.bins is None:
-        return max(1, sketch.settings.first - _waiting(sketch))
+        return max(1, settings.first - _waiting(sketch))
     room = _most_waiting(sketch) - _waiting(sketch)
-    return max(1, min(room, sketch.settings.follow - sketch.since) if _follows(sketch) else room)
+    if _follows(sketch):
+        room = min(room, min(settings.follow, rebinning.next_check(settings, since)) - since)
+    return max(1, room)
 
 
 def _most_waiting(sketch):
@@ -335,36 +346,16 @@ def _one_run(sketch):
 
 def _with_bins(sketch):
     """Return a sketch whose bins are made, or made anew, and whose elements become leaves, if it is time for it."""
+    settings = sketch.settings
     if sketch.bins is None:
-        if _waiting(sketch) < sketch.settings.first:
+        if _waiting(sketch) < settings.first:
             return sketch
-        return _reduced(replace(sketch, bins=_first_bins(sketch.settings, _elements(sketch))))
-    if _follows(sketch) and sketch.since >= sketch.settings.follow:
+        return _reduced(replace(sketch, bins=rebinning.first_bins(settings, _elements(sketch))))
+    due = _follows(sketch) and sketch.since >= settings.follow
+    if due or (_follows(sketch) and rebinning.is_check(settings, sketch.since)):
         sketch = _reduced(sketch)
-        return replace(sketch, bins=_following_bins(sketch), since=0)
+        leaves = sketch.leaves()
+        bins = rebinning.bins_of(settings, sketch.bins, leaves)
+        is_better = due or rebinning.better(settings, sketch.bins, bins, leaves)
+        return replace(sketch, bins=bins, since=0) if is_better else sketch
     return _reduced(sketch) if _waiting(sketch) >= _most_waiting(sketch) else sketch
-
-
-def _first_bins(settings, waiting):
-    edges = []
-    for plane, feature in zip(settings.planes, settings.plane_features, strict=True):
-        column = waiting.values[feature]
-        edges.append(equal_bins(column[~np.isnan(column)], plane.bins))
-    return _ordered(tuple(edges), [waiting.values[feature] for feature in settings.plane_features])
-
-
-def _following_bins(sketch):
-    """Return bins for the elements since the last time: those of the leaves that have the present bins."""
-    leaves, settings, tag = sketch.leaves(), sketch.settings, sketch.bins.tag
-    recent = leaves.take(np.flatnonzero((leaves.planes >> TAG_BIT << TAG_BIT) == tag))
-    edges = []
-    for place, (plane, feature) in enumerate(zip(settings.planes, settings.plane_features, strict=True)):
-        known = recent.take(np.flatnonzero(recent.n[feature] > 0))
-        columns = known.low[feature], known.high[feature], known.n[feature]
-        edges.append(equal_bins_of_intervals(*columns, plane.bins) if len(known) else sketch.bins.edges[place])
-    return Bins(tuple(edges), sketch.bins.order)
-
-
-def _ordered(edges, values):
-    """Return bins whose planes are ordered by their fan-out."""
-    return Bins(edges, fan_out_order(Bins(edges).codes(values)))

@@ -66,7 +66,9 @@ def test_a_leaf_takes_as_many_bytes_as_the_page_says(comoments):
 
 
 def test_settings_are_the_same_after_a_round_trip_and_wrong_ones_are_refused():
-    settings = SketchSettings(FEATURES, (Plane("TEMP", 8),), comoments=FEATURES, study_us=10**12)
+    settings = SketchSettings(
+        FEATURES, (Plane("TEMP", 8), Plane("WSPM", error=0.01)), comoments=FEATURES, study_us=10**12
+    )
     assert parse_settings(settings_document(settings)) == settings
     wrong = [
         None,
@@ -78,6 +80,8 @@ def test_settings_are_the_same_after_a_round_trip_and_wrong_ones_are_refused():
         {"features": ["a"], "planes": [{"feature": "b"}]},
         {"features": ["a"], "planes": [{"feature": "a", "bins": 255}]},
         {"features": ["a"], "planes": {"feature": "a"}},
+        {"features": ["a"], "planes": [{"feature": "a", "error": 0}]},
+        {"features": ["a"], "planes": [{"feature": "a", "error": "0.5 %"}]},
         {"features": ["a"], "cell_bits": 49},
         {"features": ["a"], "time_bin_us": 1},
         {"features": ["a"], "comoments": ["b"]},

@@ -35,10 +35,11 @@ def observations(rng, count):
 
 
 def some_settings(rng):
-    """Return settings of all kinds, with a budget that is far away."""
+    """Return settings of all kinds, with a memory budget that is far away."""
+    planes = [replace(plane, error=[None, 0.02, 0.2][rng.integers(3)]) for plane in SETTINGS.planes]
     return replace(
         SETTINGS,
-        planes=SETTINGS.planes[: rng.integers(0, 3)],
+        planes=tuple(planes[: rng.integers(0, 3)]),
         comoments=[(), FEATURES, FEATURES[:2]][rng.integers(3)],
         study_us=[None, HOUR_US, 5 * HOUR_US + 1][rng.integers(3)],
         cell_bits=int(rng.choice([0, 1, 6, 13])),

@@ -1,7 +1,7 @@
 """Bounds from moments hold for all values, and some values reach them."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.sketch.bounds import Summary, at_most, below, excess, range_parts
@@ -17,6 +17,8 @@ def summary(*columns):
     return Summary(n, mean, variance, low, high)
 
 
+@example([0.0, 1e-233], [0.0], 0)  # the square of the extent is 0
+@example([0.0, 1e233], [0.0], 0)  # it is infinite
 @given(values, values, st.integers(0, 29))
 def test_parts_below_and_up_to_a_limit_are_within_their_bounds(column, other, place):
     limits = (column[place % len(column)], other[place % len(other)], 0.5)
@@ -45,6 +47,9 @@ def test_bounds_are_reached_by_two_values(share, low, apart):
     known = summary(column)
     wide = Summary(known.n, known.mean, known.variance, known.low - 1000, known.high + 1000)
     assert abs(at_most(float(low), wide)[1][0] - share / 100) < 1e-4
+    # The upper bound at a limit is reached by values at the extremes and at the limit itself.
+    corners = summary(np.concatenate([column, [float(low + 2 * apart)] * 7]))
+    assert abs(at_most(float(low + apart), corners)[1][0] - 100 / 107) < 1e-6
     middle = low + apart / 2
     gain = np.maximum(column - middle, 0).mean()
     # Scarf's bound is reached by values at equal distances of the limit.

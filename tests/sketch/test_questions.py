@@ -15,7 +15,7 @@ from streaming.sketch.sets.hashing import hashes_of_values
 from streaming.sketch.sets.sets import Sets
 from streaming.sketch.sets.sets import add as add_to_sets
 from streaming.sketch.sets.settings import SetSettings
-from streaming.sketch.settings import InvalidSketch, SketchSettings, parse_settings
+from streaming.sketch.settings import InvalidSketch, Plane, SketchSettings, parse_settings
 from streaming.sketch.sketch import Sketch, add
 from streaming.sketch.stream import StreamSketch
 
@@ -65,6 +65,20 @@ def asked(regions, ask, now_us=60 * DAY_US, sets=None, **more):
     (answer,) = answered(plan, SETTINGS, {need: [one[need] for one in found] for need in needs(plan)}, now_us)
     assert answer["question"] == ask["question"] and answer["features"] == ask.get("features", [])
     return answer
+
+
+def test_an_answer_says_if_bins_do_not_suffice_for_the_error_budget(regions):
+    few = replace(SETTINGS, planes=(Plane("temp", 4, 0.005),))
+    limited = []
+    for sketch in regions:
+        some = sketch.leaves()
+        elements = Observations(some.first_us, some.place_low, some.mean)
+        limited.append(add(Sketch.empty(few), elements))
+    kept = min(sketch.over_budget["temp"] for sketch in limited)
+    answer = asked(limited, {"question": "density", "features": ["temp"], "lo": 0, "hi": 10})
+    assert answer["over_budget"] == {"temp": round(kept, 3)} and kept < 0.8
+    assert "over_budget" not in asked(limited, {"question": "mean", "features": ["wind"]})
+    assert "over_budget" not in asked(regions, {"question": "density", "features": ["temp"], "lo": 0, "hi": 10})
 
 
 @pytest.fixture(scope="module")

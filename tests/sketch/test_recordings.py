@@ -18,7 +18,7 @@ def recordings(shared_data):
 def test_bounds_of_95_percent_hold_at_least_as_often(recordings, name):
     from bench.sketch.coverage import coverage
 
-    tallies = coverage(recordings[name], 200, 0.95, seed=7)
+    tallies = coverage(recordings[name], 50, 0.95, seed=7)
     held = [held for tally in tallies.values() for held in tally.held]
     assert np.mean(held) >= 0.95
     # Leaves that are not merged yet are finer, so a width depends on how many there are; this is enough for none.
@@ -33,6 +33,17 @@ def test_bins_reach_the_trade_of_the_paper(recordings):
     column = air.elements.values[air.settings.position("TEMP")]
     _, usual, worst = errors(column[~np.isnan(column)], 64)
     assert usual <= 0.005 and worst <= 0.07
+
+
+@pytest.mark.parametrize("error", [0.005, 0.02])
+@pytest.mark.parametrize("name", ["beijing", "globe", "ships"])
+def test_an_error_budget_is_kept_for_80_percent_of_the_values(recordings, name, error):
+    from bench.sketch.quantisation import BUDGETED, budgeted
+
+    for feature in BUDGETED[name]:
+        found = budgeted(recordings[name], feature, error)
+        # Values that are spread evenly would keep it, all of them, with so many bins of equal width.
+        assert found.kept >= 0.8 and found.bins <= 2 / (error * 12**0.5), feature
 
 
 def test_a_sketch_of_fields_stops_growing(shared_data):

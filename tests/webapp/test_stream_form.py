@@ -235,9 +235,27 @@ def test_a_sketch_is_saved_from_its_fields_with_what_it_costs(site, feeds):
 
 
 @pytest.mark.parametrize(
+    ("told", "plane"),
+    [
+        ("speed_mps 0.5%", {"feature": "speed_mps", "error": 0.005}),
+        ("speed_mps 100 0.7%", {"feature": "speed_mps", "bins": 100, "error": 0.007}),
+        ("speed_mps", {"feature": "speed_mps"}),
+    ],
+)
+def test_a_plane_with_an_error_budget_is_saved_and_shown(site, feeds, told, plane):
+    assert site.post(reverse(ADD), CSV | SKETCH | {"sketch__planes": told}).status_code == 302
+    stream = Stream.objects.get()
+    assert stream.sketch["planes"] == [plane]
+    page = site.get(reverse("admin:webapp_stream_change", args=[stream.pk])).content.decode()
+    assert f'value="{told}"' in page
+
+
+@pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
         ({"sketch__planes": "speed_mps many"}, "sketch__planes", "a feature and a number of bins"),
+        ({"sketch__planes": "speed_mps 0%"}, "sketch__planes", "the error of planes must be a number above 0"),
+        ({"sketch__planes": "speed_mps 120%"}, "sketch__planes", "at most 1; got 1.2"),
         ({"sketch__planes": "rain 4"}, "sketch__features", "a feature must be one of speed_mps, draught_m; got 'rain'"),
         ({"sketch__cell_bits": "99"}, "sketch__cell_bits", "cell_bits must be an integer from 0 to 48; got 99"),
     ],

@@ -1,17 +1,20 @@
 """The fields of a stream's form that say how its elements are sketched, and what that will cost."""
 
+import re
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from streaming.errors import LookoutError
-from streaming.sketch.settings import SketchSettings
+from streaming.sketch.settings import MOST_BINS, SketchSettings
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 
 PREFIX = "sketch__"
 MICROSECONDS = 1_000_000
+# A feature, the number of bins, and the error budget in percent.
+_PLANE = re.compile(r"(?P<feature>.+?)(\s+(?P<bins>\d+))?(\s+(?P<error>\d*\.?\d+)\s*%)?")
 # Of a leaf: time bin, cell, planes, count, first and last time; its level; the box of its places.
 _LEAF_BYTES, _FEATURE_BYTES, _PAIR_BYTES = 6 * 8 + 1 + 4 * 8, 5 * 8, 8
 
@@ -30,12 +33,12 @@ class Names(forms.CharField):
 
 
 class Planes(Names):
-    """Features with their numbers of bins, such as ``speed_mps 16, altitude_m 8``."""
+    """Features with their numbers of bins or their error budgets, such as ``speed_mps 16, altitude_m 0.5%``."""
 
     def prepare_value(self, value: Any) -> Any:
         """Return the text to show."""
         if isinstance(value, list):
-            value = [f"{plane['feature']} {plane['bins']}" for plane in value]
+            value = [_told(plane) for plane in value]
         return super().prepare_value(value)
 
     def to_python(self, value: Any) -> Any:
@@ -43,15 +46,24 @@ class Planes(Names):
         return [_plane(entry) for entry in super().to_python(self.prepare_value(value))]
 
 
+def _told(plane):
+    bins = f" {plane['bins']}" if "bins" in plane else ""
+    return plane["feature"] + bins + (f" {100 * plane['error']:.10g}%" if "error" in plane else "")
+
+
 def _plane(entry):
-    feature, _, bins = entry.rpartition(" ")
-    if not feature:
-        return {"feature": entry}
-    if not bins.isdecimal():
+    found = _PLANE.fullmatch(entry)
+    if found is None or (found["feature"] == entry and " " in entry):
         raise ValidationError(
-            f"a plane must be a feature and a number of bins, such as speed_mps 16; got {entry!r:.80}"
+            "a plane must be a feature and a number of bins, such as speed_mps 16, or an error budget, such as "
+            f"speed_mps 0.5%, or both; got {entry!r:.80}"
         )
-    return {"feature": feature.strip(), "bins": int(bins)}
+    plane = {"feature": found["feature"]}
+    if found["bins"]:
+        plane["bins"] = int(found["bins"])
+    if found["error"]:
+        plane["error"] = float(f"{float(found['error']) / 100:.12g}")
+    return plane
 
 
 class Seconds(forms.FloatField):
@@ -73,7 +85,9 @@ def sketch_fields() -> dict[str, forms.Field]:
         "features": Names(help_text="Properties to summarise, with commas between. Empty: no sketch."),
         "planes": Planes(
             help_text="Features by whose values the sketch tells elements apart, each with its number of bins: "
-            "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities."
+            "speed_mps 16, altitude_m 8. Needed for sharp histograms and probabilities. Or with an error budget: with "
+            "altitude_m 0.5% it makes as many bins as keep 80 % of the values within 0.5 % of their range, "
+            f"but at most {MOST_BINS}; with altitude_m 100 0.5% at most 100."
         ),
         "comoments": Names(help_text="Features of whose pairs correlations and regressions can be asked."),
         "sets": Names(

@@ -6,7 +6,7 @@ from typing import Any
 
 from streaming.kinds.sketch.plan import SketchPlan
 from streaming.sketch.asking import distributed, grouped, inferential, of_sets, statistical
-from streaming.sketch.asking.needs import Need, Partial, parts, together
+from streaming.sketch.asking.needs import Need, Partial, over_budget, parts, together
 from streaming.sketch.asking.question import Question
 from streaming.sketch.chosen import Chosen
 from streaming.sketch.sets.sets import Sets
@@ -62,11 +62,13 @@ def answered(
     whole = {need: together(plan, need, partials, settings, now_us) for need, partials in found.items()}
     chosen = {need: part for need, part in whole.items() if isinstance(part, Chosen)}
     sets = next((part for part in whole.values() if isinstance(part, Sets)), None)
-    return [_answer(Question(ask, plan, settings, chosen, sets, now_us)) for ask in plan.ask]
+    over = over_budget(partial for partials in found.values() for partial in partials)
+    return [_answer(Question(ask, plan, settings, chosen, sets, now_us), over) for ask in plan.ask]
 
 
-def _answer(question):
-    """Return the JSON document of an answer."""
+def _answer(question, over):
+    """Return the JSON document of an answer, given the features whose bins do not suffice."""
     ask = question.ask
     asked = {"question": ask.question, "features": list(ask.features), "confidence": question.confidence}
-    return asked | _BY_QUESTION[ask.question](question)
+    limited = {name: round(over[name], 3) for name in ask.features if name in over}
+    return asked | _BY_QUESTION[ask.question](question) | ({"over_budget": limited} if limited else {})

@@ -1,8 +1,9 @@
 """What the questions of a plan need of a sketch: where, when, and which leaves or sets."""
 
 import functools
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ Partial = list[pa.Table]
 
 
 _SETS = Need(sets=True)
+_OVER_BUDGET = b"over_budget"
 
 
 def needs(plan: SketchPlan) -> dict[Need, None]:
@@ -102,10 +104,30 @@ def asked_parts(plan: SketchPlan, sketch: Sketch, sets: Sets | None, now_us: int
             found[need] = sets_of.partial_tables(_met(plan, sketch.settings, _kept(sets), now_us))
         else:
             chosen, leaves = _chosen(plan, need, sketch, now_us)
-            found[need] = partial_tables(chosen)
+            found[need] = _with_over_budget(partial_tables(chosen), sketch)
             looked += leaves // MERGED_AS_ONE
         looked += sum(table.num_rows for table in found[need])
     return found, looked
+
+
+def _with_over_budget(partial, sketch):
+    """Return tables whose first one says for which features bins do not suffice for the error budget."""
+    if not sketch.over_budget:
+        return partial
+    first, *others = partial
+    return [first.replace_schema_metadata({_OVER_BUDGET: json.dumps(sketch.over_budget)}), *others]
+
+
+def over_budget(partials: Iterable[Partial]) -> dict[str, float]:
+    """Return features whose bins do not suffice for their error budget, with the least part that keeps it.
+
+    Parameters
+    ----------
+    partials : iterable of list of pyarrow.Table
+        Of all needs and regions.
+    """
+    told = [json.loads((partial[0].schema.metadata or {}).get(_OVER_BUDGET, "{}")) for partial in partials if partial]
+    return {name: min(one[name] for one in told if name in one) for name in {name for one in told for name in one}}
 
 
 def _kept(sets):

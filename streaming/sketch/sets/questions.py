@@ -18,6 +18,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from streaming.sketch.once import Once
 from streaming.sketch.sets.cardinality import estimated, relative_error
 from streaming.sketch.sets.dense import bloom_positions, counter_positions, registers_of
 from streaming.sketch.sets.entries import Entries, Keys
@@ -72,7 +73,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Chosen(Once):
     """The entries of one feature that a selection meets.
 
     Parameters
@@ -84,6 +85,14 @@ class Chosen:
 
     entries: Entries
     inside: np.ndarray
+
+    def counters_inside(self, rows: int) -> np.ndarray:
+        """Return the sums of the counters of the entries inside, each row ascending, int64 of shape (rows, width)."""
+        return self.once("counters", lambda: self._counters_inside(rows))
+
+    def _counters_inside(self, rows):
+        sketched = self.inside & (self.entries.place >= 0)
+        return np.sort(self.entries.dense.counters[self.entries.place[sketched]].sum(axis=0).reshape(rows, -1), axis=1)
 
 
 Coverage = Callable[[Keys, int], tuple[np.ndarray, np.ndarray]]
@@ -145,20 +154,22 @@ def frequency(sets: Sets, chosen: Chosen, hashed: np.uint64, confidence: float =
     rows = np.flatnonzero(entries.place >= 0)
     counter = counter_positions(np.array([hashed]), sets.settings)[:, 0]
     n[rows] = entries.dense.counters[entries.place[rows][:, None], counter].min(axis=1)
-    within = entries.dense.counters[entries.place[rows[inside[rows]]]].sum(axis=0)
     high, least = int(n.sum()), int(n[inside].sum())
     kept = int(n[inside & (entries.place < 0)].sum())
-    low = max(kept, least - _excess(within.reshape(sets.settings.rows, -1), confidence))
+    low = max(kept, least - _excess(chosen.counters_inside(sets.settings.rows), confidence))
     value = high if inside.all() else (low + high) / 2
     return Number(float(value), float(low), float(high), *_based_on(entries))
 
 
 def _excess(counters, confidence):
-    """Return a number that the counts of others exceed in all rows with a probability of at most 1 - confidence."""
+    """Return a number that the counts of others exceed in all rows with a probability of at most 1 - confidence.
+
+    The counters of each row are in ascending order.
+    """
     rows, width = counters.shape
     part = (1 - confidence) ** (1 / rows)
     place = max(0, math.ceil(width * (1 - part)) - 1)
-    return int(np.partition(counters, place, axis=1)[:, place].max())
+    return int(counters[:, place].max())
 
 
 def distinct(sets: Sets, chosen: Chosen, confidence: float = 0.95) -> Number:

@@ -124,8 +124,8 @@ def _parts(limit, known):
         beyond = np.maximum(under, 0)
         cantelli = larger / (larger + beyond * beyond)
         cornered = 1 - (smaller + known.arms * under) / ((known.high - known.low) * gap)
-        # Each of the two bounds the part, so the smaller one does. Where the square of an extent is so small or so large
-        # that it is no number, the variance is none either, and nothing is known.
+        # Each of the two bounds the part, so the smaller one does. Where the square of an extent is too small to be a
+        # number, the variance is none either, and nothing is known.
         is_known = (gap > 0) & (known.room >= _LEAST_SQUARE)
         below_, above = np.where(is_known, np.fmin(np.fmin(cantelli, cornered), 1.0), 1.0)
         bounds = np.empty((2, *below_.shape))

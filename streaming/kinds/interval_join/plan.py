@@ -35,7 +35,7 @@ class IntervalJoinPlan:
         How late a report may be, in seconds: how much older than the newest report of its stream that came before it.
         Reports that are later are counted, and not joined. Reports are kept so much longer.
     idle_s : float
-        After so many seconds without a report of one stream, those of the other no longer wait for it.
+        After so many seconds without a report, a stream is no longer waited for.
     mirrored : bool
         In the join of a stream with itself: whether two reports that satisfy the join both ways are told both ways.
     transform : tuple of Enlargement

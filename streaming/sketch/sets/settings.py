@@ -69,7 +69,7 @@ class SetSettings:
     def position(self, feature: str) -> int:
         """Return the position of a feature; raise InvalidSets if its values are not kept."""
         if feature not in self.features:
-            raise InvalidSets(f"a set must be of one of {', '.join(self.features)}; got {feature!r:.80}")
+            raise InvalidSets(f"the feature of a set must be one of {', '.join(self.features)}; got {feature!r:.80}")
         return self.features.index(feature)
 
     def bits(self, level: int) -> int:

@@ -113,7 +113,7 @@ def test_filters_find_values_that_were_not_there_no_more_often_than_they_say(cel
 
 
 def test_a_feature_whose_values_are_not_kept_is_refused():
-    with pytest.raises(InvalidSets, match="a set must be of one of a, b; got 'c'"):
+    with pytest.raises(InvalidSets, match="the feature of a set must be one of a, b; got 'c'"):
         chosen(sets_of(stream_of(np.random.default_rng(0), 5)), "c")
 
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import redis
 
@@ -156,6 +157,7 @@ def make_blocks(
     partitions: int,
     areas: Sequence[tuple[float, ...]] = (WORLD,),
     roads: np.ndarray | None = None,
+    features: int = 0,
 ) -> Iterator[Walkers]:
     """Yield blocks that together hold every object once.
 
@@ -170,21 +172,32 @@ def make_blocks(
         In which the objects are: those of each turn in the next one.
     roads : ndarray, optional
         On which they are instead.
+    features : int
+        If not 0, each object has so many random numbers as properties, which are called as `feature_names` says.
     """
     rng = np.random.default_rng(SEED)
     for start, area in zip(range(0, objects, rows), itertools.cycle(areas)):
-        table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng)
+        table = _elements(stream, np.arange(start, min(start + rows, objects)), area, rng, features)
         entries = block_entries(table, stream, 0, partitions)
         yield from (Walkers(partition, fields, area, roads) for partition, fields in entries)
 
 
-def _elements(stream, numbers, area, rng):
+def feature_names(features: int) -> tuple[str, ...]:
+    """Return what random properties are called."""
+    return tuple(f"feature_{number}" for number in range(features))
+
+
+def _elements(stream, numbers, area, rng, features):
     """Return the elements of objects, given their numbers, at random places."""
     count, now = len(numbers), np.zeros(len(numbers), dtype=np.int64)
     keys = np.array([f"object {number}" for number in numbers.tolist()], dtype=object)
     low, high = np.array(area[:2]), np.array(area[2:])
     place, unbounded = low + rng.random((count, 2)) * (high - low), np.full(count, np.inf)
-    texts = [f'{{"kind":"ship","speed_mps":{n % 30},"course_deg":{n * 7 % 360}}}' for n in numbers.tolist()]
+    if features:
+        names, values = feature_names(features), rng.normal(size=(count, features)).round(3).tolist()
+        texts = [orjson.dumps(dict(zip(names, row, strict=True))).decode() for row in values]
+    else:
+        texts = [f'{{"kind":"ship","speed_mps":{n % 30},"course_deg":{n * 7 % 360}}}' for n in numbers.tolist()]
     columns = [
         pa.array(keys, pa.string()),
         pa.array(key_hashes(stream, keys)),
@@ -276,6 +289,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--log-url", default="", help="of Kafka, if the logs are there")
     parser.add_argument("--rows", type=int, help="of the blocks that are written at once; as the gateway's by default")
+    parser.add_argument("--features", type=int, default=0, help="so many random numbers as properties")
     parser.add_argument("--area", type=float, nargs=4, default=WORLD)
     arguments = parser.parse_args()
     client = redis.Redis.from_url(arguments.redis_url)
@@ -285,7 +299,7 @@ def main() -> None:
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
 
     def blocks(objects, rows):
-        return make_blocks(arguments.stream, objects, rows, arguments.partitions, areas, roads)
+        return make_blocks(arguments.stream, objects, rows, arguments.partitions, areas, roads, arguments.features)
 
     apart = arguments.rate != FULL_SPEED and (arguments.objects > KEPT_OBJECTS or rows < KEPT_ROWS)
     kept = min(arguments.objects, arguments.rate * KEPT_S) if apart else arguments.objects

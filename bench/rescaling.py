@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,15 +63,18 @@ class Tasks:
         return max(spent)
 
 
+def box_queries(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return the control entries of `QUERIES` ranges of the stream `bench`: boxes of a tenth of each side."""
+    corners = rng.uniform([-180, -90], [144, 72], (QUERIES, 2)).tolist()
+    areas = [{"lo": [x, y], "hi": [x + 36, y + 18]} for x, y in corners]
+    plans = [{"stream": "bench", "area": area} for area in areas]
+    return [{"op": "register", "query": number, "revision": 1, "plan": plan} for number, plan in enumerate(plans)]
+
+
 def measured(objects: int) -> dict[str, float]:
     """Return the length of batches of `ROWS` elements in seconds, by what happens in them."""
     rng, blocks = np.random.default_rng(SEED), list(make_blocks("bench", objects, ROWS, TASKS))
-    corners = rng.uniform([-180, -90], [144, 72], (QUERIES, 2)).tolist()
-    areas = [{"lo": [x, y], "hi": [x + 36, y + 18]} for x, y in corners]
-    control = [
-        {"op": "register", "query": n, "revision": 1, "plan": {"stream": "bench", "area": area}}
-        for n, area in enumerate(areas)
-    ]
+    control = box_queries(rng)
     with tempfile.TemporaryDirectory() as root:
         tasks = Tasks(Path(root))
 

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bench.sketch import against_duckdb, beside, coverage, quantisation, times, year
+from bench.sketch import against_duckdb, beside, coverage, quantisation, through, times, year
 from bench.sketch.recordings import RECORDINGS
 from streaming.sketch.settings import DAY_US
 
@@ -69,6 +69,12 @@ def _beside(options) -> Iterator[str]:
     yield from beside.rows()
 
 
+def _through(options) -> Iterator[str]:
+    yield "| engine | elements/s | batches/s | longest batch ms |"
+    yield "| --- | --- | --- | --- |"
+    yield from through.rows()
+
+
 PARTS = {
     "bounds": _bounds,
     "bins": _bins,
@@ -77,6 +83,7 @@ PARTS = {
     "year": _year,
     "duckdb": _duckdb,
     "beside": _beside,
+    "through": _through,
 }
 
 

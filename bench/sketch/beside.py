@@ -9,14 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import orjson
-import pyarrow as pa
 
-from bench.load import make_blocks
-from bench.rescaling import QUERIES, TASKS, Tasks
+from bench.load import feature_names, make_blocks
+from bench.rescaling import TASKS, Tasks, box_queries
 from bench.scenarios import SEED
 
-FEATURES = tuple(f"feature_{number}" for number in range(8))
+FEATURES = feature_names(8)
 # The elements in all batches; the first ones, in which the tasks begin, do not count.
 ELEMENTS, FIRST = 1_600_000, 3
 
@@ -32,8 +30,7 @@ def rows(objects: int = 100_000, sizes: tuple[int, ...] = (20_000, 100_000)) -> 
 def _spent(objects, size):
     """Return the mean processor time of a batch, of the task that takes longest, without a sketch and with one."""
     rng = np.random.default_rng(SEED)
-    blocks = list(make_blocks("bench", objects, size // TASKS, TASKS))
-    texts = [_properties(rng, block.table.num_rows) for block in blocks]
+    blocks = list(make_blocks("bench", objects, size // TASKS, TASKS, features=len(FEATURES)))
     plain, sketched = {"op": "stream", "stream": "bench"}, {"features": FEATURES, "time_bin_us": 60_000_000}
     spent: dict[bool, list[float]] = {False: [], True: []}
     with tempfile.TemporaryDirectory() as root:
@@ -43,29 +40,6 @@ def _spent(objects, size):
             for place in chosen:
                 blocks[place].advance(rng, "walk", number + 1)
             for on, tasks in pair.items():
-                control = [plain | {"sketch": sketched} if on else plain, *_queries(rng)] if number == 0 else ()
-                spent[on].append(tasks.run([_Told(blocks[place], texts[place]) for place in chosen], control))
+                control = [plain | {"sketch": sketched} if on else plain, *box_queries(rng)] if number == 0 else ()
+                spent[on].append(tasks.run([blocks[place] for place in chosen], control))
     return [float(np.mean(spent[on][FIRST:])) for on in (False, True)]
-
-
-class _Told:
-    """A block whose elements have eight numbers as properties."""
-
-    def __init__(self, block, properties) -> None:
-        self.partition = block.partition
-        place = block.table.column_names.index("properties")
-        self.table = block.table.set_column(place, block.table.schema.field("properties"), properties)
-
-
-def _properties(rng, rows):
-    values = rng.normal(size=(rows, len(FEATURES))).round(3).tolist()
-    return pa.array([orjson.dumps(dict(zip(FEATURES, row, strict=True))).decode() for row in values])
-
-
-def _queries(rng):
-    corners = rng.uniform([-180, -90], [144, 72], (QUERIES, 2)).tolist()
-    areas = [{"lo": [x, y], "hi": [x + 36, y + 18]} for x, y in corners]
-    return [
-        {"op": "register", "query": number, "revision": 1, "plan": {"stream": "bench", "area": area}}
-        for number, area in enumerate(areas)
-    ]

@@ -281,7 +281,7 @@ def main() -> None:
     """Fill the engine with the objects, print ``filled``, and go on until ended."""
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=main.__doc__)
     parser.add_argument("redis_url")
-    parser.add_argument("--stream", default=STREAM)
+    parser.add_argument("--stream", action="append", help="may be repeated: then blocks of the streams take turns")
     parser.add_argument("--rate", type=int, default=FULL_SPEED)
     parser.add_argument("--objects", type=int, default=100_000)
     parser.add_argument("--motion", choices=("walk", "jump", "along", *CROWDED), default="walk")
@@ -299,7 +299,11 @@ def main() -> None:
     roads = road_coordinates(arguments.roads) if arguments.motion == "along" else None
 
     def blocks(objects, rows):
-        return make_blocks(arguments.stream, objects, rows, arguments.partitions, areas, roads, arguments.features)
+        told = [
+            make_blocks(stream, objects, rows, arguments.partitions, areas, roads, arguments.features)
+            for stream in arguments.stream or [STREAM]
+        ]
+        return itertools.chain.from_iterable(zip(*told, strict=True))
 
     apart = arguments.rate != FULL_SPEED and (arguments.objects > KEPT_OBJECTS or rows < KEPT_ROWS)
     kept = min(arguments.objects, arguments.rate * KEPT_S) if apart else arguments.objects

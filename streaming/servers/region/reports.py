@@ -109,6 +109,12 @@ class ReportRun:
         bounds = self["bounds"]
         return float((bounds[:, bounds.shape[1] // 2] - bounds[:, 0]).max())
 
+    @functools.cached_property
+    def period_us(self) -> tuple[int, int]:
+        """The times of the oldest and of the newest report: while a stream comes in order, much less than the bin."""
+        time_us = self["time_us"]
+        return int(time_us.min()), int(time_us.max())
+
     def holds(self, keys: np.ndarray, names: np.ndarray) -> np.ndarray:
         """Tell which reports are in the run, given their places in the order and their names: bool of shape (K,)."""
         start, held = find(self.run.key, keys)
@@ -267,8 +273,12 @@ class ReportTable:
         key = report_order(name, columns["bounds"], self.space)
         order = order[np.argsort(key[order], kind="stable")]
         for run in self.of(stream):
-            if run.first_us <= last_us and run.last_us >= first_us and len(order):
-                order = order[~run.holds(key[order], name[order])]
+            oldest_us, newest_us = run.period_us
+            time_us = columns["time_us"][order]
+            # The same report has the same time, so few runs are looked at.
+            place = np.flatnonzero((time_us >= oldest_us) & (time_us <= newest_us))
+            if len(place):
+                order = np.delete(order, place[run.holds(key[order[place]], name[order[place]])])
         if not len(order):
             return self
         columns = {name: column[order] for name, column in columns.items()}

@@ -338,11 +338,6 @@ def unfiltered(plan: JoinPlan) -> JoinPlan:
     return replace(plan, where="", filters=(), partners=replace(plan.partners, where="", filters=(), pair_filters=()))
 
 
-def sides(plan: JoinPlan, space: Space) -> tuple[RangePlan, RangePlan]:
-    """Return what elements, and what their partners, must satisfy by themselves."""
-    return _of_elements(plan), _of_partners(plan, space)
-
-
 def _way(plan):
     partners = plan.partners
     return plan.stream, partners.name, partners.predicate, partners.distance, plan.transform

@@ -8,7 +8,6 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 (algorithm 2), BSINLJ (algorithm 4), the time at which a bin is dropped (equation 5).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
@@ -17,14 +16,12 @@ import numpy as np
 
 from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan
-from streaming.kinds.parts import UserFilter
 from streaming.kinds.registry import kind_of
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
-from streaming.operators.range_query import RangeQueries
 from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand
-from streaming.operators.stream_join import Meetings, StreamJoins, reached, sides
+from streaming.operators.stream_join import Meetings, StreamJoins, reached
 from streaming.spaces import Space
 
 MICROSECONDS = 1_000_000
@@ -267,38 +264,6 @@ def by_place(plan: Any) -> JoinPlan:
     """Return the join that compares as a join over event time does, without regard to times."""
     filters = {"where": plan.where, "filters": plan.filters}
     return JoinPlan(plan.stream, plan.partners, plan.area, plan.transform, emit="all", **filters)
-
-
-class Joinable:
-    """Tells which reports some join over event time can use at all, by area, properties and filters.
-
-    User-defined filters are not asked: they see only what is near a partner.
-
-    Parameters
-    ----------
-    plans : sequence of WindowJoinPlan or IntervalJoinPlan
-    space : Space
-    """
-
-    def __init__(self, plans: Sequence[Any], space: Space) -> None:
-        ranges = [_without_user_filters(side) for plan in plans for side in sides(by_place(plan), space)]
-        whole = tuple(space.whole().tolist())
-        everything = {side.stream for side in ranges if (side.area, side.where, side.filters) == (whole, "", ())}
-        self._in_full = np.array(sorted(map(stream_number, everything)), dtype=np.int64)
-        self._ranges = RangeQueries([side for side in ranges if side.stream not in everything], space)
-
-    def usable(self, elements: Elements) -> np.ndarray:
-        """Tell which elements a join can use, bool of shape (N,); all if a filter fails, so that joins tell of it."""
-        usable = np.isin(elements.stream, self._in_full)
-        if len(self._ranges):
-            failures = Failures()
-            usable[self._ranges.match(elements, failures)[0]] = True
-            usable |= bool(failures.errors)
-        return usable
-
-
-def _without_user_filters(plan):
-    return replace(plan, filters=tuple(entry for entry in plan.filters if not isinstance(entry, UserFilter)))
 
 
 def driving(plan: Any, partner_drives: bool) -> JoinPlan:

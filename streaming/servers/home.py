@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.elements import bounds_of
-from streaming.operators.elements import Elements
 from streaming.operators.encounters import Ordering
 from streaming.operators.runs import first_of_runs, order_of_hashes
 from streaming.operators.watermarks import NEVER_US, Progress, seen_before
@@ -84,9 +83,9 @@ class HomeOutput:
     newest elements, for the other regions that must know them; `removed_copies` has them for the regions that no longer
     need them; `superseded_copies` has the copies of `passing`. `focals` has the newest elements of focal objects, once
     for every region, however many queries follow them. `stale` counts, by stream, the versions that were older than the
-    newest known. `reports` has every element that a join over event time can use, stale or not, for each region that
-    must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that are due, in
-    the order of event time (`ordering.Released`); `late` says which came too late for that.
+    newest known. `reports` has every element of the streams that are joined over event time, stale or not, for each
+    region that must know it, with `reports.reports_schema`. `released` has the reports of streams of encounters that
+    are due, in the order of event time (`ordering.Released`); `late` says which came too late for that.
     """
 
     arrivals: tuple[pa.Table, np.ndarray]
@@ -179,10 +178,7 @@ def _reports(known, elements, control):
             heard_us = int(columns["heard_us"][mine].max())
             progress[number] = Progress(int(seen_us[mine[-1]]), heard_us, before.reports + len(mine))
     bounds = bounds_of(elements["bounds"])
-    joinable, told = control.after.running.time_joins.joinable, lambda rows: elements.take(pa.array(rows))
-    met = reach.regions(bounds, columns["stream"], region_map)
-    met &= joinable.usable(Elements(columns["stream"], bounds, told))[:, None]
-    rows, region = np.nonzero(met)
+    rows, region = np.nonzero(reach.regions(bounds, columns["stream"], region_map))
     own = (region_map.region_of(bounds)[rows] == region).astype(np.int8)
     reports = taken(elements, rows)
     for name, column in (("seen_us", seen_us[rows]), ("own", own)):

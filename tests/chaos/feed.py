@@ -12,7 +12,8 @@ from bench.load import CONFIG
 from streaming.elements import point_elements
 from streaming.logs import Log
 from streaming.redis_client import patient_client
-from tests.chaos.pairs import JOINED_OBJECTS, Reported
+from tests.chaos.pairs import JOINED_OBJECTS, Reported, fast_mps
+from tests.chaos.workload import PAIRED
 from tests.live.swarm import REACH_DEG
 
 STEP_S, WALK_DEG, RETRY_S = 0.05, 0.005, 0.1
@@ -40,15 +41,13 @@ class AcknowledgedFeed:
     sent : int
         Acknowledged elements.
     joined : list of Reported
-        All acknowledged reports of the first `JOINED_OBJECTS` objects.
-    newest_us : int
-        When the newest report was made.
+        All acknowledged reports of the stream `PAIRED`.
     """
 
     def __init__(self, live: Live, stream: str, rate: int, count: int = 2000, seed: int = 1) -> None:
         self.stream, self.rate, self.count, self.sent = stream, rate, count, 0
         self.joined: list[Reported] = []
-        self.newest_us = 0
+        self._fast_mps = fast_mps(rate, count)
         self._log = Log(patient_client(live.redis_url), "earth", live.partitions, patient=True, url=live.log_url)
         self._random = np.random.default_rng(seed)
         self._places = self._random.uniform(-REACH_DEG, REACH_DEG, (count, 2)).round(6)
@@ -121,23 +120,25 @@ class AcknowledgedFeed:
         self._places[numbers] = np.clip(places, -REACH_DEG, REACH_DEG).round(6)
         self._speeds[numbers] = self._random.uniform(0, 20, len(numbers)).round(1)
         self._times[numbers] = now_us = time.time_ns() // 1000
-        elements = point_elements(
-            self.stream,
-            [f"f{number}" for number in numbers.tolist()],
-            self._times[numbers],
-            self._places[numbers],
-            [_properties(number, self._speeds[number]) for number in numbers.tolist()],
-        )
+        self._write(self.stream, numbers, now_us)
+        self.sent += len(numbers)
+        chosen = numbers[(numbers < JOINED_OBJECTS) & (self._speeds[numbers] > self._fast_mps)]
+        if len(chosen):
+            self._write(PAIRED, chosen, now_us)
+            self.joined += [Reported(f"f{number}", now_us) for number in chosen.tolist()]
+
+    def _write(self, stream, numbers, now_us):
+        """Write elements of objects until that is acknowledged."""
+        keys = [f"f{number}" for number in numbers.tolist()]
+        properties = [_properties(number, self._speeds[number]) for number in numbers.tolist()]
+        elements = point_elements(stream, keys, self._times[numbers], self._places[numbers], properties)
         while True:
             try:
-                self._log.ingest(elements, self.stream, now_us)
+                self._log.ingest(elements, stream, now_us)
                 break
             except redis.RedisError:
                 time.sleep(RETRY_S)
-        self.sent, self.newest_us = self.sent + len(numbers), now_us
-        for number in numbers[numbers < JOINED_OBJECTS].tolist():
-            self.joined.append(Reported(f"f{number}", now_us, float(self._speeds[number])))
 
 
 def _properties(number, speed_mps):
-    return {"kind": KINDS[number % len(KINDS)], "number": number, "speed_mps": float(speed_mps)}
+    return {"kind": KINDS[number % len(KINDS)], "speed_mps": float(speed_mps)}

@@ -9,7 +9,7 @@ from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.range.plan import RangePlan
 from streaming.plans import parse_plan
 from streaming.spaces import EARTH
-from tests.chaos.pairs import PAIRED
+from tests.chaos.pairs import TIME_JOINS
 from tests.geodesy import points_m
 from tests.live.truth import AtRest, Held, answer, differences
 from tests.oracle import boxes_meet
@@ -43,7 +43,7 @@ class Truth:
     def differences(self, client, query: int, document: dict[str, Any]) -> str:
         """Return what is wrong with a client's answer, empty if nothing is."""
         plan, held = parse_plan(document), client.answers.get(query)
-        if plan.kind in PAIRED:  # what they have told is compared as events
+        if plan.kind in TIME_JOINS:  # what they have told is compared as events
             return ""
         if held is None:
             return "no answer"

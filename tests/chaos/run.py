@@ -19,8 +19,8 @@ from tests.chaos.editor import Editor
 from tests.chaos.faults import FAULTS, Place, schedule
 from tests.chaos.feed import AcknowledgedFeed
 from tests.chaos.oracle import Truth
-from tests.chaos.pairs import pair_faults, pair_plans
-from tests.chaos.workload import FLEET, WIRE, Workload
+from tests.chaos.pairs import PAIR_PLANS, pair_faults
+from tests.chaos.workload import FLEET, PAIRED, WIRE, Workload
 from tests.live.stack import Stack
 from tests.live.swarm import DECODER, Swarm
 
@@ -146,7 +146,7 @@ class Chaos:
 
     async def run(self) -> Outcome:
         """Run to the end, whatever is found on the way."""
-        ports = {FLEET: free_port(), WIRE: free_port()}
+        ports = {stream: free_port() for stream in (FLEET, WIRE, PAIRED)}
         for stream, port in ports.items():
             self.live.add_stream(stream, {"kind": "tcp_listener", "port": port}, DECODER)
             wait_for(lambda stream=stream: self.live.health(stream)["state"] == "running", f"{stream} listens")
@@ -194,7 +194,7 @@ class Chaos:
         everything = {"stream": FLEET, "compare": {"lo": [-2, -2], "hi": [2, 2]}}
         await self._editor.keep({**everything, "aggregate": {"function": "sum", "property": "speed_mps"}})
         self._recorded = await self._editor.keep({"stream": FLEET, "compare": {"lo": [-0.1, -0.1], "hi": [0.1, 0.1]}})
-        self._paired = [await self._editor.keep(plan) for plan in pair_plans(self._feed.rate, self.options.objects)]
+        self._paired = [await self._editor.keep(plan) for plan in PAIR_PLANS]
         for _ in range(self.options.queries - len(self._editor.kept)):
             await self._editor.create_one()
         await self._all_running()
@@ -330,7 +330,7 @@ class Chaos:
             while wrong and time.monotonic() < deadline_s:
                 await asyncio.sleep(LOOK_S)
                 told = await asyncio.to_thread(self._editor.pairs, query)
-                wrong = pair_faults(plan, told, self._feed.joined, self._feed.newest_us)
+                wrong = pair_faults(plan, told, self._feed.joined)
             self.outcome.pairs += len(told)
             self.say(f"{len(told)} pairs recorded of the {plan['kind']}, {len(wrong)} wrong")
             self.outcome.differences += [f"{plan['kind']}: {words}" for words in wrong]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-FLEET, WIRE, ZONES = "fleet", "wire", "zones"
+FLEET, WIRE, PAIRED, ZONES = "fleet", "wire", "paired", "zones"
 FEATURES, FEATURE_DEG = 60, 0.08
 # Where most objects are: they walk within two degrees, and pile up at the ends.
 REACH_DEG = 1.8

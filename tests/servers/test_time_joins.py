@@ -273,35 +273,3 @@ def play(rng, batches):
 @given(st.integers(0, 2**32 - 1))
 def test_pairs_equal_the_oracle_after_every_batch_and_restart(seed):
     play_seed(seed)
-
-
-def kept_reports(root, **sides):
-    """Return how many of two slow and two fast reports wait for partners in an interval join."""
-    engine, join = Engine(root, rescaled=0), {"stream": "ferries", "predicate": "boxes"}
-    plan = {"stream": "ships", "kind": "interval_join", "lower_s": -1, "upper_s": 1}
-    plan |= {"join": join | sides.get("partners", {})} | sides.get("elements", {})
-    tables = [
-        (
-            stream,
-            0,
-            box_elements(stream, [str(speed)], [SECOND_US], [[speed, 0.5, 0, speed, 0.5, 0]], [{"speed_mps": speed}]),
-        )
-        for stream in STREAMS
-        for speed in (1, 9)
-    ]
-    fragments = engine.run(tables, [{"op": "register", "query": 1, "revision": 1, "plan": plan}])
-    return sum(fragment.counters.get("reports", 0) for fragment in fragments)
-
-
-def test_reports_wait_only_if_they_pass_the_area_and_filters_of_their_side(tmp_path):
-    fast, first = {"where": "speed_mps > 5"}, {"area": {"lo": [0, -1], "hi": [2, 1]}}
-    for number, (kept, sides) in enumerate(
-        [
-            (4, {}),
-            (3, {"elements": fast}),
-            (2, {"elements": fast, "partners": fast}),
-            (2, {"elements": first, "partners": {"filters": [{"key": "9"}]}}),
-            (4, {"elements": {"filters": [{"udf": "no_such_filter"}]}}),
-        ]
-    ):
-        assert kept_reports(tmp_path / str(number), **sides) == kept, sides

@@ -18,7 +18,7 @@ from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
-from streaming.operators.time_joins import Joinable, compiled, driving
+from streaming.operators.time_joins import compiled, driving
 from streaming.servers.control.columns import (
     DISTRIBUTED,
     ENCOUNTER,
@@ -119,11 +119,6 @@ class TimeJoinGroup(Group):
         """How far reports reach for partners."""
         plans = [driving(plan, query in self.by_partner) for query, plan in self.plans.items()]
         return Reach.of(plans, self.space)
-
-    @functools.cached_property
-    def joinable(self) -> Joinable:
-        """Which reports the joins can use."""
-        return Joinable(list(self.plans.values()), self.space)
 
 
 class EncounterGroup(TimeJoinGroup):

@@ -19,7 +19,7 @@ from tests.chaos.editor import Editor
 from tests.chaos.faults import FAULTS, Place, schedule
 from tests.chaos.feed import AcknowledgedFeed
 from tests.chaos.oracle import Truth
-from tests.chaos.pairs import PAIR_PLANS, pair_faults
+from tests.chaos.pairs import EVENTS_KEPT, PAIR_PLANS, pair_faults
 from tests.chaos.workload import FLEET, PAIRED, WIRE, Workload
 from tests.live.stack import Stack
 from tests.live.swarm import DECODER, Swarm
@@ -29,8 +29,6 @@ AFTER_US = 500_000
 # Far above what is right, since a machine may be slow: a program that died often starts after pauses of up to 30 s.
 RECOVERY_S, SETTLED_S = 300.0, 120.0
 LOOK_S = 0.25
-# As many events of a query are stored.
-EVENTS_KEPT = 1_000
 # Of what a client notices, this tells that it missed something.
 MISSED = ("is not what changes led to", "resumed at")
 PROBE = {"stream": FLEET, "compare": {"lo": [-0.05, -0.05], "hi": [0.05, 0.05]}}

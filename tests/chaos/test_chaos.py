@@ -30,6 +30,7 @@ async def test_five_faults_leave_every_answer_exact(live):
     assert sum(map(len, outcome.recoveries.values())) == SHORT.faults
     assert outcome.compared > 2 * 3 * 20
     assert outcome.resumed > 0
+    assert outcome.pairs > 0
 
 
 def test_a_seed_decides_which_faults_come_and_each_comes_about_equally_often():

@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from streaming.elements import point_elements
-from streaming.engine import batch
+from streaming.engine import fragments
 from streaming.layers.features import feature_table
 from streaming.operators.failures import Failures
 from streaming.spaces import EARTH
@@ -52,7 +52,7 @@ def fleet(step):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_one_that_is_huge_costs_by_far_more_than_the_small_ones(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    monkeypatch.setattr(fragments, "COST_REPORTED_S", 0.0)
     engine = Engine(tmp_path, 1, 1)
     huge, small = ({"stream": "ships", **plan} for plan in KINDS[kind])
     zones = [shapely.box(x, y, x + 0.4, y + 0.4) for x in range(10) for y in range(10)]

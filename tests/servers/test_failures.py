@@ -6,7 +6,6 @@ import pytest
 import shapely
 
 from streaming.elements import box_elements
-from streaming.engine import batch
 from streaming.layers.features import feature_table
 from streaming.logs import fragment_fields, read_fragment
 from streaming.operators.comparison import Comparison
@@ -128,7 +127,7 @@ def test_a_join_that_raises_is_told_and_the_others_are_answered(engine, monkeypa
 
 
 def test_the_cost_of_a_query_is_told_with_its_revision_where_it_is_large(acme, engine, monkeypatch):
-    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    monkeypatch.setattr("streaming.engine.fragments.COST_REPORTED_S", 0.0)
     plans = {1: {"compare": AROUND, **GOOD}, 2: {"compare": AROUND, **GOOD}, 3: {"compare": AROUND}}
     fragments = engine.run([ship()], [register(query, plan, revision=query + 6) for query, plan in plans.items()])
     told = [fragment.costs for fragment in fragments if fragment.costs]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.engine import batch
+from streaming.engine import fragments
 from streaming.spaces import EARTH
 from tests.webapp.conftest import PLAN
 from tests.webapp.test_hub import fragment
@@ -65,7 +65,7 @@ def test_what_was_measured_of_an_older_revision_or_a_share_below_the_bound_pause
 
 
 def test_one_huge_query_that_moves_is_paused_among_small_ones(engine, streams, user, project, monkeypatch):
-    monkeypatch.setattr(batch, "COST_REPORTED_S", 0.0)
+    monkeypatch.setattr(fragments, "COST_REPORTED_S", 0.0)
     project.QUERY_SHARE, project.QUERY_COST_MS = 0.02, 3
     ships = [f"ship {number}" for number in range(3_000)]
 

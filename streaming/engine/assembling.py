@@ -1,6 +1,6 @@
 """The assembler in a batch: it makes one answer of what all regions have told of a query, and a fragment more."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -17,7 +17,6 @@ from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimes
 from streaming.servers.participant.partial import Tracks
-from streaming.servers.region import asked_leaves
 from streaming.state.versions import Attempt
 
 
@@ -27,7 +26,7 @@ def assembled(
     control: ControlStep,
     tracks: Tracks | None,
     times: EventTimes | None,
-    asked: bool,
+    due: Sequence[int] | None,
     began: float,
     seconds: Mapping[int, float],
 ) -> Fragment:
@@ -43,8 +42,8 @@ def assembled(
         Where the focal objects are, if there are distributed queries.
     times : EventTimes or None
         How far the home servers are, if there are queries for encounters.
-    asked : bool
-        Whether there are queries of sketches.
+    due : sequence of int, optional
+        Which queries of sketches are answered, if there are any; see `asked_leaves.due`.
     began : float
         When the region that ended last began its step, by `perf_counter`. The fragment reports the time since then.
     seconds : mapping of int to float
@@ -55,8 +54,8 @@ def assembled(
         parts.append(_distributed(layout, attempt, control, tracks))
     if times is not None:
         parts.append(_encounters(layout, attempt, control, times))
-    if asked:
-        parts.append(_sketches(layout, attempt, control))
+    if due is not None:
+        parts.append(_sketches(layout, attempt, control, due))
     return _fragment(layout, attempt.batch, control, parts, began, seconds)
 
 
@@ -95,12 +94,11 @@ def _encounters(layout, attempt, control, times):
     return results, border, answers_of_encounters.sent(spans)
 
 
-def _sketches(layout, attempt, control):
+def _sketches(layout, attempt, control, due):
     """Answer the queries of sketches that are due; return results, border, and nothing sent."""
     store, batch = layout.store, attempt.batch
     found = [store.asked_leaves(number, batch) for number in range(control.after.region_map.regions)]
     was = store.told_answers(batch)
-    due = asked_leaves.due(control, was.pace)
     border = Border(control, was.left_out)
     border.leave_out(query for one in found for query in one.lacking if query in control.after.sketch_plans)
     state, results = border.passed(lambda control: answers_of_sketches.step(was, found, due, control))

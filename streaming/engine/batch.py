@@ -291,10 +291,10 @@ def region_task(
     if before.report_reach or after.report_reach:
         results = results.plus(_time_joins(layout, number, batch, inputs, border))
     asked = concern_sketches(before, after, applied)
-    due = asked_leaves.due(control, store.told_answers(batch).pace) if asked else []
+    due = asked_leaves.due(control, store.told_answers(batch).pace) if asked else None
     if before.sketched or after.sketched:
-        _sketch(layout, number, batch, sent, control, due)
-    if asked:
+        _sketch(layout, number, batch, sent, control, due or ())
+    if due is not None:
         results = results.plus(_ask(layout, number, attempt, border, due))
     times = None
     if before.orderings or after.orderings:
@@ -337,7 +337,7 @@ def region_task(
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
         if has_assembler:
-            fragments.append(assembled(layout, assembling, control, tracks, times, asked, began, results.seconds))
+            fragments.append(assembled(layout, assembling, control, tracks, times, due, began, results.seconds))
         if not asked:
             _keep_answers(assembling, after)
         store.commit(batch, layout.shape, assembling)

@@ -140,8 +140,8 @@ class Scaler:
         self._held = {reason: self._held.get(reason, 0) + 1 for reason in self._reasons(known, seen)}
         if now_s - self._changed_s < self.thresholds.cool_down_s:
             return None
+        limits = self.thresholds
         for reason in _REASONS:
-            limits = self.thresholds
             if self._held.get(reason, 0) >= (limits.idle_observations if reason == "idle" else limits.observations):
                 later = getattr(self, f"_{reason}")(known, seen)
                 if later is not None:

@@ -36,7 +36,7 @@ class AskedLeaves:
     lacking : frozenset of int
         The queries that the region leaves out.
     looked : mapping of int to int
-        How many leaves it took, by query; see `needs.asked`.
+        How many leaves it took, by query; see `needs.asked_parts`.
     seconds : mapping of int to float
         How long it took to find them, by query; no state.
     """

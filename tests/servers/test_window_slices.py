@@ -18,10 +18,10 @@ PAIRS = 60
 CROWDED = [0.5, 5.0, -np.inf, 0.5, 5.0, np.inf]
 
 
-def reports(stream, count, time_s, north=0.0):
-    """A table of reports of as many objects, a degree apart from west to east."""
-    boxes = [[x - 30.0, north, -np.inf, x - 30.0, north, np.inf] for x in range(count)]
-    keys = [f"{stream}{x}" for x in range(count)]
+def reports(stream, count, time_s, east=0.0):
+    """A table of reports of as many objects, a degree apart from south to north."""
+    boxes = [[east, y - 30.0, -np.inf, east, y - 30.0, np.inf] for y in range(count)]
+    keys = [f"{stream}{y}" for y in range(count)]
     return box_elements(stream, keys, [time_s * SECOND_US] * count, boxes, [{}] * count)
 
 
@@ -71,7 +71,7 @@ def small(monkeypatch):
 EXPECTED = [(0, f"a{x}", f"b{x}") for x in range(PAIRS)]
 
 
-def test_a_window_is_told_from_west_to_east_over_several_batches_and_each_pair_once(tmp_path):
+def test_a_window_is_told_from_south_to_north_over_several_batches_and_each_pair_once(tmp_path):
     sea = Sea(tmp_path)
     sea.end()
     assert 2 < sea.drain() < 30
@@ -85,6 +85,18 @@ def test_no_batch_looks_at_many_more_reports_than_it_may(tmp_path):
         before, _ = sea.left, sea.run()
         most = max(most, before - sea.left)
     assert 0 < most <= windows.BUDGET
+
+
+def test_ships_at_a_pole_reach_over_all_longitudes_but_make_no_slice_look_at_all_reports(monkeypatch, tmp_path):
+    sea = Sea(tmp_path)
+    pole = [[float(x), 90.0, -np.inf, float(x), 90.0, np.inf] for x in range(0, 150, 50)]
+    sea.run([], *(box_elements(s, [f"{s}p{n}" for n in range(3)], [3 * SECOND_US] * 3, pole, [{}] * 3) for s in "ab"))
+    parts, part = [], windows.WindowSlices._part
+    monkeypatch.setattr(windows.WindowSlices, "_part", lambda *told: parts.append(part(*told)) or parts[-1])
+    sea.end()
+    sea.drain()
+    assert len(sea.told) == len(set(sea.told)) == PAIRS + 3 * 3
+    assert max(len(part.driven) for part in parts) < PAIRS // 2
 
 
 def test_where_many_meet_a_batch_looks_at_fewer_reports(tmp_path):
@@ -141,10 +153,10 @@ def test_what_was_told_before_a_change_of_the_regions_or_of_the_driving_stream_i
     assert sorted(sea.told) == sorted(EXPECTED)
 
 
-def cut_at(known, x):
-    """The next region map, in which the region with a place on the equator is split there."""
-    place = np.array([[x, 0.0, 0.0, x, 0.0, 0.0]])
-    return known.split(int(known.region_of(place)[0]), 0, x)
+def cut_at(known, y):
+    """The next region map, in which the region with a place on the prime meridian is split there."""
+    place = np.array([[0.0, y, 0.0, 0.0, y, 0.0]])
+    return known.split(int(known.region_of(place)[0]), 1, y)
 
 
 def test_a_batch_keeps_up_with_what_comes_however_little_it_may_look_at(monkeypatch):

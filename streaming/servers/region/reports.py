@@ -1,7 +1,7 @@
 """The reports that wait in a region for partners: a BinR-tree.
 
 Reports are kept in bins of event time. What comes in a micro-batch makes one small run in each bin, and runs of a
-similar size in a bin are merged, until they are large. A run is ordered from west to east, so that a part of the space
+similar size in a bin are merged, until they are large. A run is ordered from south to north, so that a part of the space
 is a part of each run. Each run has indexes of its own, which are built when somebody first looks for partners there.
 Bins are dropped as a whole.
 
@@ -104,10 +104,11 @@ class ReportRun:
         return Times(self["time_us"], self["seen_us"])
 
     @functools.cached_property
-    def widest(self) -> float:
-        """How much the widest box extends in the first dimension."""
-        bounds = self["bounds"]
-        return float((bounds[:, bounds.shape[1] // 2] - bounds[:, 0]).max())
+    def widest(self) -> np.ndarray:
+        """How much the widest box extends in each dimension, float64 of shape (n,)."""
+        low, high = np.hsplit(self["bounds"], 2)
+        widest: np.ndarray = (high - low).max(axis=0)
+        return widest
 
     @functools.cached_property
     def period_us(self) -> tuple[int, int]:
@@ -195,27 +196,37 @@ def report_names(key_hash: np.ndarray, time_us: np.ndarray, bounds: np.ndarray) 
     return mixed.view(np.int64)
 
 
-def place_order(x: np.ndarray, space: Space) -> np.ndarray:
-    """Return where reports begin in the order whose boxes begin at `x` in the first dimension: int64 of its shape.
+def ordered_by(space: Space) -> int:
+    """Return the dimension by which reports are ordered: of the first two, one that does not wrap if there is one.
+
+    On the earth it is the latitude. A distance reaches over many longitudes near a pole, but over few latitudes
+    everywhere.
+    """
+    return next((number for number, axis in enumerate(space.dimensions[:2]) if not axis.wraps), 0)
+
+
+def place_order(lowest: np.ndarray, space: Space) -> np.ndarray:
+    """Return where reports begin in the order, by the lowest place of their boxes: int64 of the same shape.
 
     Examples
     --------
     >>> from streaming.spaces import EARTH
-    >>> [int(key) // PLACE_STEP for key in place_order(np.array([-np.inf, -180.0, 0.0, 999.0]), EARTH)]
+    >>> [int(key) // PLACE_STEP for key in place_order(np.array([-np.inf, -90.0, 0.0, 999.0]), EARTH)]
     [0, 0, 536870911, 1073741823]
     """
-    axis, last = space.dimensions[0], (1 << _PLACE_BITS) - 1
-    share = (np.clip(x, axis.lo, axis.hi) - axis.lo) / axis.extent
+    axis, last = space.dimensions[ordered_by(space)], (1 << _PLACE_BITS) - 1
+    share = (np.clip(lowest, axis.lo, axis.hi) - axis.lo) / axis.extent
     return (share * last).astype(np.int64) * PLACE_STEP
 
 
 def report_order(name: np.ndarray, bounds: np.ndarray, space: Space) -> np.ndarray:
-    """Return the keys by which reports are ordered, int64 of shape (N,): from west to east, and then by name.
+    """Return the keys by which reports are ordered, int64 of shape (N,): from south to north, and then by name.
 
-    The key of a report depends on the report alone. So it tells how far a window has been joined, whatever runs and
+    In other spaces than the earth, `ordered_by` says what takes the place of the latitude. The key of a report depends on the report alone. So it tells how far a window has been joined, whatever runs and
     regions the report has been in.
     """
-    return place_order(bounds[:, 0], space) | (name.view(np.uint64) >> np.uint64(64 - _NAME_BITS)).view(np.int64)
+    place = place_order(bounds[:, ordered_by(space)], space)
+    return place | (name.view(np.uint64) >> np.uint64(64 - _NAME_BITS)).view(np.int64)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Windows that have ended, and are joined in slices, so that no batch waits for a whole window.
 
-The driving reports of a window are joined in the order of the runs, from west to east, some of them in each batch. A
+The driving reports of a window are joined in the order of the runs, from south to north, some of them in each batch. A
 batch looks at so many reports, not for so much time, since it must do the same when it runs again. All windows of all
 queries share what a batch may look at, and the one that ended first comes first.
 
@@ -29,7 +29,15 @@ from streaming.operators.region_map import RegionMap
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import TimeJoin, Times, WindowJoin
 from streaming.servers.region.pairing import Pairing
-from streaming.servers.region.reports import PLACE_STEP, Picked, ReportRun, ReportTable, place_order, report_order
+from streaming.servers.region.reports import (
+    PLACE_STEP,
+    Picked,
+    ReportRun,
+    ReportTable,
+    ordered_by,
+    place_order,
+    report_order,
+)
 
 # In a batch, a task looks at so many reports of windows that have ended, or each of its regions at `AHEAD` times as
 # many as came in the meantime if that is more: otherwise it would fall behind. A pair counts as much as `PAIR` reports.
@@ -335,12 +343,13 @@ def _slice_end(runs, position, size):
 
 
 def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
-    """Return the parts of a run, from row to row, of which the reports may meet some boxes in the first dimension."""
-    low, high = reach[:, 0].min(), reach[:, space.n].max()
+    """Return the parts of a run, from row to row, of which the reports may meet some boxes in the dimension of the order."""
+    axis = ordered_by(space)
+    low, high = reach[:, axis].min(), reach[:, space.n + axis].max()
     parts: list[tuple[int, int]] = []
-    for turn in np.unique(turns(space)[:, 0]):
+    for turn in np.unique(turns(space)[:, axis]):
         # One step of the order more on both sides is more than a turn may round.
-        start = np.searchsorted(run.run.key, place_order(low + turn - run.widest, space) - PLACE_STEP)
+        start = np.searchsorted(run.run.key, place_order(low + turn - run.widest[axis], space) - PLACE_STEP)
         stop = np.searchsorted(run.run.key, place_order(high + turn, space) + 2 * PLACE_STEP)
         parts.append((int(start), int(stop)))
     merged = [(0, 0)]

@@ -326,6 +326,10 @@ class Reach:
                 met[rows] |= region_map.regions_of(within_reach(boxes, distance, self.space))
         return met & find(self.streams, stream)[1][:, None]
 
+    def reaching(self, bounds: np.ndarray, stream: int, region_map: RegionMap, number: int) -> np.ndarray:
+        """Return the elements of one stream that a region must know, as positions in `bounds`, ascending."""
+        return np.flatnonzero(self.regions(bounds, np.full(len(bounds), stream), region_map)[:, number])
+
 
 def reached(plan: JoinPlan, bounds: np.ndarray, space: Space) -> np.ndarray:
     """Return the boxes (K, 2n) that the box of a partner must meet, given the boxes of elements."""

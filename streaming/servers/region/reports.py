@@ -1,9 +1,9 @@
 """The reports that wait in a region for partners: a BinR-tree.
 
 Reports are kept in bins of event time. What comes in a micro-batch makes one small run in each bin, and runs of a
-similar size in a bin are merged, until they are large. A run is ordered from south to north, so that a part of the space
-is a part of each run. Each run has indexes of its own, which are built when somebody first looks for partners there.
-Bins are dropped as a whole.
+similar size in a bin are merged, until they are large. A run is ordered from south to north, so that a part of the
+space is a part of each run. Each run has indexes of its own, which are built when somebody first looks for partners
+there. Bins are dropped as a whole.
 
 References
 ----------
@@ -12,22 +12,22 @@ Li et al., "Distributed join query method for large-scale spatial data streams",
 
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
+from streaming.elements import bounds_of
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
-from streaming.operators.region_map import RegionMap
 from streaming.operators.runs import expand, find, first_of_runs, order_of_hashes
 from streaming.operators.stream_join import Reach
 from streaming.operators.time_joins import TimeJoin, Times
 from streaming.servers.elements import tracked_schema
 from streaming.servers.region.objects import COLD_COLUMNS, NO_COLD
+from streaming.servers.region.place import RegionPlace
 from streaming.servers.sorted_runs import Column, Run, gathered
 from streaming.spaces import Space
 
@@ -55,16 +55,11 @@ def reports_schema(space: Space) -> pa.Schema:
     return schema
 
 
-def kept_schema(space: Space) -> pa.Schema:
-    """Return the columns of reports that one region takes over from another: `reports_schema`, and their `turn`."""
-    return reports_schema(space).append(pa.field("turn", pa.int64(), nullable=False))
-
-
 def no_columns(space: Space) -> dict[str, Column]:
     """Return the columns of reports, without rows."""
     numbers = ("key_hash", "time_us", "seen_us", "heard_us", "turn", "name")
     hot = {name: np.empty(0, dtype=np.int64) for name in numbers}
-    return {**hot, "own": np.empty(0, dtype=np.int8), "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
+    return {**hot, "bounds": np.empty((0, 2 * space.n)), **NO_COLD}
 
 
 @dataclass(frozen=True)
@@ -126,6 +121,12 @@ class ReportRun:
             held[known] = False
             held[known[at[self["name"][row] == names[known[at]]]]] = True
         return held
+
+    def without(self, rows: np.ndarray, runs: Sequence["ReportRun"]) -> tuple[np.ndarray, dict[str, Column]]:
+        """Return the keys and the columns of the reports at `rows`, ascending, that none of some other runs has."""
+        key, name, time_us = self.run.key[rows], self["name"][rows], self["time_us"][rows]
+        rows = rows[_unknown(key, name, time_us, runs)]
+        return self.run.key[rows], {name: _taken(column, rows) for name, column in self.run.columns.items()}
 
     def index(self, join: TimeJoin, partner: bool) -> IndexedBoxes:
         """Return an index over the boxes, or over how far the reports reach for partners if a join transforms them."""
@@ -222,8 +223,8 @@ def place_order(lowest: np.ndarray, space: Space) -> np.ndarray:
 def report_order(name: np.ndarray, bounds: np.ndarray, space: Space) -> np.ndarray:
     """Return the keys by which reports are ordered, int64 of shape (N,): from south to north, and then by name.
 
-    In other spaces than the earth, `ordered_by` says what takes the place of the latitude. The key of a report depends on the report alone. So it tells how far a window has been joined, whatever runs and
-    regions the report has been in.
+    In other spaces than the earth, `ordered_by` says what takes the place of the latitude. The key of a report depends
+    on the report alone. So it tells how far a window has been joined, whatever runs and regions the report has been in.
     """
     place = place_order(bounds[:, ordered_by(space)], space)
     return place | (name.view(np.uint64) >> np.uint64(64 - _NAME_BITS)).view(np.int64)
@@ -252,7 +253,7 @@ class ReportTable:
         """Return the runs of a stream."""
         return [run for run in self.runs if run.stream == stream]
 
-    def arrived(self, reports: pa.Table, bin_us: Mapping[int, int], turn: int | np.ndarray) -> "ReportTable":
+    def arrived(self, reports: pa.Table, bin_us: Mapping[int, int], turn: int) -> "ReportTable":
         """Return a table of those reports that are not in this one yet; of equal ones, the first.
 
         Parameters
@@ -261,10 +262,10 @@ class ReportTable:
             With `reports_schema`, in the order of arrival.
         bin_us : mapping of int to int
             How long a bin is, by stream number.
-        turn : int or ndarray of int64, shape (N,)
-            In which turn each report came.
+        turn : int
+            In which they came.
         """
-        new, turn = self, np.broadcast_to(turn, reports.num_rows)
+        new = self
         stream, time_us = (reports[name].to_numpy() for name in ("stream", "time_us"))
         for number, size_us in bin_us.items():
             mine = np.flatnonzero(stream == number)
@@ -272,29 +273,27 @@ class ReportTable:
             for name in np.unique(bins).tolist():
                 rows, first_us = mine[bins == name], name * size_us
                 place = number, first_us, first_us + size_us - 1
-                new = new._with_run(*place, reports.take(pa.array(rows)), turn[rows])
+                new = new._with_run(*place, reports.take(pa.array(rows)), turn)
         return replace(new, runs=new.runs[len(self.runs) :])
 
     def _with_run(self, stream, first_us, last_us, reports, turn):
-        columns = {name: reports[name].to_numpy() for name in ("key_hash", "time_us", "seen_us", "heard_us", "own")}
-        columns |= {"bounds": bounds_of(reports["bounds"]), "turn": turn}
+        columns = {name: reports[name].to_numpy() for name in ("key_hash", "time_us", "seen_us", "heard_us")}
+        columns |= {"bounds": bounds_of(reports["bounds"]), "turn": np.full(reports.num_rows, turn)}
         name = columns["name"] = report_names(*(columns[name] for name in ("key_hash", "time_us", "bounds")))
         order = order_of_hashes(name)
         order = order[first_of_runs(name[order])]
         key = report_order(name, columns["bounds"], self.space)
         order = order[np.argsort(key[order], kind="stable")]
-        for run in self.of(stream):
-            oldest_us, newest_us = run.period_us
-            time_us = columns["time_us"][order]
-            # The same report has the same time, so few runs are looked at.
-            place = np.flatnonzero((time_us >= oldest_us) & (time_us <= newest_us))
-            if len(place):
-                order = np.delete(order, place[run.holds(key[order[place]], name[order[place]])])
-        if not len(order):
-            return self
+        order = order[_unknown(key[order], name[order], columns["time_us"][order], self.of(stream))]
         columns = {name: column[order] for name, column in columns.items()}
         columns |= {name: reports[name].combine_chunks().take(pa.array(order)) for name in COLD_COLUMNS}
-        run = ReportRun(stream, first_us, last_us, Run(self.following, key[order], columns))
+        return self._and((stream, first_us, last_us), key[order], columns)
+
+    def _and(self, place, key, columns):
+        """Return a table with one run more, unless it is empty."""
+        if not len(key):
+            return self
+        run = ReportRun(*place, Run(self.following, key, columns))
         return replace(self, runs=(*self.runs, run), following=self.following + 1)
 
     def followed(self, arrived: "ReportTable") -> "ReportTable":
@@ -323,35 +322,44 @@ class ReportTable:
         part = np.repeat(np.arange(len(rows)), list(map(len, rows)))
         return Picked(runs, part, np.concatenate([np.empty(0, dtype=np.int64), *rows]), self.space)
 
-    def handed_over(
-        self, reach: Reach, region_map: RegionMap, number: int, streams: Collection[int] | None = None
-    ) -> Iterator[pa.Table]:
-        """Yield what another region must know of the reports in this one, with `kept_schema`, run by run.
+    def taken_over(
+        self, others: Iterable["ReportTable"], reach: Reach, place: RegionPlace, streams: Collection[int] | None = None
+    ) -> "ReportTable":
+        """Return a table that also has what a region must know of the reports in other regions.
 
-        These are also reports that lie elsewhere and were sent here because they reach into this region: the region
-        in which they lie may have told all of its pairs, and may have dropped them.
+        These are also reports that lie elsewhere and were sent to the other regions because they reach into them: the
+        region in which they lie may have told all of its pairs, and may have dropped them.
 
         Parameters
         ----------
+        others : iterable of ReportTable
+            Of the other regions.
         reach : Reach
-        region_map : RegionMap
-        number : int
-            Of the other region.
+        place : RegionPlace
         streams : collection of int, optional
             Only reports of these.
         """
-        for run in self.runs:
-            if streams is not None and run.stream not in streams:
-                continue
-            met = reach.regions(run["bounds"], np.full(len(run), run.stream), region_map)[:, number]
-            mine = np.flatnonzero(met)
-            bounds = run["bounds"][mine]
-            columns = {name: _taken(run[name], mine) for name in no_columns(self.space)}
-            columns |= {"bounds": bounds_array(bounds), "stream": np.full(len(mine), run.stream)}
-            columns["version"] = columns["time_us"]
-            columns["own"] = (region_map.region_of(bounds) == number).astype(np.int8)
-            schema = kept_schema(self.space)
-            yield pa.table([columns[name] for name in schema.names], schema=schema)
+        table = self
+        for other in others:
+            new = table
+            for run in other.runs:
+                if streams is None or run.stream in streams:
+                    rows = reach.reaching(run["bounds"], run.stream, place.region_map, place.number)
+                    new = new._and(run.bin, *run.without(rows, table.of(run.stream)))
+            table = table.followed(replace(new, runs=new.runs[len(table.runs) :]))
+        return table
+
+
+def _unknown(key, name, time_us, runs):
+    """Return the rows of reports that no run has, given their keys, names and times: int64, ascending."""
+    rows = np.arange(len(key))
+    for run in runs:
+        oldest_us, newest_us = run.period_us
+        # The same report has the same time, so few runs are looked at.
+        place = np.flatnonzero((time_us[rows] >= oldest_us) & (time_us[rows] <= newest_us))
+        if len(place):
+            rows = np.delete(rows, place[run.holds(key[rows[place]], name[rows[place]])])
+    return rows
 
 
 def _alike(runs):

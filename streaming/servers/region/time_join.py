@@ -27,7 +27,7 @@ from streaming.servers.control.registry import Registry
 from streaming.servers.control.step import ControlStep
 from streaming.servers.region.pairing import Pairing
 from streaming.servers.region.place import RegionPlace
-from streaming.servers.region.reports import ReportTable, kept_schema
+from streaming.servers.region.reports import ReportTable
 from streaming.servers.region.windows import EndedWindow, WindowSlices, budget, redivided, sliced
 from streaming.spaces import Space
 
@@ -281,7 +281,12 @@ def divided(
     following : int
         The number of the first run.
     """
-    table = _taken_over(ReportTable(after.space, following=following), states, place, after)
+    number = place.number
+    table, others = ReportTable(after.space, following=following), dict(enumerate(states))
+    if _has_part_of(before.region_map, place):
+        # The region keeps what it has, also what lies in other regions from now on: that changes no pair.
+        table = others.pop(number).reports
+    table = table.taken_over([state.reports for state in others.values()], after.report_reach, place)
     queries = {query: _redivided(query, states, before, after) for query in states[0].queries}
     return TimeJoins(table, queries, states[0].turn)
 
@@ -296,20 +301,19 @@ def driven(states: Sequence[TimeJoins], place: RegionPlace, before: Registry, af
     changed = before.by_partner ^ after.by_partner
     joins = after.running.time_joins.joins
     streams = {stream for query, join in joins.items() if query in changed for stream in join.sides}
-    others = [state for number, state in enumerate(states) if number != place.number]
+    others = [state.reports for number, state in enumerate(states) if number != place.number]
     own = states[place.number]
-    table = _taken_over(own.reports, others, place, after, streams)
+    table = own.reports.taken_over(others, after.report_reach, place, streams)
     queries = {query: _redivided(query, states, before, after) for query in own.queries}
     return TimeJoins(table, queries, own.turn)
 
 
-def _taken_over(table, states, place, after, streams=None):
-    """Return a table with what a region must know of the reports of other regions, all or those of some streams."""
-    told = after.report_reach, place.region_map, place.number, streams
-    parts = [part for state in states for part in state.reports.handed_over(*told)]
-    reports = pa.concat_tables([kept_schema(after.space).empty_table(), *parts])
-    bins = _bins(after.running.time_joins.joins.values())
-    return table.followed(table.arrived(reports, bins, reports["turn"].to_numpy()))
+def _has_part_of(known, place):
+    """Tell whether a region had a part of its cell under another map."""
+    if place.number >= known.regions:
+        return False
+    n, was, now = known.space.n, known.cells[place.number], place.region_map.cells[place.number]
+    return bool((np.maximum(was[:n], now[:n]) < np.minimum(was[n:], now[n:])).all())
 
 
 def _redivided(query, states, before, after):

@@ -343,7 +343,7 @@ def _slice_end(runs, position, size):
 
 
 def _met_by(run: ReportRun, reach: np.ndarray, space) -> list[tuple[int, int]]:
-    """Return the parts of a run, from row to row, of which the reports may meet some boxes in the dimension of the order."""
+    """Return the parts of a run, from row to row, whose reports may meet some boxes in the dimension of the order."""
     axis = ordered_by(space)
     low, high = reach[:, axis].min(), reach[:, space.n + axis].max()
     parts: list[tuple[int, int]] = []

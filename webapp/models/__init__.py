@@ -2,9 +2,10 @@
 
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
+from webapp.models.incidents import Incident, IncidentChange
 from webapp.models.layers import Layer, RefusedImport
 from webapp.models.maps import BaseMap
-from webapp.models.queries import DeletedQuery, Query, RemovedExamples
+from webapp.models.queries import DeletedQuery, Query, RemovedExamples, Severity
 from webapp.models.spaces import Space
 from webapp.models.streams import Stream
 from webapp.models.tokens import ApiToken, LoginLink
@@ -16,11 +17,14 @@ __all__ = [
     "EnabledFilter",
     "Event",
     "EventCursor",
+    "Incident",
+    "IncidentChange",
     "Layer",
     "LoginLink",
     "Query",
     "RefusedImport",
     "RemovedExamples",
+    "Severity",
     "Space",
     "Stream",
 ]

@@ -13,6 +13,14 @@ from webapp.text import SoundJSONField
 LAYER_KEYS = ("join", "away_from")
 
 
+class Severity(models.TextChoices):
+    """How urgent incidents are, from the least to the most urgent."""
+
+    INFO = "info", "info"
+    WARNING = "warning", "warning"
+    CRITICAL = "critical", "critical"
+
+
 class QuerySet(models.QuerySet):
     """Selections of queries."""
 
@@ -73,6 +81,13 @@ class Query(models.Model):
     warning = models.TextField("warning", blank=True, help_text="What does not work although the query runs.")
     shared = models.BooleanField("shared", default=False)
     paused = models.BooleanField("paused", default=False)
+    severity = models.CharField(
+        "severity",
+        max_length=10,
+        blank=True,
+        choices=Severity,
+        help_text="Objects that enter the answer open incidents of this severity; none if it is empty.",
+    )
     revision = models.PositiveBigIntegerField("revision", default=1)
     acknowledged = models.PositiveBigIntegerField("acknowledged revision", default=0)
     epoch = models.CharField("epoch", max_length=80, blank=True)

@@ -11,7 +11,8 @@ class Incident(models.Model):
     """An object, or a pair, that is in the answer of a query with a severity: from its entry to its exit.
 
     It is open until `closed`. Updates of the object change nothing, so an object has at most one open incident in a
-    query. `closed_by` is empty if the object left the answer. An incident that somebody closed by hand stays closed until the object leaves and enters again.
+    query. `closed_by` is empty if the object left the answer. An incident that somebody closed by hand stays closed
+    until the object leaves and enters again.
     """
 
     query = models.ForeignKey(Query, models.CASCADE, related_name="incidents", verbose_name="query")

@@ -1,7 +1,7 @@
 """The assembler in a batch: it makes one answer of what all regions have told of a query, and a fragment more."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 
@@ -10,6 +10,7 @@ from streaming.engine.layout import Layout
 from streaming.operators.region_map import MOST_REGIONS
 from streaming.results import Fragment
 from streaming.servers.assembler import encounters as answers_of_encounters
+from streaming.servers.assembler import rules
 from streaming.servers.assembler import server as assembler
 from streaming.servers.assembler import sketches as answers_of_sketches
 from streaming.servers.assembler.all_regions import AllRegions
@@ -17,18 +18,34 @@ from streaming.servers.control.border import Border
 from streaming.servers.control.step import ControlStep
 from streaming.servers.event_times import EventTimes
 from streaming.servers.participant.partial import Tracks
+from streaming.servers.region.watched import Watched
 from streaming.state.versions import Attempt
 
 
+@dataclass(frozen=True)
+class Told:
+    """What there is to assemble in a batch.
+
+    Parameters
+    ----------
+    tracks : Tracks or None
+        Where the focal objects are, if there are distributed queries.
+    times : EventTimes or None
+        How far the home servers are, if there are queries for encounters.
+    due : sequence of int, optional
+        Which queries of sketches are answered, if there are any; see `asked_leaves.due`.
+    ruled : bool
+        Whether there are rules.
+    """
+
+    tracks: Tracks | None = None
+    times: EventTimes | None = None
+    due: Sequence[int] | None = None
+    ruled: bool = False
+
+
 def assembled(
-    layout: Layout,
-    attempt: Attempt,
-    control: ControlStep,
-    tracks: Tracks | None,
-    times: EventTimes | None,
-    due: Sequence[int] | None,
-    began: float,
-    seconds: Mapping[int, float],
+    layout: Layout, attempt: Attempt, control: ControlStep, told: Told, began: float, seconds: Mapping[int, float]
 ) -> Fragment:
     """Run the assembler on what all regions have told; return its fragment.
 
@@ -38,24 +55,21 @@ def assembled(
     attempt : Attempt
         Saves the assembler's states.
     control : ControlStep
-    tracks : Tracks or None
-        Where the focal objects are, if there are distributed queries.
-    times : EventTimes or None
-        How far the home servers are, if there are queries for encounters.
-    due : sequence of int, optional
-        Which queries of sketches are answered, if there are any; see `asked_leaves.due`.
+    told : Told
     began : float
         When the region that ended last began its step, by `perf_counter`. The fragment reports the time since then.
     seconds : mapping of int to float
         What each query has cost in that region.
     """
     parts = []
-    if tracks is not None:
-        parts.append(_distributed(layout, attempt, control, tracks))
-    if times is not None:
-        parts.append(_encounters(layout, attempt, control, times))
-    if due is not None:
-        parts.append(_sketches(layout, attempt, control, due))
+    if told.tracks is not None:
+        parts.append(_distributed(layout, attempt, control, told.tracks))
+    if told.times is not None:
+        parts.append(_encounters(layout, attempt, control, told.times))
+    if told.due is not None:
+        parts.append(_sketches(layout, attempt, control, told.due))
+    if told.ruled:
+        parts.append(_rules(layout, attempt, control, [results for results, _, _ in parts]))
     return _fragment(layout, attempt.batch, control, parts, began, seconds)
 
 
@@ -63,8 +77,7 @@ def _distributed(layout, attempt, control, tracks):
     """Run the assembler of distributed queries on the partials of all regions; return results, border, and `sent`."""
     store, regions, batch = layout.store, control.after.region_map.regions, attempt.batch
     partials = [store.partial(number, batch) for number in range(regions)]
-    before, after = partial(store.regions, batch), list(store.regions(batch + 1))
-    all_regions = AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
+    all_regions = _all_regions(layout, batch)
     was = store.assembly(batch)
     if rescaling := layout.rescaling(batch, control.after):
         was = rescaling.assembly(was, partial(store.members, batch=batch, keep=False))
@@ -106,6 +119,26 @@ def _sketches(layout, attempt, control, due):
         pace = answers_of_sketches.paced(was.pace, found, due, control)
         attempt.save("told", replace(state, left_out=border.left_out, pace=pace))
     return results, border, {}
+
+
+def _rules(layout, attempt, control, assembled):
+    """Compare the answers that rules watch; return results, border, and nothing sent."""
+    store, batch = layout.store, attempt.batch
+    told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
+    told += [Watched.of(results, control) for results in assembled]
+    was = store.rules(batch)
+    border = Border(control, was.left_out)
+    state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch)))
+    if len(control.after.watched):
+        attempt.save("rules", replace(state, left_out=border.left_out))
+    return results, border, {}
+
+
+def _all_regions(layout, batch):
+    """Return the objects of all regions before and after a batch."""
+    store = layout.store
+    before, after = partial(store.regions, batch), list(store.regions(batch + 1))
+    return AllRegions(before, after, store.space, partial(layout.known.indexed, store.space))
 
 
 def _fragment(layout, batch, control, parts, began, seconds):

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from streaming.elements import bounds_of, from_ipc, stream_number
 from streaming.engine.admission import Sample
-from streaming.engine.assembling import assembled
+from streaming.engine.assembling import Told, assembled
 from streaming.engine.fragments import costs_of, failures_of, refusals_of
 from streaming.engine.layout import Layout
 from streaming.history.writer import Turn
@@ -43,6 +43,7 @@ from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
+from streaming.servers.region.watched import Watched
 from streaming.servers.runs_codec import first_number
 
 TABLES = (
@@ -128,14 +129,16 @@ class MustSave:
 def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntries) -> MustSave:
     """Tell what must be saved for a batch.
 
-    For joins with streams and for what the assembler answers (distributed queries, encounters, and, now and then,
-    queries of sketches), regions read what the others leave. When the region map changes, or the driving stream of a
-    join over event time, they read what the others were left with; what they make of it is large, and is saved when its
-    turn comes.
+    For joins with streams and for what the assembler answers (distributed queries, encounters, rules, and, now and
+    then, queries of sketches), regions read what the others leave. When the region map changes, or the driving stream
+    of a join over event time, they read what the others were left with; what they make of it is large, and is saved
+    when its turn comes.
     """
     before = layout.store.registry(batch)
     after, applied = layout.store.applied(batch, entries)
-    together = any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
+    together = any(
+        len(known.distributed_ids) or known.reach or known.orderings or len(known.watched) for known in (before, after)
+    )
     together = together or concern_sketches(before, after, applied)
     divided = before.region_map != after.region_map or before.by_partner != after.by_partner
     return MustSave(together or divided, together)
@@ -305,7 +308,10 @@ def region_task(
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
-    has_assembler = distributed or asked or times is not None
+    ruled = bool(len(before.watched) or len(after.watched))
+    if ruled:
+        attempt.save(f"watched/{number}", Watched.of(results, control))
+    has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
     if saving:
@@ -337,7 +343,8 @@ def region_task(
     if saving and store.ended(batch, layout.shape):
         assembling = store.attempt(batch, "assembler", saving.since)
         if has_assembler:
-            fragments.append(assembled(layout, assembling, control, tracks, times, due, began, results.seconds))
+            told = Told(tracks, times, due, ruled)
+            fragments.append(assembled(layout, assembling, control, told, began, results.seconds))
         if not asked:
             _keep_answers(assembling, after)
         store.commit(batch, layout.shape, assembling)

@@ -19,6 +19,8 @@ from streaming.operators.padding import Padding
 from streaming.operators.region_map import RegionMap
 from streaming.servers.assembler.codec import assembly_codec
 from streaming.servers.assembler.encounters import EncounterAnswers, encounter_codec
+from streaming.servers.assembler.rules import RuleState
+from streaming.servers.assembler.rules_codec import rules_codec
 from streaming.servers.assembler.server import AssemblerState
 from streaming.servers.assembler.sketches import ToldAnswers
 from streaming.servers.assembler.sketches_codec import TOLD_ANSWERS
@@ -39,6 +41,7 @@ from streaming.servers.region.sketching_codec import sketchlet_codec
 from streaming.servers.region.state import Region
 from streaming.servers.region.time_join import TimeJoins
 from streaming.servers.region.time_join_codec import time_join_codec
+from streaming.servers.region.watched import WATCHED, Watched
 from streaming.servers.spans import SPANS, Spans
 from streaming.spaces import Space
 from streaming.state.codec import Codec
@@ -50,13 +53,14 @@ from streaming.state.versions import Attempt, Versions
 
 logger = logging.getLogger(__name__)
 
-# The states that tasks write. The assembler reads partials, spans and asked leaves of its own batch, and nobody reads
-# them later.
+# The states that tasks write. The assembler reads partials, spans, asked leaves and watched answers of its own batch,
+# and nobody reads them later.
 STATES = (
     *("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly"),
     *("encounters", "spans", "clocks", "encounter_answers", "sketch", "asked", "told"),
+    *("watched", "rules"),
 )
-PARTIALS, SPANS_TOLD, ASKED = "partial", "spans", "asked"
+PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS = "partial", "spans", "asked", "watched"
 EPOCH = "epoch"
 REGISTRIES_KEPT = 3
 
@@ -100,7 +104,9 @@ class Store:
         self._no_queries = Registry(space, catalogue=self.layers.layer, region_map=RegionMap.grid(space, regions))
         codecs = _codecs(space, self._no_queries)
         self._versions = Versions(
-            self.files, lambda name: codecs[_kind(name)], lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED)
+            self.files,
+            lambda name: codecs[_kind(name)],
+            lambda name: _kind(name) in (PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS),
         )
         # By region and layer: the pages that a region keeps, and why.
         self._kept: dict[tuple[int, str], tuple[Layer, Any, np.ndarray]] = {}
@@ -257,6 +263,14 @@ class Store:
         """Return the answers of queries of sketches as the assembler told them before `batch`."""
         return self._versions.before("told", batch, keep=False)
 
+    def watched(self, number: int, batch: int) -> Watched:
+        """Return what a region told the assembler in `batch` of the answers that rules watch."""
+        return self._versions.after(f"{WATCHED_ANSWERS}/{number}", batch)
+
+    def rules(self, batch: int) -> RuleState:
+        """Return what the assembler knew of rules before `batch`; it is kept while there are rules."""
+        return self._versions.before("rules", batch, keep=False)
+
     def ended(self, batch: int, shape: Shape) -> bool:
         """Tell whether all home servers and all regional servers have written what the batch changed."""
         return self._versions.ended(batch, self._servers(batch, shape)) is not None
@@ -290,7 +304,7 @@ def _codecs(space, no_queries) -> dict[str, Codec]:
         *(registry_codec(no_queries), home_codec(space), region, region, time_join_codec(space)),
         *(MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space)),
         *(region_encounter_codec(space), SPANS, CLOCKS, encounter_codec(space)),
-        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS),
+        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS, WATCHED, rules_codec(space)),
     )
     return dict(zip(STATES, codecs, strict=True))
 

@@ -51,6 +51,7 @@ class Evaluation(Enum):
     AGGREGATE = "the assembler merges what the regions computed"
     ENCOUNTER = "the assembler joins the spans of time in which the regions found pairs near"
     SKETCH = "the assembler merges what the regions' sketches answered"
+    RULE = "the assembler compares the answers of other queries, in time"
 
     @property
     def distributed(self) -> bool:
@@ -60,7 +61,9 @@ class Evaluation(Enum):
     @property
     def assembled(self) -> bool:
         """Whether the assembler reports the answer, instead of each region its part."""
-        return self in (Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.ENCOUNTER, Evaluation.SKETCH)
+        return self in (
+            *(Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.ENCOUNTER, Evaluation.SKETCH, Evaluation.RULE),
+        )
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from streaming.kinds.knn.kind import NearestKind
 from streaming.kinds.moving_range.kind import MovingRangeKind
 from streaming.kinds.parts import Box, parse_choice
 from streaming.kinds.range.kind import RangeKind
+from streaming.kinds.rule.kind import RuleKind
 from streaming.kinds.sketch.kind import SketchKind
 from streaming.kinds.window_join.kind import WindowJoinKind
 
@@ -25,6 +26,7 @@ KINDS: tuple[Kind[Any], ...] = (
     IntervalJoinKind(),
     EncounterKind(),
     SketchKind(),
+    RuleKind(),
 )
 
 

@@ -14,8 +14,8 @@ from streaming.operators.padding import LayerReach
 from streaming.operators.runs import expand, find
 
 # What a query is, as bits.
-STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH = (
-    1 << bit for bit in range(9)
+STREAM_JOIN, DISTRIBUTED, MEMBERSHIP, EVERY_ELEMENT, BY_DISTANCE, LAYER_JOIN, TIME_JOIN, ENCOUNTER, SKETCH, RULE = (
+    1 << bit for bit in range(10)
 )
 
 
@@ -38,6 +38,7 @@ def bits_of(plan: Plan) -> int:
         TIME_JOIN: evaluation is Evaluation.TIME_JOIN,
         ENCOUNTER: evaluation is Evaluation.ENCOUNTER,
         SKETCH: evaluation is Evaluation.SKETCH,
+        RULE: evaluation is Evaluation.RULE,
     }
     return sum(bit for bit, is_set in tests.items() if is_set)
 

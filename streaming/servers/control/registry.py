@@ -28,6 +28,7 @@ from streaming.operators.layer import Layer
 from streaming.operators.padding import LayerReach
 from streaming.operators.query_levels import QueryLevels
 from streaming.operators.region_map import InvalidMap, RegionMap
+from streaming.operators.rules import Rules
 from streaming.operators.runs import find
 from streaming.operators.stream_join import Reach, StreamJoins
 from streaming.operators.time_joins import TimeJoin, either_may_drive
@@ -334,6 +335,16 @@ class Registry:
         return self.evaluated.sketches.plans
 
     @property
+    def rules(self) -> Rules:
+        """The rules that run, compiled."""
+        return self.evaluated.rules.rules
+
+    @property
+    def watched(self) -> np.ndarray:
+        """The numbers of the queries that rules name, int64, ascending; also those that rules left out name."""
+        return self.running.rules.rules.queries
+
+    @property
     def time_join_plans(self) -> Mapping[int, Plan]:
         """The plans of the joins over event time that run, by query. Those left out count, too."""
         return self.running.time_joins.plans
@@ -401,7 +412,15 @@ class Registry:
         change = _Change(self, iter(entries.plans.values()))
         for entry in entries.entries:
             change.apply(entry)
-        return self._changed(change), change.applied()
+        after, applied = self._changed(change), change.applied()
+        return after, after._with_snapshots(applied)
+
+    def _with_snapshots(self, applied):
+        """Have the queries that new and edited rules name tell their whole answers, too."""
+        plans = self.running.rules.plans
+        named = {query for rule in applied.changed.tolist() if rule in plans for query in plans[rule].queries}
+        named = {query for query in named if self.runs(query)}
+        return replace(applied, snapshots=tuple(dict.fromkeys((*applied.snapshots, *sorted(named)))))
 
     def _changed(self, change):
         rest = {name: getattr(change, name) for name in ("ttl_us", "layers", "stored", "sketched", "region_map")}

@@ -16,12 +16,14 @@ from streaming.operators.distributed import DistributedQueries
 from streaming.operators.encounters import Ordering, orderings_of
 from streaming.operators.focal_ranges import focal_keys
 from streaming.operators.query_levels import QueryLevels
+from streaming.operators.rules import Rules
 from streaming.operators.runs import distinct, find
 from streaming.operators.stream_join import Reach, StreamJoins, unfiltered
 from streaming.operators.time_joins import compiled, driving
 from streaming.servers.control.columns import (
     DISTRIBUTED,
     ENCOUNTER,
+    RULE,
     SKETCH,
     STREAM_JOIN,
     TIME_JOIN,
@@ -32,7 +34,7 @@ from streaming.servers.control.columns import (
 from streaming.spaces import Space
 
 # The queries with one of these bits have no answer that a region computes by itself.
-APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH
+APART = STREAM_JOIN | TIME_JOIN | ENCOUNTER | DISTRIBUTED | SKETCH | RULE
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,15 @@ class DistributedGroup(Group):
         return distinct(focal_keys([focus for focus in foci if focus is not None and focus.key]))
 
 
+class RuleGroup(Group):
+    """The rules."""
+
+    @functools.cached_property
+    def rules(self) -> Rules:
+        """The rules, compiled."""
+        return Rules(self.plans)
+
+
 @dataclass(frozen=True)
 class RunningQueries:
     """The queries that run.
@@ -155,7 +166,7 @@ class RunningQueries:
         All of them.
     answers : ndarray of int64
         The numbers of the answers that a region computes by itself, ascending: all answers except those of joins with
-        streams, of joins over event time, of encounters, of distributed queries and of queries of sketches.
+        streams, of joins over event time, of encounters, of distributed queries, of queries of sketches and of rules.
     levels : QueryLevels
         The queries of `answers`, ready to be matched; queries that share an answer are one.
     stream_joins : StreamJoinGroup
@@ -164,6 +175,7 @@ class RunningQueries:
     distributed : DistributedGroup
     sketches : Group
         The queries of sketches.
+    rules : RuleGroup
     """
 
     columns: Columns
@@ -174,6 +186,7 @@ class RunningQueries:
     encounters: EncounterGroup
     distributed: DistributedGroup
     sketches: Group
+    rules: RuleGroup
 
     @classmethod
     def none(cls, space: Space) -> "RunningQueries":
@@ -184,6 +197,7 @@ class RunningQueries:
             EncounterGroup(space, ENCOUNTER),
             DistributedGroup(space, DISTRIBUTED),
             Group(space, SKETCH),
+            RuleGroup(space, RULE),
         )
         return cls(Columns(), np.empty(0, dtype=np.int64), QueryLevels(space), *groups)
 
@@ -209,13 +223,14 @@ class RunningQueries:
             self.encounters.changed(ended, begun),
             self.distributed.changed(ended, begun),
             self.sketches.changed(ended, begun),
+            self.rules.changed(ended, begun),
         )
 
     def only(self, rows: Sequence[Row]) -> "RunningQueries":
         """Return only some of the queries."""
         chosen = RunningQueries.none(self.levels.space)
         time_joins = chosen.time_joins.changed((), rows).driven(self.time_joins.by_partner)
-        groups = (chosen.stream_joins, chosen.encounters, chosen.distributed, chosen.sketches)
+        groups = (chosen.stream_joins, chosen.encounters, chosen.distributed, chosen.sketches, chosen.rules)
         stream_joins, *others = (group.changed((), rows) for group in groups)
         answers = np.intersect1d(distinct_of(rows), self.answers)
         return RunningQueries(

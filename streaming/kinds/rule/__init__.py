@@ -1,0 +1,1 @@
+"""Rules: objects for which a condition over several answers holds, in time."""

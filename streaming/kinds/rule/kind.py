@@ -1,0 +1,99 @@
+"""Rules: how a plan is read, written, described and evaluated."""
+
+from typing import Any
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.base import Evaluation, Kind
+from streaming.kinds.encounter.kind import duration
+from streaming.kinds.fields import opening, parse_stream, whole
+from streaming.kinds.join import times
+from streaming.kinds.parts import check_keys, parse_number
+from streaming.kinds.rule import conditions, schedule
+from streaming.kinds.rule.conditions import MOST_QUERIES, condition_document, parse_condition
+from streaming.kinds.rule.plan import KEYS, Rate, RulePlan
+from streaming.kinds.rule.schedule import parse_schedule, schedule_document
+from streaming.kinds.rule.schema import definition, definitions
+from streaming.kinds.schema import of_kind
+from streaming.spaces import Space
+
+MOST_OFTEN = 1_000
+
+
+class RuleKind(Kind[RulePlan]):
+    """Objects for which a condition over the answers of other queries holds, in time."""
+
+    name, written, plan_class = "rule", "rule", RulePlan
+
+    def parse(self, document: dict[str, Any], space: Space) -> RulePlan:
+        check_keys(document, KEYS, "a rule")
+        until = document.get("until")
+        plan = RulePlan(
+            stream=parse_stream(document),
+            when=parse_condition(document.get("when"), "when"),
+            until=None if until is None else parse_condition(until, "until"),
+            for_s=times.seconds(document, "for_s", 0.0, lo=0.0),
+            rearm_s=times.seconds(document, "rearm_s", 0.0, lo=0.0),
+            rate=_rate(document.get("rate")),
+            schedule=parse_schedule(document.get("schedule")),
+            area=whole(space),
+        )
+        if len(plan.queries) > MOST_QUERIES:
+            raise InvalidPlan(f"a rule must name at most {MOST_QUERIES} queries; got {len(plan.queries)}")
+        for name, table in zip(("when", "until"), plan.tables, strict=True):
+            if table[0]:
+                raise InvalidPlan(
+                    f"{name} must not hold for objects that are in none of the answers; combine not with a query "
+                    f"that they are in; got {condition_document(plan.until or plan.when)!r:.200}"
+                )
+        if plan.rate and (plan.for_s or plan.until):
+            raise InvalidPlan("rate must be without for_s and until; got both")
+        return plan
+
+    def document(self, plan: RulePlan, space: Space) -> dict[str, Any]:
+        document = opening(plan) | {"when": condition_document(plan.when)}
+        if plan.until:
+            document["until"] = condition_document(plan.until)
+        document |= {"for_s": plan.for_s, "rearm_s": plan.rearm_s}
+        if plan.rate:
+            document["rate"] = {"more_than": plan.rate.more_than, "within_s": plan.rate.within_s}
+        if plan.schedule:
+            document["schedule"] = schedule_document(plan.schedule)
+        return document
+
+    def words(self, document: dict[str, Any], unit: str) -> str:
+        told = f"alarm when {conditions.in_words(document['when'])}"
+        if rate := document.get("rate"):
+            told += f" more than {rate['more_than']} times in {duration(rate['within_s'])}"
+        elif document["for_s"]:
+            told += f" for {duration(document['for_s'])}"
+        if until := document.get("until"):
+            told += f", while {conditions.in_words(until)}"
+        if document["rearm_s"]:
+            told += f", not again for {duration(document['rearm_s'])}"
+        if document.get("schedule"):
+            told += f", {schedule.in_words(document['schedule'])}"
+        return told
+
+    def definition(self) -> dict[str, Any]:
+        return definition()
+
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        return definitions()
+
+    def condition(self) -> dict[str, Any]:
+        return of_kind("rule")
+
+    def evaluation(self, plan: RulePlan) -> Evaluation:
+        return Evaluation.RULE
+
+
+def _rate(document):
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"rate must be an object with more_than and within_s; got {document!r:.200}")
+    check_keys(document, ("more_than", "within_s"), "rate")
+    more_than = parse_number(document.get("more_than"), "rate: more_than", lo=1, hi=MOST_OFTEN)
+    if more_than != int(more_than):
+        raise InvalidPlan(f"rate: more_than must be a whole number; got {more_than!r}")
+    return Rate(int(more_than), times.seconds(document, "within_s", above=0.0))

@@ -1,0 +1,94 @@
+"""Rules: the plan."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from streaming.kinds.parts import Box, Filter
+from streaming.kinds.rule.conditions import Condition
+from streaming.kinds.rule.schedule import Schedule
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How often a condition must have begun to hold.
+
+    Parameters
+    ----------
+    more_than : int
+        More often than this, 1 to 1,000.
+    within_s : float
+        In so many seconds.
+    """
+
+    more_than: int
+    within_s: float
+
+
+@dataclass(frozen=True)
+class RulePlan:
+    """The objects for which a condition holds for a while, or often; each such time is an alarm.
+
+    An object is in the answer of the rule while its alarm lasts.
+
+    Parameters
+    ----------
+    stream : str
+        The stream of the objects.
+    when : Condition
+        An object has an alarm when it has been in, or not in, the answers of other queries of the same stream like
+        this for long enough, or often enough.
+    until : Condition or None
+        The alarm lasts while this holds, or `when` does; by default, while `when` does. It is for a second, larger area
+        or a second value that must be left.
+    for_s : float
+        How long `when` must hold without a break, in seconds.
+    rearm_s : float
+        After an alarm, the same object has no other one for so many seconds.
+    rate : Rate or None
+        In place of `for_s`: how often `when` must begin to hold. The alarm lasts until it was less often.
+    schedule : Schedule or None
+        When the rule counts. Outside of it, no condition holds.
+    area : tuple of float, length 2n
+        The whole space: the queries that it names have areas.
+    """
+
+    stream: str
+    when: Condition
+    until: Condition | None
+    for_s: float
+    rearm_s: float
+    rate: Rate | None
+    schedule: Schedule | None
+    area: Box
+    kind: str = "rule"
+
+    @functools.cached_property
+    def queries(self) -> tuple[int, ...]:
+        """The queries that its conditions name, each once, in order."""
+        return tuple(dict.fromkeys((*self.when.queries, *(self.until.queries if self.until else ()))))
+
+    @functools.cached_property
+    def tables(self) -> tuple[np.ndarray, np.ndarray]:
+        """The truth tables over `queries` of what begins an alarm, and of what lets it last; see `Condition.table`."""
+        begins = self.when.table(self.queries)
+        return begins, begins | self.until.table(self.queries) if self.until else begins
+
+    @property
+    def where(self) -> str:
+        """The queries that it names have filters."""
+        return ""
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """The queries that it names have filters."""
+        return ()
+
+    @property
+    def emit(self) -> str:
+        """Only the beginning and the end of an alarm are told."""
+        return "membership"
+
+
+KEYS = ("stream", "kind", "when", "until", "for_s", "rearm_s", "rate", "schedule")

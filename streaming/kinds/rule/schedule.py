@@ -1,0 +1,105 @@
+"""Schedules of rules: days of the week and times of day in a time zone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from streaming.errors import InvalidPlan
+from streaming.kinds.parts import check_keys
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+KEYS = ("days", "from", "to", "time_zone")
+MINUTES_A_DAY = 24 * 60
+_SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a rule counts.
+
+    Parameters
+    ----------
+    days : tuple of int
+        The days of the week on which it begins to count, 0 for Monday; ascending.
+    begin, end : int
+        The minutes of the day from which on, and up to which, it counts. An end that is not above the beginning is on
+        the next day.
+    time_zone : str
+        Its name in the time zone database. Clocks that are put forward or back are followed.
+    """
+
+    days: tuple[int, ...]
+    begin: int
+    end: int
+    time_zone: str
+
+    def at(self, now_us: int) -> tuple[bool, int]:
+        """Tell whether it counts at a time, and until when the same holds, both in microseconds since 1970 UTC.
+
+        Examples
+        --------
+        >>> Schedule((0, 1, 2, 3, 4), 8 * 60, 18 * 60, "UTC").at(0)  # a Thursday, at midnight
+        (False, 28800000000)
+        """
+        spans = list(self._spans(now_us))
+        bounds_us = [bound_us for span in spans for bound_us in span if bound_us > now_us]
+        return any(begin_us <= now_us < end_us for begin_us, end_us in spans), min(bounds_us)
+
+    def _spans(self, now_us: int) -> Iterator[tuple[int, int]]:
+        """Yield the spans about a time in which it counts; at least one of them ends later."""
+        zone = ZoneInfo(self.time_zone)
+        today = datetime.fromtimestamp(now_us / _SECOND_US, UTC).astimezone(zone).date()
+        for offset in range(-2, 9):
+            day = today + timedelta(days=offset)
+            if day.weekday() in self.days:
+                yield _us(day, self.begin, zone), _us(day, self.end + MINUTES_A_DAY * (self.end <= self.begin), zone)
+
+
+def _us(day, minutes, zone):
+    """Return the time at which the clocks of a zone show some minutes of a day."""
+    days, minutes = divmod(minutes, MINUTES_A_DAY)
+    local = datetime.combine(day + timedelta(days=days), time(*divmod(minutes, 60)), zone)
+    return int(local.timestamp()) * _SECOND_US
+
+
+def parse_schedule(document: Any) -> Schedule | None:
+    """Return the schedule that a JSON object describes, None for null; raise `InvalidPlan` if it breaks a rule."""
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        raise InvalidPlan(f"schedule must be an object with {', '.join(KEYS)}; got {document!r:.200}")
+    check_keys(document, KEYS, "schedule")
+    days = document.get("days", list(DAYS))
+    if not isinstance(days, list) or not days or not all(isinstance(day, str) and day in DAYS for day in days):
+        raise InvalidPlan(f"schedule: days must be a list of {', '.join(DAYS)}; got {days!r:.200}")
+    begin, end = (_minutes(document.get(key), key) for key in ("from", "to"))
+    if begin in (end, MINUTES_A_DAY):
+        raise InvalidPlan(f"schedule: from must be before 24:00, and not to; got {document['from']!r}")
+    time_zone = document.get("time_zone", "UTC")
+    if not isinstance(time_zone, str) or time_zone not in available_timezones():
+        raise InvalidPlan(f"schedule: time_zone must be a name such as Europe/Berlin; got {time_zone!r:.80}")
+    return Schedule(tuple(sorted({DAYS.index(day) for day in days})), begin, end, time_zone)
+
+
+def schedule_document(schedule: Schedule) -> dict[str, Any]:
+    """Return the JSON object of a schedule; the inverse of `parse_schedule`."""
+    begin, end = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in (schedule.begin, schedule.end))
+    days = [DAYS[day] for day in schedule.days]
+    return {"days": days, "from": begin, "to": end, "time_zone": schedule.time_zone}
+
+
+def in_words(document: dict[str, Any]) -> str:
+    """Describe a schedule in words, given its JSON object."""
+    days = "" if len(document["days"]) == len(DAYS) else f"{', '.join(document['days'])} "
+    return f"{days}{document['from']} to {document['to']} {document['time_zone']}"
+
+
+def _minutes(value, key):
+    parts = value.split(":") if isinstance(value, str) else ()
+    if len(parts) == 2 and all(len(part) == 2 and part.isdecimal() for part in parts):
+        hours, minutes = map(int, parts)
+        if minutes < 60 and 60 * hours + minutes <= MINUTES_A_DAY:
+            return 60 * hours + minutes
+    raise InvalidPlan(f"schedule: {key} must be a time of day from 00:00 to 24:00; got {value!r:.80}")

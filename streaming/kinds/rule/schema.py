@@ -1,0 +1,58 @@
+"""JSON Schema of rules."""
+
+from streaming.kinds.join.times import MOST_S, amount
+from streaming.kinds.rule.conditions import MOST_QUERIES, Condition
+from streaming.kinds.rule.plan import Rate, RulePlan
+from streaming.kinds.rule.schedule import DAYS, KEYS, Schedule
+from streaming.kinds.schema import Schema, allow_null, descriptions, object_schema, ref, summary
+
+
+def definition() -> Schema:
+    """Return the schema of the documents of the kind."""
+    seconds = {"type": "number", "minimum": 0, "maximum": MOST_S, "default": 0.0}
+    special = {
+        "when": ref("condition"),
+        "until": ref("condition"),
+        "for_s": seconds,
+        "rearm_s": seconds,
+        "rate": ref("rate"),
+        "schedule": ref("schedule"),
+    }
+    schema = object_schema(RulePlan, special)
+    del schema["properties"]["area"]
+    allow_null(schema, ["until", "rate", "schedule"])
+    schema["required"] = ["stream", "kind", "when"]
+    return schema
+
+
+def definitions() -> dict[str, Schema]:
+    """Return the schemas of the keys `when`, `until`, `rate` and `schedule`."""
+    rate = object_schema(Rate, {"more_than": {"type": "integer", "minimum": 1}, "within_s": amount(above=0)})
+    return {"condition": _condition(), "rate": rate, "schedule": _schedule()}
+
+
+def _condition() -> Schema:
+    parts = {"type": "array", "minItems": 1, "maxItems": MOST_QUERIES, "items": ref("condition")}
+    properties = {"query": {"type": "integer", "minimum": 1}, "all": parts, "any": parts, "not": ref("condition")}
+    return {
+        "description": f"{summary(Condition)} {descriptions(Condition)['operator']}",
+        "type": "object",
+        "properties": properties,
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+    }
+
+
+def _schedule() -> Schema:
+    words, time_of_day = descriptions(Schedule), {"type": "string", "pattern": "^([01][0-9]|2[0-4]):[0-5][0-9]$"}
+    days = {"type": "array", "minItems": 1, "items": {"enum": list(DAYS)}, "description": words["days"]}
+    bounds = time_of_day | {"description": words["begin"]}
+    zone = {"type": "string", "default": "UTC", "description": words["time_zone"]}
+    return {
+        "description": summary(Schedule),
+        "type": "object",
+        "properties": dict(zip(KEYS, (days, bounds, bounds, zone), strict=True)),
+        "required": ["from", "to"],
+        "additionalProperties": False,
+    }

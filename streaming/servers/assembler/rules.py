@@ -1,0 +1,444 @@
+"""The assembler of rules: it follows in which answers objects are, and tells when their alarms begin and end.
+
+A rule and an object that is in an answer that the rule names have an *entry*, a row of a table: the answers as bits,
+and where the two are in time. A micro-batch looks only at the entries that something concerns: an object entered or
+left an answer, a time has come, or a schedule began or ended. So its cost follows what changes, and not the number of
+rules, objects or entries.
+
+An object enters or leaves an answer at the time of its report, but not before the clock of the micro-batch before. So a
+report that is late, or of a recording, counts from when it came. An alarm begins at the time at which its condition has
+held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the next
+micro-batch tells the end: no alarm is lost because much came at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.rules import Rules
+from streaming.operators.runs import find, first_of_runs
+from streaming.results import (
+    CANCELLED,
+    EDITED,
+    ENTERED,
+    FAILED,
+    LEFT,
+    MOVED,
+    REGISTERED,
+    SNAPSHOT,
+    STAYED,
+    result_schema,
+)
+from streaming.results.netting import fanned_out, settled
+from streaming.servers.answers.members import Answers
+from streaming.servers.answers.tuples import Results
+from streaming.servers.assembler.all_regions import AllRegions
+from streaming.servers.control.border import LeftOut
+from streaming.servers.control.step import ControlStep
+from streaming.servers.region.watched import Watched
+from streaming.servers.sorted_runs import Column, SortedRuns
+from streaming.spaces import Space
+
+# Where an entry is: its condition does not hold; it holds, but not for long enough; its alarm lasts.
+IDLE, HOLDING, ALARM = 0, 1, 2
+NEVER_US = np.iinfo(np.int64).max
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+ENTRY: Mapping[str, Column] = {
+    # The rule, the object, the answers it is in as bits (see `Rules.naming`), and the phase.
+    **{name: np.empty(0, dtype=np.int64) for name in ("rule", "object", "bits", "phase")},
+    # Whether the condition holds, since when, when to look at the entry again, and until when there is no other alarm.
+    **{name: np.empty(0, dtype=np.int64) for name in ("holds", "since_us", "due_us", "rearmed_us")},
+}
+# Of rules with a rate: when the condition began to hold, a row for each time.
+BEGINNING: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("rule", "time_us")}
+# Of answers with pairs: with how many partners an object is in it.
+PARTNERS: Mapping[str, Column] = {name: np.empty(0, dtype=np.int64) for name in ("query", "count")}
+
+
+@dataclass(frozen=True)
+class RuleState:
+    """What the assembler knows of rules.
+
+    Parameters
+    ----------
+    entries : SortedRuns
+        With the columns of `ENTRY`, by `names_of` rule and object.
+    beginnings : SortedRuns
+        With the columns of `BEGINNING`, by `names_of` rule and object.
+    partners : SortedRuns
+        With the columns of `PARTNERS`, by `names_of` query and object.
+    over : pyarrow.Table
+        The ends of alarms that were over when their beginnings were told: result tuples, to be told next.
+    now_us : int
+        The engine's clock.
+    on : frozenset of int
+        The rules that counted, by their schedules.
+    left_out : mapping of int to LeftOut
+        The rules that the assembler leaves out.
+    """
+
+    entries: SortedRuns
+    beginnings: SortedRuns
+    partners: SortedRuns
+    over: pa.Table
+    now_us: int = 0
+    on: frozenset[int] = frozenset()
+    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, space: Space, following: int = 0) -> "RuleState":
+        """Return the state without rules; the number of the first run of each table is `following`."""
+        entries, beginnings, partners = (SortedRuns(like, following=following) for like in (ENTRY, BEGINNING, PARTNERS))
+        return cls(entries, beginnings, partners, result_schema(space).empty_table())
+
+
+def names_of(number: np.ndarray, key_hash: np.ndarray) -> np.ndarray:
+    """Return one number for a rule, or a query, and an object, each int64 of shape (K,)."""
+    mixed = (number.view(np.uint64) * _MIX) ^ key_hash.view(np.uint64)
+    mixed = (mixed ^ (mixed >> np.uint64(32))) * _MIX
+    return (mixed ^ (mixed >> np.uint64(29))).view(np.int64)
+
+
+def step(
+    was: RuleState, told: Sequence[Watched], control: ControlStep, all_regions: AllRegions
+) -> tuple[RuleState, Results]:
+    """Follow the answers that rules watch through a micro-batch; tell the alarms that begin and end.
+
+    Parameters
+    ----------
+    was : RuleState
+    told : sequence of Watched
+        By all regions, and by the other parts of the assembler.
+    control : ControlStep
+    all_regions : AllRegions
+
+    Returns
+    -------
+    state : RuleState
+    results : Results
+        ``+`` when an alarm begins, and ``-`` when it ends, with the times of that.
+    """
+    return _Step(was, control, all_regions).run(told)
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Objects that entered or left answers, each pair of the two once.
+
+    Parameters
+    ----------
+    query, key, time_us : ndarray of int64, shape (K,)
+    count : ndarray of int64, shape (K,)
+        How many pairs more, or less; where there are no pairs, 1 for an entry and -1 for an exit.
+    paired : ndarray of bool, shape (K,)
+    """
+
+    query: np.ndarray
+    key: np.ndarray
+    time_us: np.ndarray
+    count: np.ndarray
+    paired: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table, since_us: int) -> "_Changes":
+        """Return the changes that tuples of answers tell, none of them before a time."""
+        query, key, partner, time_us = (
+            rows[name].to_numpy() for name in ("query", "key_hash", "partner_hash", "time_us")
+        )
+        sign = rows["sign"].to_numpy().astype(np.int64)
+        time_us = np.maximum(time_us, since_us)
+        name = names_of(query, key)
+        order = np.argsort(name, kind="stable")
+        start = np.flatnonzero(first_of_runs(name[order]))
+        first = order[start]
+        if not len(start):
+            return cls(query, key, time_us, sign, partner != 0)
+        count, latest_us = np.add.reduceat(sign[order], start), np.maximum.reduceat(time_us[order], start)
+        paired = np.logical_or.reduceat(partner[order] != 0, start)
+        return cls(query[first], key[first], latest_us, count, paired)
+
+    def take(self, rows: np.ndarray) -> "_Changes":
+        """Return the changes at positions, or where a mask is true."""
+        return _Changes(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def of_queries(self, queries: np.ndarray) -> "_Changes":
+        """Return only the changes of some queries, ascending."""
+        return self.take(find(queries, self.query)[1])
+
+
+@dataclass
+class _Entries:
+    """Entries that something concerns in a micro-batch, ordered by their names; their columns are changed in place."""
+
+    name: np.ndarray
+    columns: dict[str, np.ndarray]
+    time_us: np.ndarray
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        return self.columns[column]
+
+
+class _Step:
+    """One micro-batch."""
+
+    def __init__(self, was: RuleState, control: ControlStep, all_regions: AllRegions) -> None:
+        self._was, self._control, self._all = was, control, all_regions
+        self._rules: Rules = control.after.rules
+        self._space, self._now_us = control.after.space, control.now_us
+        changed = np.isin(self._rules.ids, control.applied.changed)
+        self._staying = self._rules.ids[np.isin(self._rules.ids, control.before.rules.ids) & ~changed]
+        self._tuples: list[tuple[np.ndarray, ...]] = []
+
+    def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
+        """Run it."""
+        self._end_rules()
+        # What happens now did not happen before the clock was looked at last, however old the newest report is.
+        since_us = self._was.now_us or self._now_us
+        changes = _Changes.of(_net(told), since_us)
+        whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
+        members, partners = self._members(changes, whole)
+        entries = self._concerned(members, whole)
+        over = self._move_on(entries)
+        table = self._put(entries)
+        rows = pa.concat_tables([self._was.over, self._rows(self._tuples)])
+        on = frozenset(self._rules.ids[self._rules.on(self._now_us)].tolist())
+        beginnings = self._beginnings.settled()
+        tables = table.settled(), beginnings, partners.settled()
+        state = RuleState(*tables, self._rows(over), self._now_us, on)
+        counters = {"results": rows.num_rows, "entries": len(table)}
+        return state, Results(rows, self._snapshots(table), counters)
+
+    def _end_rules(self):
+        """Remove the entries of rules that have ended or have another plan, and tell the ends of their alarms."""
+        self._entries, self._beginnings = self._was.entries, self._was.beginnings
+        control = self._control
+        if len(self._staying) == len(control.before.rules) and not len(control.applied.forgotten):
+            return
+        part, row = self._entries.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
+        ended = self._entries.take(part, row)
+        alarm = (ended["phase"] == ALARM) & find(control.before.rules.ids, ended["rule"])[1]
+        rule, key = ended["rule"][alarm], ended["object"][alarm]
+        reason = np.full(len(rule), EDITED)
+        reason[~find(self._rules.ids, rule)[1]] = CANCELLED
+        reason[np.isin(rule, control.applied.failed)] = FAILED
+        self._tell(rule, key, LEFT, reason, np.full(len(rule), self._now_us))
+        self._entries = self._entries.without(np.sort(self._entries.keys(part, row)), newest=False)
+        part, row = self._beginnings.select(lambda run: ~find(self._staying, run.columns["rule"])[1])
+        names = np.unique(self._beginnings.keys(part, row))
+        self._beginnings = self._beginnings.without(names, newest=False)
+
+    def _members(self, changes, whole):
+        """Return the changes of objects in answers, however many partners they have there, and how many that is."""
+        before, after = self._control.before.watched, self._control.after.watched
+        known, table = np.intersect1d(before, after), self._was.partners
+        if len(known) < len(before):
+            part, row = table.select(lambda run: ~find(known, run.columns["query"])[1])
+            table = table.without(np.sort(table.keys(part, row)), newest=False)
+        changes = changes.of_queries(known)
+        new = whole.of_queries(np.setdiff1d(after, before))
+        paired, alone = changes.take(changes.paired), changes.take(~changes.paired)
+        name = names_of(paired.query, paired.key)
+        order = np.argsort(name, kind="stable")
+        paired, name = paired.take(order), name[order]
+        part, row = table.find(name)
+        were = np.zeros(len(name), dtype=np.int64)
+        were[part >= 0] = table.take(part[part >= 0], row[part >= 0], ("count",))["count"]
+        are = np.maximum(were + paired.count, 0)
+        first = new.take(new.paired)
+        names = np.r_[name[are > 0], names_of(first.query, first.key)]
+        columns = {"query": np.r_[paired.query[are > 0], first.query], "count": np.r_[are[are > 0], first.count]}
+        order = np.argsort(names, kind="stable")
+        gone, difference = name[(are == 0) & (were > 0)], int(((are > 0) & (were == 0)).sum()) + len(first.query)
+        table = table.put(
+            names[order], {what: column[order] for what, column in columns.items()}, gone, difference - len(gone)
+        )
+        turned = (are > 0) != (were > 0)
+        paired = replace(paired, count=np.where(are > 0, 1, -1)).take(turned)
+        alone = alone.take(alone.count != 0)
+        return [paired, alone], table
+
+    def _concerned(self, members, whole):
+        """Return the entries that something concerns: changes, a time that has come, or a schedule."""
+        parts = [self._named(some, self._staying) for some in members]
+        new = np.setdiff1d(self._rules.ids, self._staying)
+        parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), new))
+        name, rule, key, bits, entered, time_us = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(name, kind="stable")
+        start = np.flatnonzero(first_of_runs(name[order]))
+        first = order[start]
+        more, less = (np.where(entered == sign, bits, 0)[order] for sign in (1, -1))
+        if len(start):
+            more, less = (np.bitwise_or.reduceat(some, start) for some in (more, less))
+            time_us = np.maximum.reduceat(time_us[order], start)
+        names, due = name[first], self._due()
+        every = np.union1d(names, due)
+        place = np.searchsorted(every, names)
+        part, row = self._entries.find(every)
+        known = part >= 0
+        columns = {what: np.zeros(len(every), dtype=np.int64) for what in ENTRY}
+        for what, column in self._entries.take(part[known], row[known]).items():
+            columns[what][known] = column
+        columns["rule"][place], columns["object"][place] = rule[first], key[first]
+        columns["bits"][place] = (columns["bits"][place] | more) & ~less
+        at_us = np.full(len(every), self._now_us)
+        at_us[place] = time_us
+        return _Entries(every, columns, at_us)
+
+    def _named(self, changes, rules):
+        """Return changes for each of some rules that name the query."""
+        of, place, bit = self._rules.naming(changes.query)
+        mine = np.isin(self._rules.ids[place], rules)
+        of, rule, bit = of[mine], self._rules.ids[place[mine]], bit[mine]
+        key = changes.key[of]
+        return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of]
+
+    def _due(self):
+        """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
+        on = self._rules.ids[self._rules.on(self._now_us)]
+        turned = np.intersect1d(np.setxor1d(on, np.array(sorted(self._was.on), dtype=np.int64)), self._staying)
+        now_us = self._now_us
+
+        def concerned(run):
+            due = run.columns["due_us"] <= now_us
+            return due | find(turned, run.columns["rule"])[1] if len(turned) else due
+
+        return np.sort(self._entries.keys(*self._entries.select(concerned))) if len(self._entries) else _NO_NAMES
+
+    def _move_on(self, entries):
+        """Move entries on in time, and tell the alarms that begin and end; return those that are over already."""
+        rules, now_us, time_us = self._rules, self._now_us, entries.time_us
+        place, _ = rules.place_of(entries["rule"])
+        on = rules.on(now_us)[place]
+        holds, lasts = (of(place, entries["bits"]) & on for of in (rules.begins, rules.lasts))
+        rated = rules.within_us[place] > 0
+        was, phase = entries["phase"].copy(), entries["phase"]
+        self._move_rated(entries, np.flatnonzero(rated), place, holds, on)
+        plain = ~rated
+        begins = plain & (was == IDLE) & holds
+        entries["since_us"][begins] = time_us[begins]
+        due_us = np.maximum(time_us + rules.for_us[place], entries["rearmed_us"])
+        entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
+        # What has no duration is told at once, also while the clock is a little behind the reports.
+        at_once = begins & (due_us <= time_us)
+        fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= now_us) | at_once)
+        lapses = plain & (was == HOLDING) & ~holds
+        short = lapses & (entries["due_us"] <= time_us)
+        ends = plain & (was == ALARM) & ~lasts
+        self._tell_entries(entries, fires | short, ENTERED, entries["due_us"])
+        self._tell_entries(entries, ends, LEFT, time_us)
+        entries["rearmed_us"][ends | short] = (time_us + rules.rearm_us[place])[ends | short]
+        phase[fires], phase[lapses | ends] = ALARM, IDLE
+        entries["due_us"][fires] = NEVER_US
+        rests = plain & (phase == IDLE)
+        entries["due_us"][rests] = entries["rearmed_us"][rests]
+        entries["holds"][:] = holds
+        return [self._of(entries, short, LEFT, time_us)]
+
+    def _move_rated(self, entries, rows, place, holds, on):
+        """Move the entries of rules with a rate on, and tell the alarms that begin and end."""
+        if not len(rows):
+            return
+        rules, now_us = self._rules, self._now_us
+        name, place, holds, time_us = entries.name[rows], place[rows], holds[rows], entries.time_us[rows]
+        within_us, phase = rules.within_us[place], entries["phase"][rows]
+        held = entries["holds"][rows] != 0
+        begins = np.flatnonzero(holds & ~held)
+        part, row = self._beginnings.rows(name)
+        of = np.searchsorted(name, self._beginnings.keys(part, row))
+        of, times = np.r_[of, begins], np.r_[self._beginnings.take(part, row)["time_us"], time_us[begins]]
+        recent = times + within_us[of] > np.maximum(now_us, time_us)[of]
+        of, times = of[recent], times[recent]
+        order = np.lexsort((times, of))
+        of, times = of[order], times[order]
+        stop = np.searchsorted(of, np.arange(len(rows)), "right")
+        count = stop - np.searchsorted(of, np.arange(len(rows)), "left")
+        columns = {"rule": entries["rule"][rows][of], "time_us": times}
+        known = self._beginnings.find(name)[0] >= 0
+        none, difference = name[known & (count == 0)], int((count > 0).sum()) - int(known.sum())
+        self._beginnings = self._beginnings.put(name[of], columns, none, difference)
+        often, more_than = (count > rules.more_than[place]) & on[rows], rules.more_than[place]
+        newest_us, deciding_us = np.full(len(rows), now_us), np.zeros(len(rows), dtype=np.int64)
+        newest_us[count > 0] = times[stop[count > 0] - 1]
+        deciding_us[often] = times[stop[often] - 1 - more_than[often]]
+        armed = entries["rearmed_us"][rows] <= np.maximum(now_us, newest_us)
+        fires, lasts = (phase != ALARM) & often & armed, (phase == ALARM) & often
+        ends = (phase == ALARM) & ~often
+        ended_us = np.minimum(entries["due_us"][rows], np.maximum(now_us, time_us))
+        self._tell(entries["rule"][rows][fires], entries["object"][rows][fires], ENTERED, MOVED, newest_us[fires])
+        self._tell(entries["rule"][rows][ends], entries["object"][rows][ends], LEFT, MOVED, ended_us[ends])
+        entries["rearmed_us"][rows[ends]] = (ended_us + rules.rearm_us[place])[ends]
+        entries["phase"][rows] = np.where(fires | lasts, ALARM, IDLE)
+        # The alarm ends when the beginning that decided is too old; other times are forgotten then.
+        due_us = np.where(often, deciding_us, newest_us) + within_us
+        due_us[(count == 0) & ~often] = NEVER_US
+        waits = often & ~(fires | lasts)
+        due_us[waits] = np.minimum(due_us, entries["rearmed_us"][rows])[waits]
+        entries["due_us"][rows] = due_us
+
+    def _put(self, entries):
+        """Return the table with the entries as they are now; those that say nothing any more are removed."""
+        rearmed = entries["rearmed_us"] <= self._now_us
+        rated = self._rules.within_us[self._rules.place_of(entries["rule"])[0]] > 0
+        counted = rated & (entries["due_us"] != NEVER_US)
+        empty = (entries["bits"] == 0) & (entries["phase"] == IDLE) & rearmed & ~counted
+        # An idle entry is looked at again only for being removed.
+        done = ~empty & ~counted & (entries["phase"] == IDLE) & (rearmed | (entries["bits"] != 0))
+        entries["due_us"][done] = NEVER_US
+        known = self._entries.find(entries.name)[0] >= 0
+        difference = int((~empty & ~known).sum()) - int((empty & known).sum())
+        columns = {what: column[~empty] for what, column in entries.columns.items()}
+        return self._entries.put(entries.name[~empty], columns, entries.name[empty & known], difference)
+
+    def _tell_entries(self, entries, chosen, sign, time_us):
+        self._tuples.append(self._of(entries, chosen, sign, time_us))
+
+    def _of(self, entries, chosen, sign, time_us):
+        rule = entries["rule"][chosen]
+        reason = np.full(len(rule), MOVED)
+        if sign == ENTERED:
+            begun = np.isin(rule, self._control.applied.changed)
+            before = find(self._control.before.rules.ids, rule)[1]
+            reason[begun] = np.where(before, EDITED, REGISTERED)[begun]
+        return rule, entries["object"][chosen], np.full(len(rule), sign), reason, time_us[chosen]
+
+    def _tell(self, rule, key, sign, reason, time_us):
+        self._tuples.append((rule, key, np.full(len(rule), sign), np.broadcast_to(reason, len(rule)), time_us))
+
+    def _rows(self, parts):
+        """Return alarms as result tuples, each with its object as it is now, and with the time of the alarm."""
+        rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*_NO_ALARMS, *parts, strict=True))
+        answers = Answers(key, rule, np.zeros(len(key), dtype=np.int64), np.nan, sign.astype(np.int8), reason)
+        table = self._all.rows(answers, np.zeros(len(key), dtype=np.int64))
+        # The table is in another order. The sign tells the beginning of an alarm from its end.
+        names = np.stack([rule, key, sign])
+        found = np.stack([table[name].to_numpy().astype(np.int64) for name in ("query", "key_hash", "sign")])
+        both = np.unique(np.hstack([names, found]), axis=1, return_inverse=True)[1].reshape(-1)
+        times = np.zeros(both.max(initial=0) + 1, dtype=np.int64)
+        times[both[: len(rule)]] = time_us
+        column = pa.array(times[both[len(rule) :]])
+        return table.set_column(table.schema.get_field_index("time_us"), table.schema.field("time_us"), column)
+
+    def _snapshots(self, table):
+        """Return the whole answers of the rules whose snapshots were asked for."""
+        asked = np.intersect1d(np.array(self._control.applied.snapshots, dtype=np.int64), self._rules.ids)
+        if not len(asked):
+            return result_schema(self._space).empty_table()
+        part, row = table.select(lambda run: (run.columns["phase"] == ALARM) & find(asked, run.columns["rule"])[1])
+        found = table.take(part, row)
+        none = np.zeros(len(part), dtype=np.int64)
+        answers = Answers(found["object"], found["rule"], none, np.nan, ENTERED, SNAPSHOT)
+        return self._all.rows(answers, none)
+
+
+_NO_NAMES = np.empty(0, dtype=np.int64)
+_NO_ALARMS = [tuple(_NO_NAMES for _ in range(5))]
+
+
+def _net(told):
+    """Return the changes of answers, without handoffs between regions, under the numbers of queries."""
+    rows, shared = settled(told)
+    rows = rows.filter(pa.array(rows["sign"].to_numpy() != STAYED))
+    return fanned_out(rows, shared)

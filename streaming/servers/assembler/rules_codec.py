@@ -1,0 +1,33 @@
+"""How what the assembler knows of rules is stored."""
+
+from streaming.servers.assembler.rules import BEGINNING, ENTRY, PARTNERS, RuleState
+from streaming.servers.control.border import left_out_of_rows, left_out_rows
+from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
+from streaming.spaces import Space
+from streaming.state.codec import HEAD, Codec, Tables, head_of, with_head
+
+_COLUMNS = {"entries": ENTRY, "beginnings": BEGINNING, "partners": PARTNERS}
+
+
+def rules_codec(space: Space) -> Codec:
+    """Return the codec of `RuleState` in a space."""
+    return Codec(lambda batch: RuleState.empty(space, first_number(batch)), _encode, _decode)
+
+
+def _encode(state):
+    tables = {name: getattr(state, name) for name in _COLUMNS}
+    head = {
+        "tables": heads_of(tables),
+        "now_us": state.now_us,
+        "on": sorted(state.on),
+        "left_out": left_out_rows(state.left_out),
+    }
+    return {HEAD: Tables([with_head(state.over, head)])} | parts_of(tables)
+
+
+def _decode(parts):
+    (over,) = parts[HEAD].tables()
+    head = head_of(over)
+    tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
+    more = {"now_us": head["now_us"], "on": frozenset(head["on"]), "left_out": left_out_of_rows(head["left_out"])}
+    return RuleState(**tables, over=over, **more)

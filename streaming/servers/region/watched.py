@@ -1,0 +1,65 @@
+"""What a region tells the assembler of the answers that rules watch: who entered and who left."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from streaming.operators.runs import find
+from streaming.results import STAYED
+from streaming.servers.answers.tuples import Results
+from streaming.servers.control.step import ControlStep
+from streaming.state.codec import HEAD, Codec, Tables, head_of, with_head
+
+COLUMNS = ("query", "sign", "reason", "key_hash", "partner_hash", "time_us")
+SCHEMA = pa.schema([(name, pa.int8() if name in ("sign", "reason") else pa.int64()) for name in COLUMNS])
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Changes of answers that rules watch, and whole answers, of one region.
+
+    Parameters
+    ----------
+    changes, snapshots : pyarrow.Table
+        With `SCHEMA`. As in a fragment, an object that went to another region left here and entered there.
+    shared : mapping of int to tuple of int
+        By the number of an answer, the watched queries that share it.
+    """
+
+    changes: pa.Table = field(default_factory=SCHEMA.empty_table)
+    snapshots: pa.Table = field(default_factory=SCHEMA.empty_table)
+    shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Results, control: ControlStep) -> "Watched":
+        """Return what the results of a server tell of the answers that rules watch."""
+        queries = control.after.watched
+        shared = {
+            answer: mine
+            for answer, several in results.shared.items()
+            if (mine := tuple(query for query in several if find(queries, np.array([query]))[1][0]))
+        }
+        names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
+        changes = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
+        return cls(_chosen(changes, names), _chosen(results.snapshots, queries), shared)
+
+
+def _chosen(table, queries):
+    mine = find(queries, table["query"].to_numpy())[1]
+    return table.select(COLUMNS).filter(pa.array(mine))
+
+
+def _encoded(state):
+    head: dict[str, Any] = {"shared": [*state.shared.items()]}
+    return {HEAD: Tables([with_head(state.changes, head), state.snapshots])}
+
+
+def _decoded(parts):
+    changes, snapshots = parts[HEAD].tables()
+    shared = {answer: tuple(queries) for answer, queries in head_of(changes)["shared"]}
+    return Watched(changes, snapshots, shared)
+
+
+WATCHED = Codec(lambda batch: Watched(), _encoded, _decoded)

@@ -18,6 +18,7 @@ from streaming.udf import check_filter
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
+from webapp.rules import check_watched, warn_rules
 from webapp.sending import send_query
 from webapp.tasks import take_snapshots
 from webapp.telling import tell_task
@@ -156,6 +157,7 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
         As `checked_plan` does, and where the user has `MAX_QUERIES_PER_USER` queries already.
     """
     document = checked_plan(plan)
+    check_watched(owner, document)
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
     stream = _stream(document["stream"])
@@ -176,6 +178,7 @@ def edit(user, number: int, **changes: Any) -> Query:
     """
     if "plan" in changes:
         changes["plan"] = checked_plan(changes["plan"])
+        check_watched(user, changes["plan"])
         changes["stream"] = changes["plan"]["stream"]
     with transaction.atomic():
         query = _editable(user, number)
@@ -207,6 +210,7 @@ def cancel(user, number: int) -> Query:
         query.status, query.error, query.warning = Query.CANCELLED, "", ""
         _revise(query)
     _send(query)
+    announce(warn_rules(query))
     return query
 
 

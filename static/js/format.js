@@ -3,6 +3,7 @@
 import { kindOf } from "./kinds.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
+import { ruleText } from "./rules/rule-words.js";
 
 const MPS_PER_FPM = LENGTHS_M.ft / 60;
 const MPS_PER_KNOT = LENGTHS_M.nm / 3600;
@@ -355,6 +356,7 @@ export function focusText(around, name) {
 }
 
 function membersText(plan, titleOf, focus) {
+  if (plan?.kind === "rule") return ruleText(plan, (number) => titleOf("query", number));
   if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
   if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
   if (kindOf(plan).report !== "join") return `${plan?.report ?? "inside"} a rectangle`;

@@ -6,6 +6,7 @@ const KINDS = [
   { report: "join", when: "window", claims: ({ kind }) => kind === "window_join", told: true },
   { report: "join", when: "interval", claims: ({ kind }) => kind === "interval_join", told: true },
   { report: "join", when: "encounter", claims: ({ kind }) => kind === "encounter", lasting: true },
+  { report: "rule", claims: ({ kind }) => kind === "rule", ruled: true },
   { report: "sketch", claims: ({ kind }) => kind === "sketch", asked: true },
   { report: "nearest", claims: ({ kind }) => kind === "knn", ranked: true },
   { report: "around", claims: ({ around }) => Boolean(around) },
@@ -14,10 +15,11 @@ const KINDS = [
 const INSIDE = { report: "inside" };
 
 /**
- * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "around", "nearest", "join", "sketch");
+ * Return the kind of a plan: `report`, what it reports, as the form has it ("inside", "outside", "around", "nearest", "join", "sketch", "rule");
  * `when`, of a join, which reports it pairs ("now": the last ones, "window", "interval", "encounter"); `paired`, whether its answer
  * has pairs; `told`, whether it tells each pair once and keeps no answer; `lasting`, whether its answer has encounters; `ranked`,
- * whether its members have ranks; `asked`, whether it asks a sketch, so that its answer has documents in place of objects.
+ * whether its members have ranks; `asked`, whether it asks a sketch, so that its answer has documents in place of objects;
+ * `ruled`, whether it is a rule over the answers of other queries.
  */
 export function kindOf(plan) {
   return KINDS.find(({ claims }) => plan && claims(plan)) ?? INSIDE;

@@ -26,6 +26,7 @@ import { ObjectPanel, Tooltip } from "./object-panel.js";
 import { createPalette } from "./palette.js";
 import { ABOUT, nameAbout } from "./plan.js";
 import { QueryForm } from "./query-form.js";
+import { RuleForm } from "./rules/rule-form.js";
 import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
@@ -139,6 +140,15 @@ const form = new QueryForm({
     $("new-query").focus();
   },
 });
+const ruleForm = new RuleForm({
+  store,
+  save: (rule, fields) => {
+    if (rule) return socket.request({ type: "query.edit", query: rule.query, ...fields });
+    queryList.all();
+    return socket.request({ type: "query.register", ...fields });
+  },
+  onSaved: ({ query }) => queryList.open(query),
+});
 const events = new EventList({
   store,
   open: () => tabs.current() === "events",
@@ -236,9 +246,12 @@ const queryList = createQueryList(store, pages, {
   roles: (query, asked) => subscriptions.roles(query, asked),
   zoom: (query) => navigation.toQuery(query),
   show: (query) => store.show(query.query, !query.shown),
+  alarm: (query) => ruleForm.start(query),
   edit: (query) => {
+    const { asked, ruled } = kindOf(query.plan);
+    if (ruled && ruleForm.edit(query)) return;
     navigation.toQuery(query);
-    if (kindOf(query.plan).asked) sketches.panel.edit(query);
+    if (asked) sketches.panel.edit(query);
     else form.start(query);
   },
   pause: (query) => ask({ type: "query.edit", query: query.query, paused: query.status !== "paused" }),

@@ -7,6 +7,7 @@ import { createOrigin } from "./origin.js";
 import { PAGE } from "./query-pages.js";
 import { createFigures, createNeighbours, focusNote, staleNote } from "./query-answer.js";
 import { createRoles } from "./query-roles.js";
+import { canBeWatched } from "./rules/rule-form.js";
 import { headline } from "./sketch/bounds.js";
 import { createSketched } from "./sketch/card.js";
 import { sketchText } from "./sketch/words.js";
@@ -19,7 +20,7 @@ const NEAR_PX = 200; // a card that is almost in view counts as in view
 
 /**
  * @param {object} pages QueryPages
- * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`: functions of a query; `now()`; `pick(slot)`;
+ * @param {object} actions `zoom`, `show`, `edit`, `pause`, `share`, `cancel`, `events`, `alarm`: functions of a query; `now()`; `pick(slot)`;
  *   `object(stream, key, place)`; `roles(query, told)`, which asks to be told how a query is answered, or ends that; `seen()`,
  *   called when other cards are in view or open
  * @returns {object} with `open(number)`, which unfolds a query's card and brings it into view; `all()`, which ends a search;
@@ -112,6 +113,7 @@ function createRow(store, number, actions) {
     note: h("p", { class: "query-note hint", hidden: true }),
     error: h("p", { class: "field-error", hidden: true }),
     warning: h("p", { class: "query-warning notice", role: "status", hidden: true }),
+    alarm: button("alarm", "bell", "Alarm"),
     edit: button("edit", "edit", "Edit"),
     pause: button("pause", "pause", "Pause"),
     share: button("share", "share", "Share"),
@@ -120,7 +122,7 @@ function createRow(store, number, actions) {
   const figures = createFigures(store, number, (key, place) => actions.object(store.queries.get(number).plan.stream, key, place));
   const sketched = createSketched(store, number);
   const menu = h("div", { class: "query-actions", role: "group", "aria-label": "Actions" },
-    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.edit, parts.pause, parts.share, parts.cancel);
+    button("zoom", "zoom", "Zoom to"), button("events", "list", "Events"), parts.alarm, parts.edit, parts.pause, parts.share, parts.cancel);
   const more = h("div", { class: "query-more", id: `query-more-${number}`, hidden: true });
   const main = h("button", { type: "button", class: "query-main quiet", "aria-expanded": "false", "aria-controls": more.id, "aria-describedby": parts.about.id },
     parts.name, parts.count, parts.status);
@@ -190,7 +192,8 @@ function update(store, query, element, parts, nowMs) {
   const where = query.plan?.where ? `, where ${query.plan.where}` : "";
   const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
-  const titleOf = (source, name) => (source === "layer" ? store.layers : store.streams).get(name)?.title ?? name;
+  const titleOf = (source, name) =>
+    source === "query" ? (store.queries.get(name)?.name ?? `query ${name}`) : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
   const asked = kindOf(query.plan).asked ? sketchText(query.plan) : planText(query.plan, titleOf, focusName(store, query));
   setText(parts.about, `${stream}, ${asked}${where}${owner}`);
   parts.about.title = parts.about.textContent;
@@ -216,6 +219,7 @@ function update(store, query, element, parts, nowMs) {
   setHint(parts.pause, paused ? "Resume" : "Pause");
   parts.pause.querySelector("use").setAttribute("href", paused ? "#icon-play" : "#icon-pause");
   setHint(parts.share, query.shared ? "Stop sharing" : "Share");
+  parts.alarm.hidden = !canBeWatched(query);
   for (const name of ["edit", "pause", "share", "cancel"]) parts[name].hidden = query.mine === false;
   parts.pause.hidden ||= !["running", "paused", "waiting"].includes(query.status);
 }

@@ -65,6 +65,11 @@ class Evaluation(Enum):
             *(Evaluation.NEAREST, Evaluation.AGGREGATE, Evaluation.ENCOUNTER, Evaluation.SKETCH, Evaluation.RULE),
         )
 
+    @property
+    def watched(self) -> bool:
+        """Whether its answer has objects that enter and leave, so that a rule can watch it."""
+        return self not in (Evaluation.AGGREGATE, Evaluation.TIME_JOIN, Evaluation.SKETCH, Evaluation.RULE)
+
 
 @dataclass(frozen=True)
 class Source:
@@ -210,6 +215,10 @@ class Kind(ABC, Generic[P]):
     def user_filters(self, plan: P) -> tuple[tuple[UserFilter, bool], ...]:
         """Return the user-defined filters of a plan, and whether each of them judges pairs."""
         return udfs(plan.filters)
+
+    def queries(self, plan: P) -> tuple[int, ...]:
+        """Return the numbers of the other queries whose answers it watches."""
+        return ()
 
     def measures(self, plan: P) -> bool:
         """Tell whether matches have a distance although the query is evaluated ``REGIONAL`` or as a stream join."""

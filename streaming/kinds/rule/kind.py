@@ -86,6 +86,9 @@ class RuleKind(Kind[RulePlan]):
     def evaluation(self, plan: RulePlan) -> Evaluation:
         return Evaluation.RULE
 
+    def queries(self, plan: RulePlan) -> tuple[int, ...]:
+        return plan.queries
+
 
 def _rate(document):
     if document is None:

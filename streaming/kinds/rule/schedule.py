@@ -23,9 +23,10 @@ class Schedule:
     ----------
     days : tuple of int
         The days of the week on which it begins to count, 0 for Monday; ascending.
-    begin, end : int
-        The minutes of the day from which on, and up to which, it counts. An end that is not above the beginning is on
-        the next day.
+    begin : int
+        The minute of the day from which on it counts.
+    end : int
+        The minute of the day up to which it counts. An end that is not above the beginning is on the next day.
     time_zone : str
         Its name in the time zone database. Clocks that are put forward or back are followed.
     """

@@ -47,12 +47,12 @@ def _condition() -> Schema:
 def _schedule() -> Schema:
     words, time_of_day = descriptions(Schedule), {"type": "string", "pattern": "^([01][0-9]|2[0-4]):[0-5][0-9]$"}
     days = {"type": "array", "minItems": 1, "items": {"enum": list(DAYS)}, "description": words["days"]}
-    bounds = time_of_day | {"description": words["begin"]}
+    begin, end = (time_of_day | {"description": words[name].replace("minute", "time")} for name in ("begin", "end"))
     zone = {"type": "string", "default": "UTC", "description": words["time_zone"]}
     return {
         "description": summary(Schedule),
         "type": "object",
-        "properties": dict(zip(KEYS, (days, bounds, bounds, zone), strict=True)),
+        "properties": dict(zip(KEYS, (days, begin, end, zone), strict=True)),
         "required": ["from", "to"],
         "additionalProperties": False,
     }

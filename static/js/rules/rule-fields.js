@@ -1,0 +1,65 @@
+// The plan of a rule from the fields of its form, and back. Pure.
+
+const MINUTE_S = 60;
+const DAY_NAMES = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/**
+ * Return the plan of a rule.
+ *
+ * @param {object} fields `stream`; `query`, the watched one; `also` and `unless`, numbers of further queries, or ""; `until`, the
+ *   number of a query that must be left, or ""; `often`, whether the rule counts how often; `forMin`, `moreThan`, `withinMin`,
+ *   `rearmMin`; `scheduled`, `days`, `from`, `to`, `timeZone`
+ */
+export function planOfRule(fields) {
+  const parts = [{ query: fields.query }];
+  if (fields.also) parts.push({ query: fields.also });
+  if (fields.unless) parts.push({ not: { query: fields.unless } });
+  const plan = { stream: fields.stream, kind: "rule", when: parts.length > 1 ? { all: parts } : parts[0] };
+  if (fields.often) plan.rate = { more_than: fields.moreThan, within_s: fields.withinMin * MINUTE_S };
+  else {
+    plan.for_s = (fields.forMin || 0) * MINUTE_S;
+    if (fields.until) plan.until = { query: fields.until };
+  }
+  plan.rearm_s = (fields.rearmMin || 0) * MINUTE_S;
+  if (fields.scheduled) plan.schedule = { days: fields.days, from: fields.from, to: fields.to, time_zone: fields.timeZone };
+  return plan;
+}
+
+/** Return the fields that show a plan; null if they cannot show it, so that it has to be edited as JSON. */
+export function fieldsOfRule(plan) {
+  const parts = plan.when.all ?? [plan.when];
+  const wanted = parts.filter((part) => part.query).map((part) => part.query);
+  const unwanted = parts.filter((part) => part.not?.query).map((part) => part.not.query);
+  const shown = wanted.length + unwanted.length === parts.length && wanted.length >= 1 && wanted.length <= 2 && unwanted.length <= 1;
+  if (!shown || (plan.until && !plan.until.query)) return null;
+  return {
+    stream: plan.stream,
+    query: wanted[0],
+    also: wanted[1] ?? "",
+    unless: unwanted[0] ?? "",
+    until: plan.until?.query ?? "",
+    often: Boolean(plan.rate),
+    forMin: (plan.for_s ?? 0) / MINUTE_S,
+    moreThan: plan.rate?.more_than ?? 5,
+    withinMin: (plan.rate?.within_s ?? 600) / MINUTE_S,
+    rearmMin: (plan.rearm_s ?? 0) / MINUTE_S,
+    scheduled: Boolean(plan.schedule),
+    days: plan.schedule?.days ?? DAY_NAMES,
+    from: plan.schedule?.from ?? "08:00",
+    to: plan.schedule?.to ?? "18:00",
+    timeZone: plan.schedule?.time_zone ?? "",
+  };
+}
+
+/** Return what is wrong with fields, by the name of the field. */
+export function errorsOfRule(name, fields) {
+  const errors = {};
+  if (!name) errors.name = "Type a name for the rule.";
+  if (fields.often && !(Number.isInteger(fields.moreThan) && fields.moreThan >= 1)) errors.moreThan = "More than must be a whole number of at least 1.";
+  if (fields.often && !(fields.withinMin > 0)) errors.moreThan = "The time must be longer than 0 minutes.";
+  if (!fields.often && !(fields.forMin >= 0)) errors.forMin = "For must be 0 or more minutes.";
+  if (!(fields.rearmMin >= 0)) errors.rearmMin = "Not again must be 0 or more minutes.";
+  if (fields.scheduled && fields.days.length === 0) errors.days = "Choose at least one day.";
+  if (fields.scheduled && !(fields.from && fields.to && fields.from !== fields.to)) errors.days = "From and to must be two different times of day.";
+  return errors;
+}

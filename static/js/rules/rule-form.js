@@ -1,0 +1,127 @@
+// The form of a rule: which query it watches, for how long or how often, when it counts, and the whole in one sentence.
+
+import { $, offer, setText } from "../dom.js";
+import { errorsOfRule, fieldsOfRule, planOfRule } from "./rule-fields.js";
+import { ruleSentences } from "./rule-words.js";
+
+const ERRORS = ["name", "forMin", "moreThan", "rearmMin", "days", "form"];
+const UNWATCHED = ["rule", "sketch", "window_join", "interval_join"];
+
+/** Whether a rule can watch a query: objects enter its answer and leave it. */
+export function canBeWatched({ plan, status }) {
+  return plan && !plan.aggregate && !UNWATCHED.includes(plan.kind) && plan.emit !== "all" && status !== "cancelled";
+}
+
+export class RuleForm {
+  /** @param {object} parts `store`; `save(rule, fields)`, which returns a promise; `onSaved(query)` */
+  constructor(parts) {
+    Object.assign(this, parts);
+    this.dialog = $("rule-dialog");
+    this.form = $("rule-form");
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#submit();
+    });
+    this.form.addEventListener("input", () => this.#changed());
+    $("rule-cancel").addEventListener("click", () => this.dialog.close());
+  }
+
+  /** Open the form for a new rule that watches a query. */
+  start(query) {
+    const fields = fieldsOfRule({ stream: query.plan.stream, when: { query: query.query } });
+    this.#open(null, `${query.name}, alarm`, { ...fields, forMin: 5, rearmMin: 10 });
+  }
+
+  /** Open the form for a rule; return false if it cannot show it. */
+  edit(rule) {
+    const fields = fieldsOfRule(rule.plan);
+    if (fields) this.#open(rule, rule.name, fields);
+    return fields !== null;
+  }
+
+  #open(rule, name, fields) {
+    this.rule = rule;
+    this.stream = fields.stream;
+    this.watched = fields.query;
+    const { elements } = this.form;
+    setText($("rule-title"), rule ? "Edit rule" : "New rule");
+    elements.name.value = name;
+    elements.often.value = fields.often ? "often" : "long";
+    for (const number of ["forMin", "moreThan", "withinMin", "rearmMin"]) elements[number].value = fields[number];
+    elements.scheduled.checked = fields.scheduled;
+    elements.from.value = fields.from;
+    elements.to.value = fields.to;
+    elements.timeZone.value = fields.timeZone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+    for (const day of elements.day) day.checked = fields.days.includes(day.value);
+    elements.severity.value = rule ? (rule.severity ?? "") : "warning";
+    this.#offer(fields);
+    this.#errors({});
+    this.#changed();
+    this.dialog.showModal();
+    elements.name.focus();
+  }
+
+  #offer(fields) {
+    const others = [...this.store.queries.values()].filter((query) => query.plan?.stream === this.stream && canBeWatched(query) && query.query !== this.watched);
+    const choices = others.map(({ query, name }) => [String(query), name]);
+    for (const field of ["also", "unless"]) offer(this.form.elements[field], [["", [["", "no other query"], ...choices]]], String(fields[field]));
+    offer(this.form.elements.until, [["", [["", "that is no longer so"], ...choices.map(([number, name]) => [number, `it has also left ${name}`])]]], String(fields.until));
+  }
+
+  #fields() {
+    const { elements } = this.form;
+    const number = (name) => elements[name].valueAsNumber;
+    const query = (name) => (elements[name].value ? Number(elements[name].value) : "");
+    return {
+      stream: this.stream,
+      query: this.watched,
+      ...Object.fromEntries(["also", "unless", "until"].map((name) => [name, query(name)])),
+      often: elements.often.value === "often",
+      ...Object.fromEntries(["forMin", "moreThan", "withinMin", "rearmMin"].map((name) => [name, number(name)])),
+      scheduled: elements.scheduled.checked,
+      days: [...elements.day].filter((day) => day.checked).map((day) => day.value),
+      from: elements.from.value,
+      to: elements.to.value,
+      timeZone: elements.timeZone.value.trim(),
+    };
+  }
+
+  #changed() {
+    const fields = this.#fields();
+    $("rule-long").hidden = fields.often;
+    $("rule-until").hidden = fields.often;
+    $("rule-often").hidden = !fields.often;
+    $("rule-schedule").hidden = !fields.scheduled;
+    const errors = errorsOfRule("named", fields);
+    setText($("rule-sentence"), Object.values(errors)[0] ?? ruleSentences(planOfRule(fields), (number) => this.#nameOf(number)));
+  }
+
+  #nameOf(number) {
+    return this.store.queries.get(number)?.name ?? `query ${number}`;
+  }
+
+  async #submit() {
+    const { elements } = this.form;
+    const [name, fields] = [elements.name.value.trim(), this.#fields()];
+    const errors = errorsOfRule(name, fields);
+    this.#errors(errors);
+    if (Object.keys(errors).length > 0) return;
+    $("rule-save").disabled = true;
+    try {
+      const saved = await this.save(this.rule, { name, plan: planOfRule(fields), severity: elements.severity.value });
+      this.dialog.close();
+      this.onSaved(saved);
+    } catch (error) {
+      this.#errors({ form: error.message });
+    } finally {
+      $("rule-save").disabled = false;
+    }
+  }
+
+  #errors(errors) {
+    for (const field of ERRORS) {
+      $(`rule-error-${field}`).textContent = errors[field] ?? "";
+      $(`rule-error-${field}`).hidden = !errors[field];
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { planText } from "../../static/js/format.js";
+import { kindOf } from "../../static/js/kinds.js";
+import { errorsOfRule, fieldsOfRule, planOfRule } from "../../static/js/rules/rule-fields.js";
+import { conditionText, duration, ruleSentences } from "../../static/js/rules/rule-words.js";
+
+const NAMES = { 7: "Harbour", 8: "Ferries", 9: "Approach" };
+const nameOf = (number) => NAMES[number];
+const FIELDS = fieldsOfRule({ stream: "ships", when: { query: 7 } });
+
+test("fields become a plan, and the plan the same fields", () => {
+  const fields = { ...FIELDS, also: 9, unless: 8, until: 9, forMin: 5, rearmMin: 10, scheduled: true, timeZone: "Europe/Berlin" };
+  const plan = planOfRule(fields);
+  assert.deepEqual(plan.when, { all: [{ query: 7 }, { query: 9 }, { not: { query: 8 } }] });
+  assert.deepEqual([plan.for_s, plan.rearm_s, plan.until], [300, 600, { query: 9 }]);
+  assert.deepEqual(fieldsOfRule(plan), fields);
+  assert.equal(kindOf(plan).report, "rule");
+});
+
+test("a rule that counts has neither a duration nor another end", () => {
+  const plan = planOfRule({ ...FIELDS, often: true, moreThan: 5, withinMin: 10, until: 9, forMin: 3 });
+  assert.deepEqual(plan, { stream: "ships", kind: "rule", when: { query: 7 }, rate: { more_than: 5, within_s: 600 }, rearm_s: 0 });
+});
+
+test("what the fields cannot show is left to JSON", () => {
+  assert.equal(fieldsOfRule({ stream: "ships", when: { any: [{ query: 7 }, { query: 8 }] } }), null);
+  assert.equal(fieldsOfRule({ stream: "ships", when: { all: [{ query: 7 }, { not: { any: [{ query: 8 }] } }] } }), null);
+});
+
+test("each field says what is wrong with it", () => {
+  assert.deepEqual(errorsOfRule("a rule", { ...FIELDS, forMin: 5 }), {});
+  const wrong = errorsOfRule("", { ...FIELDS, often: true, moreThan: 0.5, withinMin: 10, rearmMin: NaN, scheduled: true, days: [] });
+  assert.deepEqual(Object.keys(wrong), ["name", "moreThan", "rearmMin", "days"]);
+});
+
+test("a rule in words", () => {
+  const plan = planOfRule({ ...FIELDS, unless: 8, forMin: 5, rearmMin: 10 });
+  assert.equal(
+    ruleSentences(plan, nameOf),
+    "An alarm begins when an object has been in Harbour and not in Ferries for 5 min without a break. It lasts until the object is no longer so. Then the same object has no other alarm for 10 min.",
+  );
+  const often = planOfRule({ ...FIELDS, often: true, moreThan: 5, withinMin: 10, scheduled: true, days: ["mon"], from: "22:00", to: "06:00", timeZone: "UTC" });
+  assert.match(ruleSentences(often, nameOf), /more than 5 times within 10 min.*on Monday from 22:00 to 06:00 of the next day \(UTC\)/);
+  assert.equal(planText(plan, (source, number) => nameOf(number)), "alarm if in Harbour and not in Ferries for 5 min");
+  assert.equal(conditionText({ any: [{ query: 7 }, { all: [{ query: 8 }, { not: { query: 9 } }] }] }, nameOf), "in Harbour or (in Ferries and not in Approach)");
+  assert.deepEqual([90, 120, 7200].map(duration), ["90 s", "2 min", "2 h"]);
+});

@@ -1,0 +1,52 @@
+"""Rules over the answers of saved queries: what they may watch, and what they are told when that ends."""
+
+from typing import Any
+
+from streaming.kinds.registry import kind_of
+from streaming.plans import parse_plan
+from webapp.models import Query
+from webapp.refusals import Refused
+
+
+def check_watched(user, document: dict[str, Any]) -> None:
+    """Check the queries that a plan watches, given the plan in its full form.
+
+    Raises
+    ------
+    Refused
+        Where the user may not see one of them, it is of another stream, or its answer has no objects that enter and
+        leave.
+    """
+    numbers = _watched(document)
+    known = {query.pk: query for query in Query.objects.alive().filter(pk__in=numbers)}
+    for number in numbers:
+        query = known.get(number)
+        if query is None or not query.visible_to(user):
+            raise Refused("plan", f"a rule must name queries of yours or shared ones; got {number}")
+        if query.stream != document["stream"]:
+            rule = f"a rule must name queries of its stream, {document['stream']}"
+            raise Refused("plan", f"{rule}; got {number} of {query.stream}")
+        watched = parse_plan(query.plan, query.space.parsed)
+        if not kind_of(watched).evaluation(watched).watched or watched.emit == "all":
+            what = f"a {query.plan['kind']} query" if watched.emit != "all" else "one that emits all"
+            raise Refused(
+                "plan", f"a rule must name queries whose answers objects enter and leave; got {number}, {what}"
+            )
+
+
+def warn_rules(ended: Query) -> list[Query]:
+    """Warn the rules that watch a query which has ended; return them. They stay, but no object enters by it."""
+    rules = Query.objects.alive().filter(stream=ended.stream, plan__kind="rule")
+    watching = [rule for rule in rules.select_related("owner") if ended.pk in _watched(rule.plan)]
+    for rule in watching:
+        rule.warning = f"watches query {ended.pk}, {ended.name}, which has ended"
+        rule.save(update_fields=["warning", "updated"])
+    return watching
+
+
+def _watched(document):
+    """Return the numbers of the queries that a plan watches. No other kind than a rule watches any."""
+    if document["kind"] != "rule":
+        return ()
+    plan = parse_plan(document)
+    return kind_of(plan).queries(plan)

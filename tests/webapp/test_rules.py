@@ -1,0 +1,71 @@
+"""Rules in the web application: which queries they may name, and what they say when one of them ends."""
+
+import pytest
+
+from tests.webapp.conftest import PLAN, settled
+from webapp import queries
+from webapp.refusals import Refused
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
+
+
+def rule(*numbers, **more):
+    when = {"query": numbers[0]} if len(numbers) == 1 else {"all": [{"query": number} for number in numbers]}
+    return {"stream": "ships", "kind": "rule", "when": when, **more}
+
+
+@pytest.fixture
+def watched(engine, streams, user):
+    """A query that a rule can watch."""
+    return queries.register(user, "near", PLAN)
+
+
+def test_a_rule_tells_the_objects_of_the_query_that_it_watches(engine, watched, user):
+    alarm = queries.register(user, "alarm", rule(watched.pk))
+    assert {query.status for query in settled(watched, alarm)} == {"running"}
+
+
+def test_a_rule_names_only_queries_that_its_user_sees(watched, django_user_model):
+    other = django_user_model.objects.create_user("other")
+    refused = f"a rule must name queries of yours or shared ones; got {watched.pk}"
+    with pytest.raises(Refused, match=refused):
+        queries.register(other, "alarm", rule(watched.pk))
+    queries.edit(watched.owner, watched.pk, shared=True)
+    assert queries.register(other, "alarm", rule(watched.pk)).pk
+    with pytest.raises(Refused, match="got 1000"):
+        queries.register(other, "alarm", rule(watched.pk, 1000))
+
+
+@pytest.mark.parametrize(
+    ("plan", "what"),
+    [
+        ({**PLAN, "aggregate": {"function": "count"}}, "a range query"),
+        ({**PLAN, "emit": "all"}, "one that emits all"),
+        ({"stream": "ships", "kind": "window_join", "window_s": 60, "join": {"stream": "ships"}}, "one that emits all"),
+    ],
+)
+def test_a_rule_watches_only_answers_that_objects_enter_and_leave(engine, streams, user, plan, what):
+    query = queries.register(user, "one", plan)
+    with pytest.raises(Refused, match=f"whose answers objects enter and leave; got {query.pk}, {what}"):
+        queries.register(user, "alarm", rule(query.pk))
+
+
+def test_a_rule_watches_no_rule(watched, user):
+    alarm = queries.register(user, "alarm", rule(watched.pk))
+    with pytest.raises(Refused, match=f"got {alarm.pk}, a rule query"):
+        queries.register(user, "alarm of alarms", rule(alarm.pk))
+
+
+def test_an_edit_is_checked_too(watched, user):
+    alarm = queries.register(user, "alarm", rule(watched.pk))
+    with pytest.raises(Refused, match="got 1000"):
+        queries.edit(user, alarm.pk, plan=rule(1000))
+
+
+def test_a_rule_warns_when_a_query_that_it_watches_ends(engine, watched, user):
+    alarm, other = (queries.register(user, name, rule(watched.pk)) for name in ("alarm", "other"))
+    queries.edit(user, other.pk, plan=rule(queries.register(user, "second", PLAN).pk))
+    queries.cancel(user, watched.pk)
+    alarm, other = settled(alarm, other)
+    assert alarm.warning == f"watches query {watched.pk}, near, which has ended"
+    assert other.warning == ""

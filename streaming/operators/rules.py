@@ -45,7 +45,7 @@ class Rules:
         named = [(query, place, bit) for place, rule in enumerate(rules) for bit, query in enumerate(rule.queries)]
         self._query, self._rule, self._bit = np.array(sorted(named), dtype=np.int64).reshape(-1, 3).T
         self._schedules = {place: rule.schedule for place, rule in enumerate(rules) if rule.schedule}
-        self._known_on: tuple[int, int, np.ndarray] | None = None
+        self._known_at: tuple[int, int, tuple[np.ndarray, np.ndarray]] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -71,14 +71,21 @@ class Rules:
 
     def on(self, now_us: int) -> np.ndarray:
         """Tell which rules count now, by their schedules: bool of shape (R,)."""
-        known = self._known_on
-        if known is None or not known[0] <= now_us < known[1]:
+        return self._at(now_us)[0]
+
+    def off(self, now_us: int) -> np.ndarray:
+        """Return the numbers of the rules that do not count now, int64, ascending."""
+        return self._at(now_us)[1]
+
+    def _at(self, now_us):
+        """Return what `on` and `off` do; both are kept until a schedule begins or ends."""
+        if self._known_at is None or not self._known_at[0] <= now_us < self._known_at[1]:
             on, until_us = np.ones(len(self.ids), dtype=bool), np.iinfo(np.int64).max
             for place, schedule in self._schedules.items():
                 on[place], bound_us = schedule.at(now_us)
                 until_us = min(until_us, bound_us)
-            known = self._known_on = now_us, until_us, on
-        return known[2]
+            self._known_at = now_us, until_us, (on, self.ids[~on])
+        return self._known_at[2]
 
     def place_of(self, rules: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the positions of rules, given their numbers (K,), and which there are."""

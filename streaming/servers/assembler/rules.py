@@ -74,8 +74,8 @@ class RuleState:
         The ends of alarms that were over when their beginnings were told: result tuples, to be told next.
     now_us : int
         The engine's clock.
-    on : frozenset of int
-        The rules that counted, by their schedules.
+    off : ndarray of int64
+        The rules that did not count, by their schedules, ascending.
     left_out : mapping of int to LeftOut
         The rules that the assembler leaves out.
     """
@@ -85,7 +85,7 @@ class RuleState:
     partners: SortedRuns
     over: pa.Table
     now_us: int = 0
-    on: frozenset[int] = frozenset()
+    off: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     @classmethod
@@ -188,8 +188,10 @@ class _Step:
         self._was, self._control, self._all = was, control, all_regions
         self._rules: Rules = control.after.rules
         self._space, self._now_us = control.after.space, control.now_us
-        changed = np.isin(self._rules.ids, control.applied.changed)
-        self._staying = self._rules.ids[np.isin(self._rules.ids, control.before.rules.ids) & ~changed]
+        self._staying = self._rules.ids
+        if control.before.rules is not self._rules or len(control.applied.changed):
+            changed = find(control.applied.changed, self._rules.ids)[1]
+            self._staying = self._rules.ids[find(control.before.rules.ids, self._rules.ids)[1] & ~changed]
         self._tuples: list[tuple[np.ndarray, ...]] = []
 
     def run(self, told: Sequence[Watched]) -> tuple[RuleState, Results]:
@@ -204,10 +206,9 @@ class _Step:
         over = self._move_on(entries)
         table = self._put(entries)
         rows = pa.concat_tables([self._was.over, self._rows(self._tuples)])
-        on = frozenset(self._rules.ids[self._rules.on(self._now_us)].tolist())
         beginnings = self._beginnings.settled()
         tables = table.settled(), beginnings, partners.settled()
-        state = RuleState(*tables, self._rows(over), self._now_us, on)
+        state = RuleState(*tables, self._rows(over), self._now_us, self._rules.off(self._now_us))
         counters = {"results": rows.num_rows, "entries": len(table)}
         return state, Results(rows, self._snapshots(table), counters)
 
@@ -233,12 +234,13 @@ class _Step:
     def _members(self, changes, whole):
         """Return the changes of objects in answers, however many partners they have there, and how many that is."""
         before, after = self._control.before.watched, self._control.after.watched
-        known, table = np.intersect1d(before, after), self._was.partners
+        known, new, table = after, _NO_NAMES, self._was.partners
+        if before is not after:
+            known, new = np.intersect1d(before, after), np.setdiff1d(after, before)
         if len(known) < len(before):
             part, row = table.select(lambda run: ~find(known, run.columns["query"])[1])
             table = table.without(np.sort(table.keys(part, row)), newest=False)
         changes = changes.of_queries(known)
-        new = whole.of_queries(np.setdiff1d(after, before))
         paired, alone = changes.take(changes.paired), changes.take(~changes.paired)
         name = names_of(paired.query, paired.key)
         order = np.argsort(name, kind="stable")
@@ -247,7 +249,8 @@ class _Step:
         were = np.zeros(len(name), dtype=np.int64)
         were[part >= 0] = table.take(part[part >= 0], row[part >= 0], ("count",))["count"]
         are = np.maximum(were + paired.count, 0)
-        first = new.take(new.paired)
+        first = whole.of_queries(new)
+        first = first.take(first.paired)
         names = np.r_[name[are > 0], names_of(first.query, first.key)]
         columns = {"query": np.r_[paired.query[are > 0], first.query], "count": np.r_[are[are > 0], first.count]}
         order = np.argsort(names, kind="stable")
@@ -263,8 +266,9 @@ class _Step:
     def _concerned(self, members, whole):
         """Return the entries that something concerns: changes, a time that has come, or a schedule."""
         parts = [self._named(some, self._staying) for some in members]
-        new = np.setdiff1d(self._rules.ids, self._staying)
-        parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), new))
+        if len(self._staying) < len(self._rules):
+            new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
+            parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), new))
         name, rule, key, bits, entered, time_us = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(name, kind="stable")
         start = np.flatnonzero(first_of_runs(name[order]))
@@ -290,15 +294,18 @@ class _Step:
     def _named(self, changes, rules):
         """Return changes for each of some rules that name the query."""
         of, place, bit = self._rules.naming(changes.query)
-        mine = np.isin(self._rules.ids[place], rules)
-        of, rule, bit = of[mine], self._rules.ids[place[mine]], bit[mine]
+        rule = self._rules.ids[place]
+        if rules is not self._rules.ids:
+            mine = find(rules, rule)[1]
+            of, rule, bit = of[mine], rule[mine], bit[mine]
         key = changes.key[of]
         return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of]
 
     def _due(self):
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
-        on = self._rules.ids[self._rules.on(self._now_us)]
-        turned = np.intersect1d(np.setxor1d(on, np.array(sorted(self._was.on), dtype=np.int64)), self._staying)
+        off, turned = self._rules.off(self._now_us), _NO_NAMES
+        if not np.array_equal(off, self._was.off):
+            turned = np.intersect1d(np.setxor1d(off, self._was.off), self._staying)
         now_us = self._now_us
 
         def concerned(run):
@@ -410,20 +417,21 @@ class _Step:
     def _rows(self, parts):
         """Return alarms as result tuples, each with its object as it is now, and with the time of the alarm."""
         rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*_NO_ALARMS, *parts, strict=True))
+        if not len(rule):
+            return result_schema(self._space).empty_table()
         answers = Answers(key, rule, np.zeros(len(key), dtype=np.int64), np.nan, sign.astype(np.int8), reason)
         table = self._all.rows(answers, np.zeros(len(key), dtype=np.int64))
         # The table is in another order. The sign tells the beginning of an alarm from its end.
-        names = np.stack([rule, key, sign])
-        found = np.stack([table[name].to_numpy().astype(np.int64) for name in ("query", "key_hash", "sign")])
-        both = np.unique(np.hstack([names, found]), axis=1, return_inverse=True)[1].reshape(-1)
-        times = np.zeros(both.max(initial=0) + 1, dtype=np.int64)
-        times[both[: len(rule)]] = time_us
-        column = pa.array(times[both[len(rule) :]])
+        name = names_of(rule, key) ^ sign
+        found = names_of(table["query"].to_numpy(), table["key_hash"].to_numpy()) ^ table["sign"].to_numpy()
+        order = np.argsort(name, kind="stable")
+        column = pa.array(time_us[order[np.searchsorted(name[order], found)]])
         return table.set_column(table.schema.get_field_index("time_us"), table.schema.field("time_us"), column)
 
     def _snapshots(self, table):
         """Return the whole answers of the rules whose snapshots were asked for."""
-        asked = np.intersect1d(np.array(self._control.applied.snapshots, dtype=np.int64), self._rules.ids)
+        asked = np.unique(np.array(self._control.applied.snapshots, dtype=np.int64))
+        asked = asked[find(self._rules.ids, asked)[1]]
         if not len(asked):
             return result_schema(self._space).empty_table()
         part, row = table.select(lambda run: (run.columns["phase"] == ALARM) & find(asked, run.columns["rule"])[1])

@@ -1,5 +1,7 @@
 """How what the assembler knows of rules is stored."""
 
+import numpy as np
+
 from streaming.servers.assembler.rules import BEGINNING, ENTRY, PARTNERS, RuleState
 from streaming.servers.control.border import left_out_of_rows, left_out_rows
 from streaming.servers.runs_codec import first_number, heads_of, parts_of, table_of
@@ -19,7 +21,7 @@ def _encode(state):
     head = {
         "tables": heads_of(tables),
         "now_us": state.now_us,
-        "on": sorted(state.on),
+        "off": state.off.tolist(),
         "left_out": left_out_rows(state.left_out),
     }
     return {HEAD: Tables([with_head(state.over, head)])} | parts_of(tables)
@@ -29,5 +31,9 @@ def _decode(parts):
     (over,) = parts[HEAD].tables()
     head = head_of(over)
     tables = {name: table_of(name, like, head["tables"], parts) for name, like in _COLUMNS.items()}
-    more = {"now_us": head["now_us"], "on": frozenset(head["on"]), "left_out": left_out_of_rows(head["left_out"])}
+    more = {
+        "now_us": head["now_us"],
+        "off": np.array(head["off"], dtype=np.int64),
+        "left_out": left_out_of_rows(head["left_out"]),
+    }
     return RuleState(**tables, over=over, **more)

@@ -36,12 +36,12 @@ class Watched:
     def of(cls, results: Results, control: ControlStep) -> "Watched":
         """Return what the results of a server tell of the answers that rules watch."""
         queries = control.after.watched
-        shared = {
-            answer: mine
-            for answer, several in results.shared.items()
-            if (mine := tuple(query for query in several if find(queries, np.array([query]))[1][0]))
-        }
-        names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
+        names, shared = queries, {}
+        if results.shared:
+            several = {answer: np.array(members, dtype=np.int64) for answer, members in results.shared.items()}
+            mine = {answer: members[find(queries, members)[1]].tolist() for answer, members in several.items()}
+            shared = {answer: tuple(members) for answer, members in mine.items() if members}
+            names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
         changes = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
         return cls(_chosen(changes, names), _chosen(results.snapshots, queries), shared)
 

@@ -1,0 +1,136 @@
+"""What rules cost beside the queries that they watch: ``python -m bench.rules`` prints processor times of batches.
+
+Two engines run in this process, batch by batch in turn, over the same elements: one with ranges alone, and one with as
+many rules of all kinds over them. An engine with ranges alone saves its states once a second, one with rules with every
+batch, as they do in operation.
+"""
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.load import make_blocks
+from bench.machine import machine
+from bench.report import table
+from bench.rescaling import TASKS
+from bench.scenarios import SEED
+from streaming.elements import to_ipc
+from streaming.engine.batch import IngestBlock, Saving, home_task, region_task
+from streaming.engine.layout import Layout
+from streaming.engine.store import Store
+from streaming.history import HistoryWriter
+from streaming.spaces import EARTH
+
+OBJECTS, RULES, RATE, BATCH_S = 100_000, 10_000, 20_000, 0.1
+# So many registrations a batch, as an engine reads at most.
+REGISTERED = 2_500
+WARM_UP, BATCHES, SAVED_EVERY = 60, 200, 10
+SECOND_US = 1_000_000
+OFFICE = {"from": "08:00", "to": "18:00", "time_zone": "Europe/Berlin"}
+
+
+class Engine:
+    """The tasks of an engine, whose states are saved with every so many batches."""
+
+    def __init__(self, root: Path, saved_every: int) -> None:
+        history = HistoryWriter(root / "history", EARTH)
+        self.layouts = [Layout(Store(root, EARTH, regions=TASKS), TASKS, history) for _ in range(TASKS)]
+        self.batch, self.saved, self._saved_every = 0, -1, saved_every
+        self.told = 0
+
+    def run(self, blocks: Sequence[Any], control: Sequence[dict], now_us: int) -> float:
+        """Run a batch; return the processor time of all of its tasks, in seconds."""
+        control = [*control, {"op": "tick", "now_us": now_us}]
+        saving = Saving(self.saved) if self.batch % self._saved_every == self._saved_every - 1 else None
+        entries = [(block.partition, IngestBlock("bench", now_us, to_ipc(block.table))) for block in blocks]
+        inputs, began_s = defaultdict(list), time.thread_time()
+        for task, layout in enumerate(self.layouts):
+            mine = [entry for partition, entry in entries if partition == task]
+            for sent in home_task(layout, task, self.batch, mine, control, saving):
+                inputs[sent.region].append(sent)
+        for region in sorted(inputs):
+            for fragment in region_task(
+                self.layouts[region % TASKS], region, self.batch, inputs[region], control, saving
+            ):
+                self.told += int((fragment.changes["query"].to_numpy() > RULES).sum())
+        spent_s = time.thread_time() - began_s
+        self.saved = self.batch if saving else self.saved
+        self.batch += 1
+        return spent_s
+
+
+def ranges(rng: np.random.Generator, number: int) -> list[dict[str, Any]]:
+    """Return the plans of ranges: boxes of a degree or two."""
+    corners = rng.uniform([-180, -90], [178, 88], (number, 2)).tolist()
+    return [{"stream": "bench", "compare": {"lo": [x, y], "hi": [x + 2, y + 1]}} for x, y in corners]
+
+
+def rules(rng: np.random.Generator, number: int) -> list[dict[str, Any]]:
+    """Return the plans of rules of all kinds, each of which names one to three ranges by their numbers from 1 on."""
+    plans = []
+    for place in range(number):
+        one, other, third = (1 + (place + step) % number for step in rng.integers(0, number, 3).tolist())
+        kinds: list[dict[str, Any]] = [
+            {"when": {"query": one}, "for_s": 5},
+            {"when": {"query": one}, "for_s": 5, "rearm_s": 60},
+            {"when": {"all": [{"query": one}, {"not": {"query": other}}]}, "for_s": 3},
+            {"when": {"query": one}, "for_s": 2, "until": {"query": other}},
+            {"when": {"any": [{"query": one}, {"query": other}, {"query": third}]}},
+            {"when": {"query": one}, "rate": {"more_than": 2, "within_s": 20}},
+            {"when": {"query": one}, "for_s": 1, "schedule": OFFICE},
+        ]
+        plans.append({"stream": "bench", "kind": "rule", **kinds[place % len(kinds)]})
+    return plans
+
+
+def entries(plans: Sequence[dict], first: int) -> list[dict[str, Any]]:
+    """Return the control entries that register plans, numbered from `first` on."""
+    return [
+        {"op": "register", "query": number, "revision": 1, "plan": plan} for number, plan in enumerate(plans, first)
+    ]
+
+
+def measured(count: int) -> dict[str, float]:
+    """Return the mean processor time of a batch of both engines, in milliseconds, and what they told."""
+    rng = np.random.default_rng(SEED)
+    blocks = list(make_blocks("bench", OBJECTS, round(RATE * BATCH_S), TASKS))
+    plans, ruled = ranges(rng, count), rules(rng, count)
+    with tempfile.TemporaryDirectory() as folder:
+        plain, with_rules = Engine(Path(folder) / "plain", SAVED_EVERY), Engine(Path(folder) / "rules", 1)
+        waiting = [entries(plans, 1), entries(plans, 1) + entries(ruled, RULES + 1)]
+        spent: list[tuple[float, float]] = []
+        batches = WARM_UP + BATCHES
+        for number in range(batches):
+            now_us = 1_700_000_000 * SECOND_US + round(number * BATCH_S * SECOND_US)
+            chosen = [blocks[(number * TASKS + task) % len(blocks)] for task in range(TASKS)]
+            for block in chosen:
+                block.advance(rng, "walk", now_us)
+            part = slice(number * REGISTERED, (number + 1) * REGISTERED)
+            spent.append(
+                (plain.run(chosen, waiting[0][part], now_us), with_rules.run(chosen, waiting[1][part], now_us))
+            )
+    one, other = np.mean(spent[WARM_UP:], axis=0) * 1_000
+    return {"ranges": one, "ranges and rules": other, "ratio": other / one, "alarms told": with_rules.told}
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m bench.rules", description=__doc__.splitlines()[0])
+    parser.add_argument("rules", nargs="*", type=int, default=[RULES])
+    rows = []
+    for count in parser.parse_args().rules:
+        told = measured(count)
+        rows.append([f"{count:,}", *(f"{told[name]:,.1f}" for name in ("ranges", "ranges and rules"))])
+        rows[-1] += [f"{told['ratio']:.2f}", f"{told['alarms told']:,}"]
+    print(table(["rules", "ms a batch, ranges", "ms a batch, ranges and rules", "ratio", "alarms told"], rows))
+    print(machine())
+
+
+if __name__ == "__main__":
+    main()

@@ -35,7 +35,7 @@ class Told:
     due : sequence of int, optional
         Which queries of sketches are answered, if there are any; see `asked_leaves.due`.
     ruled : bool
-        Whether there are rules.
+        Whether rules are looked at; see `concern_rules`.
     """
 
     tracks: Tracks | None = None
@@ -125,7 +125,7 @@ def _rules(layout, attempt, control, assembled):
     """Compare the answers that rules watch; return results, border, and nothing sent."""
     store, batch = layout.store, attempt.batch
     told = [store.watched(number, batch) for number in range(control.after.region_map.regions)]
-    told += [Watched.of(results, control) for results in assembled]
+    told += [Watched.of(results, control, batch) for results in assembled]
     was = store.rules(batch)
     border = Border(control, was.left_out)
     state, results = border.passed(lambda control: rules.step(was, told, control, _all_regions(layout, batch)))

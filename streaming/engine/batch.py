@@ -43,7 +43,7 @@ from streaming.servers.region.reports import reports_schema
 from streaming.servers.region.sketching import Sketchlet
 from streaming.servers.region.state import ObjectChanges, ObjectInput
 from streaming.servers.region.time_join import TimeJoins
-from streaming.servers.region.watched import Watched
+from streaming.servers.region.watched import Watched, concern_rules
 from streaming.servers.runs_codec import first_number
 
 TABLES = (
@@ -136,9 +136,8 @@ def must_save(layout: Layout, batch: int, entries: Sequence[Entry] | ControlEntr
     """
     before = layout.store.registry(batch)
     after, applied = layout.store.applied(batch, entries)
-    together = any(
-        len(known.distributed_ids) or known.reach or known.orderings or len(known.watched) for known in (before, after)
-    )
+    together = any(len(known.distributed_ids) or known.reach or known.orderings for known in (before, after))
+    together = together or concern_rules(before, after, applied)
     together = together or concern_sketches(before, after, applied)
     divided = before.region_map != after.region_map or before.by_partner != after.by_partner
     return MustSave(together or divided, together)
@@ -167,10 +166,12 @@ def save(layout: Layout, batch: int, homes: Iterable[int], regions: Iterable[int
         store.commit(batch, layout.shape, assembling)
 
 
-def _keep_answers(assembling, registry):
-    """Keep what the assembler told of sketches: unlike its other answers, it is not written with every batch."""
-    if registry.sketch_plans:
+def _keep_answers(assembling, registry, asked=False, ruled=False):
+    """Keep what the assembler knows of sketches and of rules, unless it was asked now: it is not in every batch."""
+    if registry.sketch_plans and not asked:
         assembling.keep("told")
+    if len(registry.watched) and not ruled:
+        assembling.keep("rules")
 
 
 def _save_home(store, partition, batch, state, saving, more_blocks=0):
@@ -184,6 +185,7 @@ def _save_region(store, number, attempt, registry):
     """Save what a region left, and with the first one the registry; then the region has ended (`Store.ended`)."""
     names = [f"region/{number}", *([f"time_join/{number}"] if registry.report_reach else [])]
     names += [f"sketch/{number}"] if registry.sketched else []
+    names += [f"watching/{number}"] if len(registry.watched) else []
     for name in names:
         attempt.save(name, store.left(name, attempt.batch))
     if number == 0:
@@ -308,9 +310,8 @@ def region_task(
     if distributed:
         tracks = _tracks(layout, batch, control, tables["focals"])
         results = results.plus(_participate(layout, number, attempt, changed, border, tracks))
-    ruled = bool(len(before.watched) or len(after.watched))
-    if ruled:
-        attempt.save(f"watched/{number}", Watched.of(results, control))
+    ruled = concern_rules(before, after, applied)
+    _watch(layout, number, attempt, Watched.of(results, control, batch), control, ruled)
     has_assembler = distributed or asked or ruled or times is not None
     state = replace(state, left_out=border.left_out)
     store.leave(f"region/{number}", batch, state)
@@ -345,8 +346,7 @@ def region_task(
         if has_assembler:
             told = Told(tracks, times, due, ruled)
             fragments.append(assembled(layout, assembling, control, told, began, results.seconds))
-        if not asked:
-            _keep_answers(assembling, after)
+        _keep_answers(assembling, after, asked, ruled)
         store.commit(batch, layout.shape, assembling)
     return fragments
 
@@ -414,6 +414,23 @@ def _ask(layout, number, attempt, border, due):
     lacking = frozenset(border.left_out)
     attempt.save(f"asked/{number}", replace(found, lacking=lacking))
     return Results.nothing(store.space, seconds=found.seconds)
+
+
+def _watch(layout, number, attempt, found, control, ruled):
+    """Keep what a region has to tell of the answers that rules watch, or tell it if it is time to."""
+    store, before, after = layout.store, control.before, control.after
+    if not len(before.watched) and not len(after.watched):
+        return
+    if len(before.watched):
+        earlier = [store.watching(number, attempt.batch)] if number < before.region_map.regions else []
+        if number == 0:  # what regions had to tell that there are no more
+            gone = range(after.region_map.regions, before.region_map.regions)
+            earlier += [store.watching(other, attempt.batch, keep=False) for other in gone]
+        for one in earlier:
+            found = found.after(one)
+    if ruled:
+        attempt.save(f"watched/{number}", found)
+    store.leave(f"watching/{number}", attempt.batch, Watched() if ruled else found)
 
 
 def _event_times(layout, batch, inputs):

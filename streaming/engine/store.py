@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 STATES = (
     *("registry", "home", "region", "stream_join", "time_join", "participant", "partial", "assembly"),
     *("encounters", "spans", "clocks", "encounter_answers", "sketch", "asked", "told"),
-    *("watched", "rules"),
+    *("watched", "watching", "rules"),
 )
 PARTIALS, SPANS_TOLD, ASKED, WATCHED_ANSWERS = "partial", "spans", "asked", "watched"
 EPOCH = "epoch"
@@ -267,6 +267,10 @@ class Store:
         """Return what a region told the assembler in `batch` of the answers that rules watch."""
         return self._versions.after(f"{WATCHED_ANSWERS}/{number}", batch)
 
+    def watching(self, number: int, batch: int, keep: bool = True) -> Watched:
+        """Return what a region had still to tell of such answers before `batch`; kept while there are rules."""
+        return self._versions.before(f"watching/{number}", batch, keep)
+
     def rules(self, batch: int) -> RuleState:
         """Return what the assembler knew of rules before `batch`; it is kept while there are rules."""
         return self._versions.before("rules", batch, keep=False)
@@ -304,7 +308,7 @@ def _codecs(space, no_queries) -> dict[str, Codec]:
         *(registry_codec(no_queries), home_codec(space), region, region, time_join_codec(space)),
         *(MEMBERS_OF_AGGREGATES, PARTIAL, assembly_codec(space)),
         *(region_encounter_codec(space), SPANS, CLOCKS, encounter_codec(space)),
-        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS, WATCHED, rules_codec(space)),
+        *(sketchlet_codec(space), ASKED_LEAVES, TOLD_ANSWERS, WATCHED, WATCHED, rules_codec(space)),
     )
     return dict(zip(STATES, codecs, strict=True))
 

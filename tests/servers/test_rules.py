@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from streaming.elements import box_elements
+from streaming.operators.region_map import MOST_REGIONS
 from streaming.plans import parse_plan
 from streaming.results import ENTERED, LEFT
 from streaming.results.netting import net
@@ -51,7 +52,6 @@ class Follower:
 
     since: float | None = None
     alarm: bool = False
-    over: float | None = None
     rearmed: float = float("-inf")
     began: list = field(default_factory=list)
     held: bool = False
@@ -62,37 +62,39 @@ class Oracle:
     """Follows each rule and each object through batches: who is in which answer, and since when."""
 
     def __init__(self):
-        self.rules, self.followers = {}, {}
+        self.rules, self.followers, self.queues = {}, {}, {}
 
     def put(self, number, plan, now):
-        """Begin a rule, or end it with None; return (rule, object, sign, time)."""
+        """Begin a rule, or end it with None."""
         self.rules.pop(number, None)
-        mine = [(key, known) for (rule, key), known in self.followers.items() if rule == number]
-        told = [(number, key, LEFT, now) for key, known in mine if known.alarm]
-        told += [(number, key, LEFT, known.over) for key, known in mine if known.over is not None]
-        self.followers = {name: known for name, known in self.followers.items() if name[0] != number}
+        for name in [name for name in self.followers if name[0] == number]:
+            if self.followers.pop(name).alarm:
+                self.queues.setdefault(name, []).append((LEFT, now))
         if plan:
             self.rules[number] = plan
-        return told
 
-    def batch(self, answers, times, now):
-        """Return (rule, object, sign, time) of a batch, given the answers after it and when objects changed."""
+    def look(self, histories, now):
+        """Return (rule, object, sign, time) that is told.
+
+        `histories` has, by rule and object, what happened since the rules were looked at last: pairs of a time and the
+        queries that the object is in from then on.
+        """
+        for (number, key), history in histories.items():
+            known = self.followers.setdefault((number, key), Follower())
+            horizons = [*(at for at, _ in history[1:]), now]
+            for (at, members), until in zip(history, horizons, strict=True):
+                on = self.counts(self.rules[number].get("schedule"), now)
+                told = self.follow(self.rules[number], known, members, on, at, until)
+                self.queues.setdefault((number, key), []).extend(told)
         told = []
-        keys = {key for members in answers.values() for key in members} | {key for _, key in self.followers}
-        for number, plan in self.rules.items():
-            for key in sorted(keys):
-                members = {query for query, some in answers.items() if key in some}
-                known = self.followers.setdefault((number, key), Follower())
-                at = times.get((number, key), now)
-                told += [(number, key, *what) for what in self.follow(plan, known, members, at, now)]
+        for name, queue in self.queues.items():
+            count = 2 if queue and queue[0][0] == LEFT else 1
+            told += [(*name, *what) for what in queue[:count]]
+            del queue[:count]
         return told
 
-    def follow(self, plan, known, members, at, now):
+    def follow(self, plan, known, members, on, at, now):
         """Yield (sign, time) of one rule and object."""
-        if known.over is not None:
-            yield LEFT, known.over
-            known.over = None
-        on = self.counts(plan.get("schedule"), now)
         begins = on and holds(plan["when"], members)
         lasts = on and (begins or ("until" in plan and holds(plan["until"], members)))
         if plan.get("rate"):
@@ -118,7 +120,8 @@ class Oracle:
             known.since = None
             if known.due <= at:
                 yield ENTERED, known.due
-                known.over, known.rearmed = at, at + rearm
+                yield LEFT, at
+                known.rearmed = at + rearm
 
     def rated(self, plan, known, begins, on, at, now):
         """Yield (sign, time) of a rule with a rate."""
@@ -149,13 +152,13 @@ class History:
     """A random history of reports, of rules that begin, change and end, and of queries that do."""
 
     def __init__(self, folder, seed):
-        self.rng = random.Random(seed)
-        self.engine = Engine(
-            folder, self.rng.randint(1, 3), self.rng.randint(1, 4), saved_every=self.rng.choice([1, 3])
-        )
+        self.rng = rng = random.Random(seed)
+        self.engine = Engine(folder, rng.randint(1, 3), rng.randint(1, 4), saved_every=rng.choice([1, 3]))
         self.client, self.oracle = Client(), Oracle()
         self.client.quiet |= {NARROW, *range(10, 30)}
         self.now, self.fixes, self.feeds = START_S, {}, {}
+        # The clock, what it was when rules were looked at, and what happened to objects since then.
+        self.clock, self.looked, self.happened = 0, 0, []
         self.revision = 0
 
     def play(self, batches):
@@ -163,18 +166,18 @@ class History:
             self.batch(number)
 
     def batch(self, number):
-        rng, was = self.rng, self.now
-        self.now += rng.choice([4, 4, 5, 7])
-        since = was if self.oracle.rules else self.now
-        control = [{"op": "tick", "now_us": self.now * SECOND_US}]
-        begun, told = set(), []
+        rng, control = self.rng, []
+        self.now += rng.choice([2, 4, 4, 7])
+        if number == 0 or rng.random() < 0.6:
+            self.clock = self.now
+            control.append({"op": "tick", "now_us": self.now * SECOND_US})
+        begun, ruled = set(), bool(self.oracle.rules)
         for rule in range(10, 16):
             if rng.random() < (0.9 if number == 1 else 0.03):
                 plan = self.rule() if rule not in self.oracle.rules or rng.random() < 0.7 else None
-                told += self.oracle.put(rule, plan, self.now)
+                self.oracle.put(rule, plan, self.clock)
                 control.append(self.entry(rule, plan))
-                if plan:
-                    begun.add(rule)
+                begun |= {rule} if plan else set()
         quiet = number < 2 or rng.random() < 0.1
         for query, plan in QUERIES.items() if quiet else ():
             if number == 0 or rng.random() < 0.3:
@@ -183,28 +186,39 @@ class History:
                 if not ends:
                     self.feeds[query] = plan
                 control.append(self.entry(query, None if ends else plan))
-        before = {query: set(some) for query, some in self.members().items()}
+        before = self.members()
         tables = [] if quiet and number else [self.reports("ab"[number % 2])]
         fragments = self.engine.run_or_die(tables, control, rng, 0.2)
         self.client.receive(fragments)
-        after = self.members()
-        times = {key: max(self.fixes[key], since) for some in (*before.values(), *after.values()) for key in some}
-        expected = told + self.follow(before, after, times, begun)
+        self.happened.append((before, self.members(), dict(self.fixes)))
+        expected = []
+        if any(fragment.region == MOST_REGIONS for fragment in fragments):
+            expected = self.oracle.look(self.histories(begun, self.looked if ruled else self.clock), self.clock)
+            self.looked, self.happened = self.clock, []
         rows = net(fragments).to_pylist()
         found = [
-            (row["query"], row["key"], row["sign"], row["time_us"] / SECOND_US) for row in rows if row["query"] >= 10
+            (row["query"], row["key"], row["sign"], row["time_us"] / SECOND_US) for row in rows if row["query"] > 9
         ]
         assert sorted(found) == sorted(expected), number
 
-    def follow(self, before, after, times, begun):
-        """What the oracle tells; an object of which nothing changed is looked at now, as its time comes."""
-        wanted = {}
+    def histories(self, begun, since):
+        """What happened to each object, for each rule; an object to which nothing did is looked at now."""
+        after, found = self.happened[-1][1], {}
+        keys = {key for known in self.happened[-1:] for some in known[1].values() for key in some}
+        keys |= {key for known in self.happened for some in known[0].values() for key in some}
         for rule, plan in self.oracle.rules.items():
             queries = parse_plan(plan).queries
-            for key, at in times.items():
-                changed = any((key in before[query]) != (key in after[query]) for query in queries)
-                wanted[rule, key] = at if changed or rule in begun else self.now
-        return self.oracle.batch(after, wanted, self.now)
+            for key in keys | {key for number, key in self.oracle.followers if number == rule}:
+                history = [
+                    (max(fixes[key], since), {query for query in queries if key in now[query]})
+                    for was, now, fixes in self.happened
+                    if any((key in was[query]) != (key in now[query]) for query in queries)
+                ]
+                present = {query for query in queries if key in after[query]}
+                if rule in begun:
+                    history = [(max(self.fixes[key], since), present)]
+                found[rule, key] = history or [(self.clock, present)]
+        return found
 
     def members(self):
         """Who is in which answer."""

@@ -3,12 +3,13 @@
 A rule and an object that is in an answer that the rule names have an *entry*, a row of a table: the answers as bits,
 and where the two are in time. A micro-batch looks only at the entries that something concerns: an object entered or
 left an answer, a time has come, or a schedule began or ended. So its cost follows what changes, and not the number of
-rules, objects or entries.
+rules, objects or entries. Rules are looked at when the clock is, once a second, and the changes of the micro-batches
+since then one after the other.
 
 An object enters or leaves an answer at the time of its report, but not before the clock of the micro-batch before. So a
 report that is late, or of a recording, counts from when it came. An alarm begins at the time at which its condition has
-held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the next
-micro-batch tells the end: no alarm is lost because much came at once.
+held for long enough, even if that is told a little later. If the condition ceased to hold meanwhile, the end is told
+next: no alarm is lost because much came at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +29,9 @@ from streaming.results import (
     MOVED,
     REGISTERED,
     SNAPSHOT,
-    STAYED,
     result_schema,
 )
-from streaming.results.netting import fanned_out, settled
+from streaming.results.netting import fanned_out
 from streaming.servers.answers.members import Answers
 from streaming.servers.answers.tuples import Results
 from streaming.servers.assembler.all_regions import AllRegions
@@ -71,7 +71,7 @@ class RuleState:
     partners : SortedRuns
         With the columns of `PARTNERS`, by `names_of` query and object.
     over : pyarrow.Table
-        The ends of alarms that were over when their beginnings were told: result tuples, to be told next.
+        Result tuples that could not be told with those before them, since these have no order; to be told next.
     now_us : int
         The engine's clock.
     off : ndarray of int64
@@ -126,11 +126,11 @@ def step(
 
 @dataclass(frozen=True)
 class _Changes:
-    """Objects that entered or left answers, each pair of the two once.
+    """Objects that entered or left answers, by micro-batch: a row for each of these three.
 
     Parameters
     ----------
-    query, key, time_us : ndarray of int64, shape (K,)
+    query, key, batch, time_us : ndarray of int64, shape (K,)
     count : ndarray of int64, shape (K,)
         How many pairs more, or less; where there are no pairs, 1 for an entry and -1 for an exit.
     paired : ndarray of bool, shape (K,)
@@ -138,27 +138,25 @@ class _Changes:
 
     query: np.ndarray
     key: np.ndarray
+    batch: np.ndarray
     time_us: np.ndarray
     count: np.ndarray
     paired: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table, since_us: int) -> "_Changes":
-        """Return the changes that tuples of answers tell, none of them before a time."""
-        query, key, partner, time_us = (
-            rows[name].to_numpy() for name in ("query", "key_hash", "partner_hash", "time_us")
-        )
-        sign = rows["sign"].to_numpy().astype(np.int64)
-        time_us = np.maximum(time_us, since_us)
-        name = names_of(query, key)
-        order = np.argsort(name, kind="stable")
-        start = np.flatnonzero(first_of_runs(name[order]))
-        first = order[start]
-        if not len(start):
-            return cls(query, key, time_us, sign, partner != 0)
+        """Return the changes that tuples of answers tell, none of them before a time; handoffs cancel out."""
+        names = ("query", "key_hash", "batch", "time_us", "sign", "partner_hash")
+        query, key, batch, time_us, sign, partner = (rows[name].to_numpy() for name in names)
+        time_us, sign = np.maximum(time_us, since_us), sign.astype(np.int64)
+        if not len(query):
+            return cls(query, key, batch, time_us, sign, partner != 0)
+        order = np.lexsort((batch, names_of(query, key)))
+        query, key, batch = query[order], key[order], batch[order]
+        start = np.flatnonzero(first_of_runs(names_of(query, key)) | first_of_runs(batch))
         count, latest_us = np.add.reduceat(sign[order], start), np.maximum.reduceat(time_us[order], start)
         paired = np.logical_or.reduceat(partner[order] != 0, start)
-        return cls(query[first], key[first], latest_us, count, paired)
+        return cls(query[start], key[start], batch[start], latest_us, count, paired)
 
     def take(self, rows: np.ndarray) -> "_Changes":
         """Return the changes at positions, or where a mask is true."""
@@ -171,14 +169,34 @@ class _Changes:
 
 @dataclass
 class _Entries:
-    """Entries that something concerns in a micro-batch, ordered by their names; their columns are changed in place."""
+    """Entries, each once, ordered by their names, and the times at which something happened to them.
+
+    Parameters
+    ----------
+    name : ndarray of int64, shape (K,)
+    columns : dict of str to ndarray of int64, shape (K,)
+    time_us : ndarray of int64, shape (K,)
+    until_us : ndarray of int64, shape (K,)
+        Up to when nothing else happened.
+    """
 
     name: np.ndarray
     columns: dict[str, np.ndarray]
     time_us: np.ndarray
+    until_us: np.ndarray
 
     def __getitem__(self, column: str) -> np.ndarray:
         return self.columns[column]
+
+    def at(self, rows: np.ndarray) -> "_Entries":
+        """Return a copy of some entries."""
+        columns = {what: column[rows] for what, column in self.columns.items()}
+        return _Entries(self.name[rows], columns, self.time_us[rows], self.until_us[rows])
+
+    def put(self, rows: np.ndarray, others: "_Entries") -> None:
+        """Take over the columns of entries that `at` returned."""
+        for what, column in others.columns.items():
+            self.columns[what][rows] = column
 
 
 class _Step:
@@ -199,16 +217,14 @@ class _Step:
         self._end_rules()
         # What happens now did not happen before the clock was looked at last, however old the newest report is.
         since_us = self._was.now_us or self._now_us
-        changes = _Changes.of(_net(told), since_us)
+        changes = _Changes.of(pa.concat_tables([fanned_out(one.changes, one.shared) for one in told]), since_us)
         whole = _Changes.of(pa.concat_tables([one.snapshots for one in told]), since_us)
         members, partners = self._members(changes, whole)
-        entries = self._concerned(members, whole)
-        over = self._move_on(entries)
+        entries = self._moved_on(members, whole)
         table = self._put(entries)
-        rows = pa.concat_tables([self._was.over, self._rows(self._tuples)])
-        beginnings = self._beginnings.settled()
-        tables = table.settled(), beginnings, partners.settled()
-        state = RuleState(*tables, self._rows(over), self._now_us, self._rules.off(self._now_us))
+        rows, over = self._in_turn(pa.concat_tables([self._was.over, self._rows()]))
+        tables = table.settled(), self._beginnings.settled(), partners.settled()
+        state = RuleState(*tables, over, self._now_us, self._rules.off(self._now_us))
         counters = {"results": rows.num_rows, "entries": len(table)}
         return state, Results(rows, self._snapshots(table), counters)
 
@@ -241,55 +257,49 @@ class _Step:
             part, row = table.select(lambda run: ~find(known, run.columns["query"])[1])
             table = table.without(np.sort(table.keys(part, row)), newest=False)
         changes = changes.of_queries(known)
-        paired, alone = changes.take(changes.paired), changes.take(~changes.paired)
-        name = names_of(paired.query, paired.key)
-        order = np.argsort(name, kind="stable")
-        paired, name = paired.take(order), name[order]
-        part, row = table.find(name)
-        were = np.zeros(len(name), dtype=np.int64)
-        were[part >= 0] = table.take(part[part >= 0], row[part >= 0], ("count",))["count"]
-        are = np.maximum(were + paired.count, 0)
+        paired, alone = changes.take(changes.paired), changes.take(~changes.paired & (changes.count != 0))
+        turned, table = _with_partners(paired, table)
         first = whole.of_queries(new)
         first = first.take(first.paired)
-        names = np.r_[name[are > 0], names_of(first.query, first.key)]
-        columns = {"query": np.r_[paired.query[are > 0], first.query], "count": np.r_[are[are > 0], first.count]}
+        names = names_of(first.query, first.key)
         order = np.argsort(names, kind="stable")
-        gone, difference = name[(are == 0) & (were > 0)], int(((are > 0) & (were == 0)).sum()) + len(first.query)
-        table = table.put(
-            names[order], {what: column[order] for what, column in columns.items()}, gone, difference - len(gone)
-        )
-        turned = (are > 0) != (were > 0)
-        paired = replace(paired, count=np.where(are > 0, 1, -1)).take(turned)
-        alone = alone.take(alone.count != 0)
-        return [paired, alone], table
+        columns = {"query": first.query[order], "count": first.count[order]}
+        return [turned, alone], table.put(names[order], columns, _NO_NAMES, len(order))
 
-    def _concerned(self, members, whole):
-        """Return the entries that something concerns: changes, a time that has come, or a schedule."""
+    def _moved_on(self, members, whole):
+        """Return the entries that something concerns, as they are now: changes, times that have come, schedules.
+
+        The changes of an entry in different micro-batches are looked at one after the other.
+        """
         parts = [self._named(some, self._staying) for some in members]
         if len(self._staying) < len(self._rules):
             new = self._rules.ids[~find(self._staying, self._rules.ids)[1]]
             parts.append(self._named(replace(whole, count=np.ones_like(whole.count)), new))
-        name, rule, key, bits, entered, time_us = (np.concatenate(column) for column in zip(*parts, strict=True))
-        order = np.argsort(name, kind="stable")
-        start = np.flatnonzero(first_of_runs(name[order]))
+        name, rule, key, bits, entered, time_us, batch = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.lexsort((batch, name))
+        ordered = name[order]
+        start = np.flatnonzero(first_of_runs(ordered) | first_of_runs(batch[order]))
         first = order[start]
         more, less = (np.where(entered == sign, bits, 0)[order] for sign in (1, -1))
         if len(start):
             more, less = (np.bitwise_or.reduceat(some, start) for some in (more, less))
             time_us = np.maximum.reduceat(time_us[order], start)
-        names, due = name[first], self._due()
-        every = np.union1d(names, due)
-        place = np.searchsorted(every, names)
-        part, row = self._entries.find(every)
-        known = part >= 0
-        columns = {what: np.zeros(len(every), dtype=np.int64) for what in ENTRY}
-        for what, column in self._entries.take(part[known], row[known]).items():
-            columns[what][known] = column
-        columns["rule"][place], columns["object"][place] = rule[first], key[first]
-        columns["bits"][place] = (columns["bits"][place] | more) & ~less
-        at_us = np.full(len(every), self._now_us)
-        at_us[place] = time_us
-        return _Entries(every, columns, at_us)
+        entries = self._found(name[first], rule[first], key[first])
+        place = np.searchsorted(entries.name, name[first])
+        # The first change of each entry, then the second of those that have one, and so on.
+        turn = np.arange(len(place)) - np.searchsorted(place, place, "left")
+        last = np.r_[place[1:] != place[:-1], np.ones(min(1, len(place)), dtype=bool)]
+        until_us = np.where(last, self._now_us, np.r_[time_us[1:], time_us[:1]])
+        alone = np.ones(len(entries.name), dtype=bool)
+        alone[place] = False
+        self._move(entries, np.flatnonzero(alone))
+        for number in range(int(turn.max(initial=-1)) + 1):
+            mine = np.flatnonzero(turn == number)
+            rows = place[mine]
+            entries["bits"][rows] = (entries["bits"][rows] | more[mine]) & ~less[mine]
+            entries.time_us[rows], entries.until_us[rows] = time_us[mine], until_us[mine]
+            self._move(entries, rows)
+        return entries
 
     def _named(self, changes, rules):
         """Return changes for each of some rules that name the query."""
@@ -299,7 +309,20 @@ class _Step:
             mine = find(rules, rule)[1]
             of, rule, bit = of[mine], rule[mine], bit[mine]
         key = changes.key[of]
-        return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of]
+        return names_of(rule, key), rule, key, bit, changes.count[of], changes.time_us[of], changes.batch[of]
+
+    def _found(self, names, rules, keys):
+        """Return the entries of some rules and objects, also new ones, and those that are due."""
+        every = np.union1d(names, self._due())
+        part, row = self._entries.find(every)
+        known = part >= 0
+        columns = {what: np.zeros(len(every), dtype=np.int64) for what in ENTRY}
+        for what, column in self._entries.take(part[known], row[known]).items():
+            columns[what][known] = column
+        place = np.searchsorted(every, names)
+        columns["rule"][place], columns["object"][place] = rules, keys
+        now_us = np.full(len(every), self._now_us)
+        return _Entries(every, columns, now_us, now_us.copy())
 
     def _due(self):
         """Return the names of the entries whose time has come, or whose rule begins or ceases to count."""
@@ -314,11 +337,18 @@ class _Step:
 
         return np.sort(self._entries.keys(*self._entries.select(concerned))) if len(self._entries) else _NO_NAMES
 
+    def _move(self, entries, rows):
+        """Move the entries at `rows` on in time."""
+        if len(rows):
+            some = entries.at(rows)
+            self._move_on(some)
+            entries.put(rows, some)
+
     def _move_on(self, entries):
-        """Move entries on in time, and tell the alarms that begin and end; return those that are over already."""
-        rules, now_us, time_us = self._rules, self._now_us, entries.time_us
+        """Move entries on in time, and tell the alarms that begin and end."""
+        rules, until_us, time_us = self._rules, entries.until_us, entries.time_us
         place, _ = rules.place_of(entries["rule"])
-        on = rules.on(now_us)[place]
+        on = rules.on(self._now_us)[place]
         holds, lasts = (of(place, entries["bits"]) & on for of in (rules.begins, rules.lasts))
         rated = rules.within_us[place] > 0
         was, phase = entries["phase"].copy(), entries["phase"]
@@ -330,33 +360,32 @@ class _Step:
         entries["due_us"][begins], phase[begins] = due_us[begins], HOLDING
         # What has no duration is told at once, also while the clock is a little behind the reports.
         at_once = begins & (due_us <= time_us)
-        fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= now_us) | at_once)
+        fires = plain & (phase == HOLDING) & holds & ((entries["due_us"] <= until_us) | at_once)
         lapses = plain & (was == HOLDING) & ~holds
         short = lapses & (entries["due_us"] <= time_us)
         ends = plain & (was == ALARM) & ~lasts
         self._tell_entries(entries, fires | short, ENTERED, entries["due_us"])
-        self._tell_entries(entries, ends, LEFT, time_us)
+        self._tell_entries(entries, ends | short, LEFT, time_us)
         entries["rearmed_us"][ends | short] = (time_us + rules.rearm_us[place])[ends | short]
         phase[fires], phase[lapses | ends] = ALARM, IDLE
         entries["due_us"][fires] = NEVER_US
         rests = plain & (phase == IDLE)
         entries["due_us"][rests] = entries["rearmed_us"][rests]
         entries["holds"][:] = holds
-        return [self._of(entries, short, LEFT, time_us)]
 
     def _move_rated(self, entries, rows, place, holds, on):
         """Move the entries of rules with a rate on, and tell the alarms that begin and end."""
         if not len(rows):
             return
-        rules, now_us = self._rules, self._now_us
+        rules, now_us = self._rules, entries.until_us[rows]
         name, place, holds, time_us = entries.name[rows], place[rows], holds[rows], entries.time_us[rows]
         within_us, phase = rules.within_us[place], entries["phase"][rows]
-        held = entries["holds"][rows] != 0
-        begins = np.flatnonzero(holds & ~held)
+        begins = np.flatnonzero(holds & (entries["holds"][rows] == 0))
         part, row = self._beginnings.rows(name)
         of = np.searchsorted(name, self._beginnings.keys(part, row))
         of, times = np.r_[of, begins], np.r_[self._beginnings.take(part, row)["time_us"], time_us[begins]]
-        recent = times + within_us[of] > np.maximum(now_us, time_us)[of]
+        latest_us = np.maximum(now_us, time_us)
+        recent = times + within_us[of] > latest_us[of]
         of, times = of[recent], times[recent]
         order = np.lexsort((times, of))
         of, times = of[order], times[order]
@@ -367,13 +396,13 @@ class _Step:
         none, difference = name[known & (count == 0)], int((count > 0).sum()) - int(known.sum())
         self._beginnings = self._beginnings.put(name[of], columns, none, difference)
         often, more_than = (count > rules.more_than[place]) & on[rows], rules.more_than[place]
-        newest_us, deciding_us = np.full(len(rows), now_us), np.zeros(len(rows), dtype=np.int64)
+        newest_us, deciding_us = now_us.copy(), np.zeros(len(rows), dtype=np.int64)
         newest_us[count > 0] = times[stop[count > 0] - 1]
         deciding_us[often] = times[stop[often] - 1 - more_than[often]]
         armed = entries["rearmed_us"][rows] <= np.maximum(now_us, newest_us)
         fires, lasts = (phase != ALARM) & often & armed, (phase == ALARM) & often
         ends = (phase == ALARM) & ~often
-        ended_us = np.minimum(entries["due_us"][rows], np.maximum(now_us, time_us))
+        ended_us = np.minimum(entries["due_us"][rows], latest_us)
         self._tell(entries["rule"][rows][fires], entries["object"][rows][fires], ENTERED, MOVED, newest_us[fires])
         self._tell(entries["rule"][rows][ends], entries["object"][rows][ends], LEFT, MOVED, ended_us[ends])
         entries["rearmed_us"][rows[ends]] = (ended_us + rules.rearm_us[place])[ends]
@@ -400,33 +429,47 @@ class _Step:
         return self._entries.put(entries.name[~empty], columns, entries.name[empty & known], difference)
 
     def _tell_entries(self, entries, chosen, sign, time_us):
-        self._tuples.append(self._of(entries, chosen, sign, time_us))
-
-    def _of(self, entries, chosen, sign, time_us):
-        rule = entries["rule"][chosen]
-        reason = np.full(len(rule), MOVED)
-        if sign == ENTERED:
-            begun = np.isin(rule, self._control.applied.changed)
+        rule, reason = entries["rule"][chosen], MOVED
+        if sign == ENTERED and len(self._control.applied.changed):
+            begun = find(self._control.applied.changed, rule)[1]
             before = find(self._control.before.rules.ids, rule)[1]
-            reason[begun] = np.where(before, EDITED, REGISTERED)[begun]
-        return rule, entries["object"][chosen], np.full(len(rule), sign), reason, time_us[chosen]
+            reason = np.where(begun, np.where(before, EDITED, REGISTERED), MOVED)
+        self._tell(rule, entries["object"][chosen], sign, reason, time_us[chosen])
 
     def _tell(self, rule, key, sign, reason, time_us):
-        self._tuples.append((rule, key, np.full(len(rule), sign), np.broadcast_to(reason, len(rule)), time_us))
+        if len(rule):
+            self._tuples.append((rule, key, np.full(len(rule), sign), np.broadcast_to(reason, len(rule)), time_us))
 
-    def _rows(self, parts):
-        """Return alarms as result tuples, each with its object as it is now, and with the time of the alarm."""
-        rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*_NO_ALARMS, *parts, strict=True))
-        if not len(rule):
-            return result_schema(self._space).empty_table()
-        answers = Answers(key, rule, np.zeros(len(key), dtype=np.int64), np.nan, sign.astype(np.int8), reason)
-        table = self._all.rows(answers, np.zeros(len(key), dtype=np.int64))
-        # The table is in another order. The sign tells the beginning of an alarm from its end.
-        name = names_of(rule, key) ^ sign
-        found = names_of(table["query"].to_numpy(), table["key_hash"].to_numpy()) ^ table["sign"].to_numpy()
+    def _rows(self):
+        """Return the alarms as result tuples in their order, with their objects as they are now."""
+        none = result_schema(self._space).empty_table()
+        if not self._tuples:
+            return none
+        rule, key, sign, reason, time_us = (np.concatenate(column) for column in zip(*self._tuples, strict=True))
+        unique, place = np.unique(key, return_inverse=True)
+        zeros = np.zeros(len(unique), dtype=np.int64)
+        objects = self._all.rows(Answers(unique, zeros, zeros), zeros)
+        order = np.argsort(objects["key_hash"].to_numpy(), kind="stable")
+        table = objects.take(pa.array(order[place.reshape(-1)]))
+        told = {"query": rule, "sign": sign.astype(np.int8), "reason": reason.astype(np.int8), "time_us": time_us}
+        for name, column in told.items():
+            table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), pa.array(column))
+        return table
+
+    def _in_turn(self, rows):
+        """Return the tuples that can be told now, and those that have to wait.
+
+        The tuples of a micro-batch have no order. So an alarm does not begin and end in the same one, but it may end
+        before another one begins.
+        """
+        name = names_of(rows["query"].to_numpy(), rows["key_hash"].to_numpy())
         order = np.argsort(name, kind="stable")
-        column = pa.array(time_us[order[np.searchsorted(name[order], found)]])
-        return table.set_column(table.schema.get_field_index("time_us"), table.schema.field("time_us"), column)
+        first = first_of_runs(name[order])
+        number = np.arange(len(order)) - np.flatnonzero(first)[np.cumsum(first) - 1] if len(order) else order
+        opening = rows["sign"].to_numpy()[order][np.flatnonzero(first)][np.cumsum(first) - 1] if len(order) else order
+        now = np.empty(len(order), dtype=bool)
+        now[order] = number < np.where(opening == LEFT, 2, 1)
+        return rows.filter(pa.array(now)), rows.filter(pa.array(~now))
 
     def _snapshots(self, table):
         """Return the whole answers of the rules whose snapshots were asked for."""
@@ -442,11 +485,21 @@ class _Step:
 
 
 _NO_NAMES = np.empty(0, dtype=np.int64)
-_NO_ALARMS = [tuple(_NO_NAMES for _ in range(5))]
 
 
-def _net(told):
-    """Return the changes of answers, without handoffs between regions, under the numbers of queries."""
-    rows, shared = settled(told)
-    rows = rows.filter(pa.array(rows["sign"].to_numpy() != STAYED))
-    return fanned_out(rows, shared)
+def _with_partners(changes, table):
+    """Return when objects got their first partner or lost their last one, and the table with how many they have."""
+    name = names_of(changes.query, changes.key)  # ordered, and by batch
+    start = np.flatnonzero(first_of_runs(name))
+    part, row = table.find(name[start])
+    were = np.zeros(len(start), dtype=np.int64)
+    were[part >= 0] = table.take(part[part >= 0], row[part >= 0], ("count",))["count"]
+    of = np.cumsum(first_of_runs(name)) - 1
+    summed = np.cumsum(changes.count)
+    now = were[of] + summed - (summed - changes.count)[start][of]
+    turned = replace(changes, count=np.where(now > 0, 1, -1)).take((now > 0) != (now - changes.count > 0))
+    last = np.r_[start[1:], len(name)][: len(start)] - 1
+    are = now[last]
+    gone, difference = name[last][(are <= 0) & (were > 0)], int((are > 0).sum()) - int((were > 0).sum())
+    columns = {"query": changes.query[last][are > 0], "count": are[are > 0]}
+    return turned, table.put(name[last][are > 0], columns, gone, difference)

@@ -344,6 +344,11 @@ class Registry:
         """The numbers of the queries that rules name, int64, ascending; also those that rules left out name."""
         return self.running.rules.rules.queries
 
+    @functools.cached_property
+    def watches_assembled(self) -> bool:
+        """Whether a rule names a query whose answer the assembler reports."""
+        return any(self.runs(query) and self.assembled(query) for query in self.watched.tolist())
+
     @property
     def time_join_plans(self) -> Mapping[int, Plan]:
         """The plans of the joins over event time that run, by query. Those left out count, too."""

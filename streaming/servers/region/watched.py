@@ -1,4 +1,7 @@
-"""What a region tells the assembler of the answers that rules watch: who entered and who left."""
+"""What a region tells the assembler of the answers that rules watch: who entered and who left.
+
+The assembler looks at rules when the clock is set. Until then a region keeps what it has to tell.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,12 +11,26 @@ import pyarrow as pa
 
 from streaming.operators.runs import find
 from streaming.results import STAYED
+from streaming.results.netting import fanned_out
 from streaming.servers.answers.tuples import Results
+from streaming.servers.control.registry import Applied, Registry
 from streaming.servers.control.step import ControlStep
 from streaming.state.codec import HEAD, Codec, Tables, head_of, with_head
 
-COLUMNS = ("query", "sign", "reason", "key_hash", "partner_hash", "time_us")
-SCHEMA = pa.schema([(name, pa.int8() if name in ("sign", "reason") else pa.int64()) for name in COLUMNS])
+COLUMNS = ("query", "sign", "key_hash", "partner_hash", "time_us")
+SCHEMA = pa.schema([*((name, pa.int8() if name == "sign" else pa.int64()) for name in COLUMNS), ("batch", pa.int64())])
+
+
+def concern_rules(before: Registry, after: Registry, applied: Applied) -> bool:
+    """Tell whether the assembler looks at rules in a micro-batch.
+
+    It does when the clock is set, when queries or regions change, and in each one if it assembles an answer that a rule
+    watches.
+    """
+    if not len(before.watched) and not len(after.watched):
+        return False
+    touched = bool(len(applied.changed) or len(applied.cancelled) or applied.snapshots or applied.dropped)
+    return touched or bool(applied.now_us) or before.region_map != after.region_map or after.watches_assembled
 
 
 @dataclass(frozen=True)
@@ -33,8 +50,8 @@ class Watched:
     shared: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, results: Results, control: ControlStep) -> "Watched":
-        """Return what the results of a server tell of the answers that rules watch."""
+    def of(cls, results: Results, control: ControlStep, batch: int) -> "Watched":
+        """Return what the results of a server in a micro-batch tell of the answers that rules watch."""
         queries = control.after.watched
         names, shared = queries, {}
         if results.shared:
@@ -43,12 +60,18 @@ class Watched:
             shared = {answer: tuple(members) for answer, members in mine.items() if members}
             names = np.union1d(queries, np.array(list(shared), dtype=np.int64))
         changes = results.changes.filter(pa.array(results.changes["sign"].to_numpy() != STAYED))
-        return cls(_chosen(changes, names), _chosen(results.snapshots, queries), shared)
+        return cls(_chosen(changes, names, batch), _chosen(results.snapshots, queries, batch), shared)
+
+    def after(self, earlier: "Watched") -> "Watched":
+        """Return these changes after those of earlier micro-batches, each under the numbers of its queries."""
+        changes = [fanned_out(one.changes, one.shared) for one in (earlier, self)]
+        return Watched(pa.concat_tables(changes), self.snapshots)
 
 
-def _chosen(table, queries):
+def _chosen(table, queries, batch):
     mine = find(queries, table["query"].to_numpy())[1]
-    return table.select(COLUMNS).filter(pa.array(mine))
+    chosen = table.select(COLUMNS).filter(pa.array(mine))
+    return chosen.append_column(SCHEMA.field("batch"), pa.array(np.full(chosen.num_rows, batch))).cast(SCHEMA)
 
 
 def _encoded(state):

@@ -1,0 +1,42 @@
+"""A rule made on the page, its alarm, and what the form says."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+ZOOM, MIDDLE = 9, (24.5, 59.7)
+WEST, SOUTH, EAST, NORTH = 24.2, 59.6, 24.8, 59.8
+INSIDE, OUTSIDE = (24.4, 59.7), (25.0, 59.7)
+
+
+def test_a_ship_that_stays_has_an_alarm_until_it_leaves(screen, feed):
+    feed.put(anna=INSIDE, berta=OUTSIDE)
+    screen.look(ZOOM, *MIDDLE)
+    screen.draw(WEST, SOUTH, EAST, NORTH)
+    expect(screen.field("stream")).to_have_value(feed.name)
+    screen.save("Roads")
+    screen.expect_query("Roads", "running", "1")
+    screen.act("Roads", "Alarm")
+    dialog = screen.page.locator("#rule-dialog")
+    expect(dialog.locator("#rule-sentence")).to_contain_text("has been in Roads for 5 min without a break")
+    dialog.get_by_label("For at least, in minutes").fill("-1")
+    expect(dialog.locator("#rule-sentence")).to_have_text("For must be 0 or more minutes.")
+    dialog.get_by_label("For at least, in minutes").fill("0.02")
+    dialog.get_by_label("Not again for, in minutes").fill("0")
+    dialog.get_by_label("Open incidents").select_option("")
+    dialog.get_by_role("button", name="Save rule").click()
+    expect(dialog).to_be_hidden()
+    screen.expect_query("Roads, alarm", "running", "1")
+    expect(screen.query("Roads, alarm")).to_contain_text("alarm if in Roads for 1.2 s")
+    feed.put(anna=OUTSIDE)
+    screen.expect_query("Roads, alarm", "running", "0")
+    screen.act("Roads, alarm", "Edit")
+    expect(dialog.get_by_label("For at least, in minutes")).to_have_value("0.02")
+    dialog.get_by_text("Often").click()
+    expect(dialog.locator("#rule-sentence")).to_contain_text(re.compile("more than 5 times within 10 min"))
+    screen.page.screenshot(path="/tmp/rule.png")
+    screen.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()

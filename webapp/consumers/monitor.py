@@ -20,6 +20,7 @@ from streaming.spaces import EARTH, space_document
 from webapp import history, queries
 from webapp.consumers.asking import Asked
 from webapp.consumers.hubs import Hubs
+from webapp.consumers.incidents import Incidents
 from webapp.consumers.limits import TokenBucket
 from webapp.consumers.listing import Listing, listing_of
 from webapp.consumers.messages import read_document, read_fields, reference_of
@@ -42,7 +43,7 @@ REFUSALS_BURST = 100
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(AsyncWebsocketConsumer):
+class Monitor(Incidents, AsyncWebsocketConsumer):
     """One websocket connection."""
 
     async def __call__(self, scope, receive, send):
@@ -189,9 +190,9 @@ class Monitor(AsyncWebsocketConsumer):
         told = await asyncio.to_thread(check_filter_text, where, names, objects)
         self.say({"type": "filter.checked", "id": reference, **told})
 
-    async def on_query_register(self, reference, name, plan, shared=False):
+    async def on_query_register(self, reference, name, plan, **options):
         """Save and register a query."""
-        query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, shared)
+        query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, **options)
         self._say_status(reference, query)
 
     async def on_query_edit(self, reference, query, **changes):

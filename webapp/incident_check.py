@@ -71,7 +71,7 @@ def _compare(query: int, answer: _Answer, space: Space) -> bool:
     """
     with transaction.atomic():
         here = EventCursor.objects.select_for_update().filter(space=space.name, epoch=answer.epoch)
-        if not here.filter(batch__lte=answer.batch).exists():
+        if here.filter(batch__lte=answer.batch).first() is None:
             return False
         known = held([query])
         if not known:

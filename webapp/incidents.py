@@ -6,7 +6,7 @@ Whoever may see a query may look at its incidents and act on them: its owner, st
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -24,6 +24,8 @@ STATES = (OPEN, CLOSED)
 PAGE_INCIDENTS = 100
 # Rows that one statement writes.
 CHUNK = 1_000
+# Incidents that are deleted at a time.
+FORGOTTEN = 5_000
 # Names of users that are offered to be assigned.
 PEOPLE = 200
 RELATED = ("query__owner", "acknowledged_by", "assigned_to", "closed_by")
@@ -177,6 +179,20 @@ def _person(query, name):
     if person is None:
         raise Refused("user", f"to must be a user who may see the query; got {name!r:.80}")
     return person
+
+
+def forget(days: int) -> int:
+    """Delete closed incidents to which nothing has happened for some days; return their number, at most `FORGOTTEN`.
+
+    Those whose objects have not left the answer stay: they say that these objects open no other incident.
+    """
+    began = timezone.now() - timedelta(days=days)
+    old = Incident.objects.exclude(closed=None).exclude(left=None).exclude(changes__at__gte=began)
+    numbers = list(old.order_by("pk").values_list("pk", flat=True)[:FORGOTTEN])
+    with transaction.atomic():
+        IncidentChange.objects.filter(incident__in=numbers).delete()
+        Incident.objects.filter(pk__in=numbers).delete()
+    return len(numbers)
 
 
 @dataclass(frozen=True)

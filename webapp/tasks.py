@@ -11,7 +11,7 @@ from celery import shared_task
 from django.conf import settings
 
 from streaming.logs import LogNames
-from webapp import history, incident_check, layers, liveness, recording
+from webapp import history, incident_check, incidents, layers, liveness, recording
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
 from webapp.models import DeletedQuery, Query, Space
@@ -96,6 +96,12 @@ def keep_history() -> None:
 def take_snapshots() -> int:
     """Snapshot the stored streams that queries join with; return their number."""
     return history.take_snapshots()
+
+
+@shared_task
+def forget_incidents() -> int:
+    """Delete incidents that have been closed for too long, with their changes; return their number."""
+    return incidents.forget(settings.INCIDENT_DAYS)
 
 
 @shared_task

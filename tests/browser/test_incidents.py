@@ -48,6 +48,7 @@ def test_the_story_of_an_incident(screen, stored_feed, user):
     log = row.locator(".incident-log li")
     expect(log).to_have_count(1)
     expect(log).to_contain_text("Lookout opened it")
+    assert wrong(page) == []
     row.get_by_role("button", name="Acknowledge").focus()
     page.keyboard.press("Enter")
     expect(row).to_have_attribute("data-state", "seen")

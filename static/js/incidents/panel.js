@@ -39,7 +39,7 @@ export class IncidentPanel {
   reload() {
     this.store.incidents.clear();
     this.refresh();
-    return this.pages.reload({ ...this.filters, state: this.filters.state });
+    return this.pages.reload(this.filters);
   }
 
   /** The filters, as `passes` has them. */
@@ -75,6 +75,7 @@ export class IncidentPanel {
     this.detail = null;
     this.refresh();
     if (this.chosen === null) return;
+    this.rows.get(number).element.scrollIntoView({ block: "nearest" });
     this.onPick(this.store.incidents.known.get(number));
     await this.#log(number);
   }

@@ -58,6 +58,7 @@ export class HistoryPanel {
 
   /** Draw where an object of a stored stream was in a span of time `{from, to}` in milliseconds; return a promise of its rows. */
   async traceSpan(stream, key, { from, to }) {
+    this.clear();
     this.#ofObject(stream, key);
     const { elements } = this.form;
     elements.span.value = "custom";
@@ -65,6 +66,8 @@ export class HistoryPanel {
     elements.to.value = formTime(to, elements.zone.value);
     this.#changed();
     await this.run();
+    const error = $("history-error-form").textContent;
+    if (error) throw new Error(error);
     return this.rows;
   }
 

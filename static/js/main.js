@@ -375,13 +375,11 @@ socket.connect();
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
+  incidents.follow(message);
   store.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
-  if (["hello", "changes.missed"].includes(message.type)) {
-    listLayers();
-    incidents.panel.reload();
-  }
+  if (["hello", "changes.missed"].includes(message.type)) listLayers();
 }
 
 /** Send a request that has no form to the server, and return the reply; after an error, show it as a toast and return null. */

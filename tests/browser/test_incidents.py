@@ -61,6 +61,7 @@ def test_the_story_of_an_incident(screen, stored_feed, user):
     expect(row.get_by_label("Comment")).to_have_value("")
     row.get_by_label("Assign to").select_option(user)
     expect(row.locator(".event-about")).to_contain_text(f"for {user}")
+    row.get_by_label("Comment").focus()
     row.get_by_label("Snooze for").select_option("60")
     expect(row).to_have_attribute("data-state", "snoozed")
     assert wrong(page) == []

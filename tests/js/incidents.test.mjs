@@ -84,17 +84,26 @@ test("the incidents of a query that is gone are gone, and are no longer counted"
   assert.deepEqual([listed(store.incidents), store.incidents.total, told], [[2], 1, 1]);
 });
 
+test("what is not on the list any more is forgotten, and what came meanwhile is kept", () => {
+  const incidents = new Incidents();
+  incidents.list({ incidents: [1, 2, 3].map((n) => incident(n)), open: { warning: 3 } });
+  const since = incidents.newest;
+  incidents.tell([incident(4)]);
+  incidents.retain(new Set([1, 3]), since);
+  assert.deepEqual(listed(incidents), [4, 3, 1]);
+});
+
 test("the list is asked for page by page, open incidents first", async () => {
   const asked = [];
   const pages = new IncidentPages({
     ask: async ({ type, ...message }) => {
       asked.push(message);
-      return { incidents: [], next: message.state === "open" && !message.after ? 40 : message.after === 30 ? null : message.state === "closed" ? 30 : null };
+      return { incidents: [incident(asked.length)], next: message.state === "open" && !message.after ? 40 : message.after === 30 ? null : message.state === "closed" ? 30 : null };
     },
     take: () => {},
     onError: assert.fail,
   });
-  await pages.reload({ severity: "critical", query: 7, assigned: "ada" });
+  assert.deepEqual(await pages.reload({ severity: "critical", query: 7, assigned: "ada" }), new Set([1, 2]));
   const filters = { severity: "critical", query: 7, mine: true, limit: 100 };
   assert.deepEqual(asked, [{ state: "open", ...filters }, { state: "closed", ...filters }]);
   await pages.showMore();

@@ -1,6 +1,9 @@
 """Incidents: opened and closed by events exactly once, acted on, told to connections, and shown in the admin."""
 
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -117,6 +120,43 @@ def test_what_is_written_with_changes_is_written_if_and_only_if_they_are(log, re
     finally:
         incidents.changes_written.disconnect(deliver)
     assert heard == [[(True, "a", "opened")]] * 2
+
+
+RECORDING = """
+import django
+django.setup()
+from streaming.spaces import EARTH
+from webapp.recording import record_events
+from webapp.redis import waiting_client
+while True:
+    record_events(waiting_client(), EARTH)
+"""
+
+
+def test_workers_that_are_killed_at_any_moment_record_each_incident_once(
+    log, redis_client, redis_server, user, settings
+):
+    settings.REDIS_URL = redis_server
+    query, draw, batches = watching(user).pk, random.Random(7), []
+    places = {"LOOKOUT_REDIS_URL": redis_server, "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}"}
+    environment = os.environ | places | {"DJANGO_SETTINGS_MODULE": "webapp.settings"}
+    for _ in range(3):
+        for _ in range(130):
+            keys_of_batch = draw.sample("abcdefgh", 4)
+            batches.append([(key, *draw.choice([IN, STAY, OUT])) for key in keys_of_batch])
+            publish(log, len(batches) - 1, [(query, *row) for row in batches[-1]])
+        before = IncidentChange.objects.count()
+        with subprocess.Popen([sys.executable, "-c", RECORDING], env=environment) as worker:
+            wait_for(lambda before=before: IncidentChange.objects.count() > before, "the worker's first step")
+            worker.kill()
+        left.append(log.event_log.length(LogNames("earth").events))
+    assert any(left), "a worker was killed while there was something to record"
+    record(redis_client)
+    found = {}
+    for incident in Incident.objects.order_by("pk"):
+        found.setdefault(incident.key, []).append(incident.closed is not None)
+    assert found == brute_force(batches)
+    assert len(told()) == sum(1 + closed for mine in found.values() for closed in mine)
 
 
 def brute_force(batches):

@@ -41,7 +41,12 @@ export function createIncidents({ store, now, ask, trace, onError, ...rest }) {
     }, RECOUNT_MS);
   });
   createMute(sound);
-  return { panel, sound };
+  /** Take note of a message of the server, before the store applies it: the list is asked for anew where incidents may be missing. */
+  const follow = ({ type, query, severity }) => {
+    const shared = type === "query.status" && Boolean(severity) && !store.queries.has(query);
+    if (shared || ["hello", "changes.missed"].includes(type)) panel.reload();
+  };
+  return { panel, follow };
 }
 
 function createMute(sound) {

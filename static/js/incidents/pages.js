@@ -16,13 +16,15 @@ export class IncidentPages {
     return this.next.open !== null || this.next.closed !== null;
   }
 
-  /** Ask for the first pages of the incidents that pass filters. */
+  /** Ask for the first pages of the incidents that pass filters; return a promise of their numbers, null if some did not come. */
   async reload({ severity, query, assigned, state } = {}) {
     const turn = ++this.turn;
     this.filters = { ...(severity && { severity }), ...(query && { query }), ...(assigned && { mine: true }) };
     this.next = { open: null, closed: null };
     const states = { open: ["open"], new: ["open"], snoozed: ["open"], closed: ["closed"] }[state] ?? ["open", "closed"];
-    await Promise.all(states.map((one) => this.#page(one, undefined, turn)));
+    const replies = await Promise.all(states.map((one) => this.#page(one, undefined, turn)));
+    if (turn !== this.turn || replies.includes(null)) return null;
+    return new Set(replies.flatMap((reply) => reply.incidents.map(({ incident }) => incident)));
   }
 
   /** Ask for the next page: of open incidents as long as there are more. */
@@ -39,6 +41,7 @@ export class IncidentPages {
   async #page(state, after, turn) {
     const reply = await this.#ask({ state, ...this.filters, limit: PAGE, ...(after && { after }) });
     if (reply && turn === this.turn) this.next[state] = reply.next;
+    return reply;
   }
 
   async #ask(fields) {

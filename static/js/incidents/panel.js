@@ -36,10 +36,13 @@ export class IncidentPanel {
   }
 
   /** Ask for the list anew. */
-  reload() {
-    this.store.incidents.clear();
+  async reload() {
+    const { incidents } = this.store;
+    const since = incidents.newest;
     this.refresh();
-    return this.pages.reload(this.filters);
+    const numbers = await this.pages.reload(this.filters);
+    if (numbers) incidents.retain(numbers, since);
+    this.refresh();
   }
 
   /** The filters, as `passes` has them. */
@@ -109,9 +112,12 @@ export class IncidentPanel {
       element.remove();
       this.rows.delete(number);
     }
+    const focused = document.activeElement;
     elements.forEach((element, i) => {
       if (this.list.children[i] !== element) this.list.insertBefore(element, this.list.children[i] ?? null);
     });
+    // What is moved loses the focus.
+    if (focused !== document.activeElement && this.list.contains(focused)) focused.focus({ preventScroll: true });
   }
 
   #row(incident, nowMs) {

@@ -43,9 +43,9 @@ export class Incidents {
     }
   }
 
-  /** Forget all, before the list is asked for anew. */
-  clear() {
-    this.known.clear();
+  /** Forget what is not on a list that was asked for anew, given its numbers; what is newer than `since` came meanwhile. */
+  retain(numbers, since) {
+    for (const number of [...this.known.keys()]) if (number <= since && !numbers.has(number)) this.known.delete(number);
   }
 
   /** Return the incidents that opened since the last call. */

@@ -133,11 +133,8 @@ while True:
 """
 
 
-def test_workers_that_are_killed_at_any_moment_record_each_incident_once(
-    log, redis_client, redis_server, user, settings
-):
-    settings.REDIS_URL = redis_server
-    query, draw, batches = watching(user).pk, random.Random(7), []
+def test_workers_that_are_killed_at_any_moment_record_each_incident_once(log, redis_client, redis_server, user):
+    query, draw, batches, left = watching(user).pk, random.Random(7), [], []
     places = {"LOOKOUT_REDIS_URL": redis_server, "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}"}
     environment = os.environ | places | {"DJANGO_SETTINGS_MODULE": "webapp.settings"}
     for _ in range(3):

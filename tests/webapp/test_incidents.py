@@ -137,7 +137,7 @@ def test_workers_that_are_killed_at_any_moment_record_each_incident_once(log, re
     query, draw, batches, left = watching(user).pk, random.Random(7), [], []
     places = {"LOOKOUT_REDIS_URL": redis_server, "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}"}
     environment = os.environ | places | {"DJANGO_SETTINGS_MODULE": "webapp.settings"}
-    for _ in range(3):
+    for _ in range(2):
         for _ in range(130):
             keys_of_batch = draw.sample("abcdefgh", 4)
             batches.append([(key, *draw.choice([IN, STAY, OUT])) for key in keys_of_batch])

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from webapp.groups import send
-from webapp.models import Query
+from webapp.models import Incident, Query
 from webapp.telling import tell
 
 SHARED_GROUP = "queries.shared"
@@ -13,6 +13,7 @@ SHARED_GROUP = "queries.shared"
 DEFINITIONS_GROUP = "definitions"
 # Most queries in one message: plans may be long, and Redis disconnects a subscriber once 32 MB wait for it.
 QUERIES_PER_MESSAGE = 250
+INCIDENTS_PER_MESSAGE = 100
 # Every connection is in it: everybody may see every layer.
 LAYERS_GROUP = "layers"
 
@@ -45,6 +46,19 @@ def announce(queries: Iterable[Query], was_shared: bool = False, lists: bool = F
             part = standings[start : start + QUERIES_PER_MESSAGE]
             numbers = [standing["document"]["query"] for standing in part]
             _say(group, {"type": "query.status", "queries": part, "lists": lists}, f"how the queries {numbers} stand")
+
+
+def announce_incidents(incidents: Iterable[Incident]) -> None:
+    """Announce the state of incidents to the owners of their queries, and to everybody if the query is shared."""
+    told = defaultdict(list)
+    for incident in incidents:
+        standing = incident.standing()
+        told[SHARED_GROUP if standing["shared"] else user_group(standing["owner_id"])].append(standing)
+    for group, standings in told.items():
+        for start in range(0, len(standings), INCIDENTS_PER_MESSAGE):
+            part = standings[start : start + INCIDENTS_PER_MESSAGE]
+            numbers = [standing["document"]["incident"] for standing in part]
+            _say(group, {"type": "incident.status", "incidents": part}, f"how the incidents {numbers} stand")
 
 
 def announce_definitions() -> None:

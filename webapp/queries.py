@@ -15,6 +15,7 @@ from streaming.sketch.asking.answering import checked
 from streaming.sketch.stream import parse_stream_sketch
 from streaming.spaces import EARTH, Space
 from streaming.udf import check_filter
+from webapp.incidents import close_of
 from webapp.models import EnabledFilter, Layer, Query, RemovedExamples, Stream
 from webapp.notify import announce, announce_examples
 from webapp.refusals import Refused
@@ -148,7 +149,7 @@ def question(plan: Any = None, text: str | None = None) -> tuple[str, dict[str, 
     return _stream(document["stream"]).space_id, document
 
 
-def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
+def register(owner, name: str, plan: Any, shared: bool = False, severity: str = "") -> Query:
     """Save a query and have it registered in the engine.
 
     Raises
@@ -161,7 +162,9 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
     if (count := Query.objects.alive().filter(owner=owner).count()) >= settings.MAX_QUERIES_PER_USER:
         raise Refused("limit", f"a user may have at most {settings.MAX_QUERIES_PER_USER} queries; got {count} already")
     stream = _stream(document["stream"])
-    query = Query(owner=owner, name=name, plan=document, stream=stream.name, space=stream.space, shared=shared)
+    about = {"stream": stream.name, "space": stream.space, "shared": shared, "severity": severity}
+    query = Query(owner=owner, name=name, plan=document, **about)
+    _check_severity(query)
     stand(query)
     query.save()
     _send(query)
@@ -169,7 +172,9 @@ def register(owner, name: str, plan: Any, shared: bool = False) -> Query:
 
 
 def edit(user, number: int, **changes: Any) -> Query:
-    """Change the name, plan, shared or paused of a query, and have the engine told.
+    """Change the name, plan, shared, paused or severity of a query, and have the engine told.
+
+    Its open incidents close if its plan changes, or if it is paused or no longer opens incidents.
 
     Raises
     ------
@@ -187,10 +192,14 @@ def edit(user, number: int, **changes: Any) -> Query:
         if "stream" in changes:
             _check_space(query, changes["stream"])
         was_shared = query.shared
+        why = _why_close(query, user, changes)
         for field, value in changes.items():
             setattr(query, field, value)
+        _check_severity(query)
         stand(query)
         _revise(query)
+        if why:
+            close_of([query], why)
     _send(query, was_shared)
     return query
 
@@ -207,6 +216,7 @@ def cancel(user, number: int) -> Query:
         query = _editable(user, number)
         if query.status == Query.CANCELLED:
             return query
+        close_of([query], f"{user.get_username()} deleted the query")
         query.status, query.error, query.warning = Query.CANCELLED, "", ""
         _revise(query)
     _send(query)
@@ -250,6 +260,23 @@ def _check_space(query, name):
     if stream is not None and stream.space_id != query.space_id:
         where = f"got {name!r} of {stream.space_id}"
         raise Refused("stream", f"stream must lie in the space of the query, {query.space_id}; {where}")
+
+
+def _check_severity(query):
+    """Raise Refused if a query with a severity has no events that could open incidents."""
+    if query.severity and query.plan.get("kind") == "sketch":
+        raise Refused("plan", f"a query of a sketch opens no incidents; severity must be empty, got {query.severity!r}")
+
+
+def _why_close(query, user, changes):
+    """Say why the open incidents of a query close with a change; empty if they stay open."""
+    whys = {
+        "plan": "changed what the query asks for" if changes.get("plan", query.plan) != query.plan else "",
+        "paused": "paused the query" if changes.get("paused") and not query.paused else "",
+        "severity": "made the query open no incidents" if query.severity and changes.get("severity") == "" else "",
+    }
+    done = " and ".join(filter(None, whys.values()))
+    return done and f"{user.get_username()} {done}"
 
 
 def _revise(query):

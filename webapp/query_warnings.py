@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from django.db import transaction
 from django.utils import timezone
 
+from webapp.incidents import close_of
 from webapp.models import Query
 from webapp.notify import announce
 
@@ -54,6 +55,7 @@ def refuse(failures: Mapping[tuple[int, int], str]) -> None:
         for query in ended:
             query.status, query.error = Query.FAILED, failures[query.pk, query.revision]
             Query.objects.filter(pk=query.pk).update(status=query.status, error=query.error, updated=timezone.now())
+        close_of(ended, "the query failed")
         if ended:
             transaction.on_commit(lambda: announce(ended))
 

@@ -16,6 +16,7 @@ from streaming.logs import LogNames, read_fragment
 from streaming.results import STAYED, json_rows
 from streaming.results.netting import fanned_out, settled
 from streaming.spaces import Space
+from webapp import incident_recording
 from webapp.hub.assembly import Assembly, Batch
 from webapp.models import Event, EventCursor, Query
 from webapp.query_warnings import ANY_REVISION, refuse, warn
@@ -51,8 +52,12 @@ class _Step:
     ----------
     came_from : str
         The cursor's entry id before this part.
+    watched : frozenset of int
+        The queries that open incidents.
     told : list of _Told
         The newest rows, at most `EVENTS_PER_STEP` in all, by batch.
+    incidents : list of _Told
+        All rows of the queries that open incidents, by batch.
     left_out : int
         How many older rows are not stored.
     losses : list of str
@@ -68,7 +73,9 @@ class _Step:
     """
 
     came_from: str
+    watched: frozenset[int] = frozenset()
     told: list[_Told] = field(default_factory=list)
+    incidents: list[_Told] = field(default_factory=list)
     left_out: int = 0
     losses: list[str] = field(default_factory=list)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -91,15 +98,16 @@ class _Step:
 def record_events(client: redis.Redis, space: Space) -> int:
     """Store the events of all batches of a space since the last call, and return their number.
 
-    The cursor moves in the transaction that stores the events, so each event is stored once. Then the log is trimmed up
-    to the cursor.
+    The cursor moves in the transaction that stores the events and opens and closes their incidents, so each event is
+    stored and counts once. Then the log is trimmed up to the cursor.
     """
     logs, log, told, ends = event_log(client), LogNames(space.name).events, 0, False
     while not ends:
         cursor, _ = EventCursor.objects.get_or_create(space=space.name)
         step = _collect(logs, log, cursor, space)
         events = [event for batch in step.told for event in _events(step, batch, space)]
-        if not _store(step, events, cursor):
+        crossings = [event for batch in step.incidents for event in _events(step, batch, space)]
+        if not _store(step, events, crossings, cursor):
             break  # another worker has recorded these
         logs.trim({log: cursor.last_id})
         pause_dear(client, space, step.strain)
@@ -113,7 +121,8 @@ def record_events(client: redis.Redis, space: Space) -> int:
 
 def _collect(event_log, log, cursor, space) -> _Step:
     """Read some entries of the log after the cursor, and move the cursor in memory, behind whole batches only."""
-    step, assembly = _Step(cursor.last_id), Assembly(cursor.epoch, cursor.batch)
+    step = _Step(cursor.last_id, incident_recording.watched(space.name))
+    assembly = Assembly(cursor.epoch, cursor.batch)
     position, read = cursor.last_id, 0
     while entries := event_log.read(log, position, limit=ENTRIES_PER_READ):
         for position, fields, _ in entries:
@@ -134,8 +143,10 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor) -> None:
     """Add a batch to a step, and set the cursor to it."""
     if batch.new_epoch:
         step.losses.append(f"the engine began anew; what it told after batch {cursor.batch} unread is not recorded")
+        cursor.check_at = incident_recording.when_to_check(step.watched, anew=True)
     elif batch.gap:
         step.losses.append(f"batches {cursor.batch + 1} to {batch.number - 1} were gone unread and are not recorded")
+        cursor.check_at = incident_recording.when_to_check(step.watched)
     cursor.epoch, cursor.batch = batch.epoch, batch.number
     for failure in (failure for fragment in batch.fragments for failure in fragment.failures):
         told, words = (step.refusals, "{}") if failure.get("refused") else (step.failures, WARNING)
@@ -146,6 +157,10 @@ def _take(step: _Step, batch: Batch, cursor: EventCursor) -> None:
     rows, left_out = _apart(step, batch.number, lambda: _queries(batch), lambda some: _rows(batch, some))
     step.left_out += left_out
     step.add(_Told(batch.number, rows, aggregates))
+    if step.watched:
+        crossings = _apart(step, batch.number, lambda: sorted(step.watched), lambda some: _crossings(step, batch, some))
+        if crossings.num_rows:
+            step.incidents.append(_Told(batch.number, crossings, aggregates))
 
 
 def _apart(step: _Step, batch: int, queries: Callable[[], list[int]], work: Callable[[list[int] | None], T]) -> T:
@@ -202,6 +217,12 @@ def _rows(batch: Batch, queries: list[int] | None) -> tuple[pa.Table, int]:
     return newest, told - newest.num_rows
 
 
+def _crossings(step: _Step, batch: Batch, queries: list[int] | None) -> pa.Table:
+    """Return all rows of a batch that are entries or exits of queries that open incidents."""
+    rows = fanned_out(*settled(batch.fragments, step.watched if queries is None else queries))
+    return rows.filter(pc.not_equal(rows["sign"], STAYED))
+
+
 def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
     """Return the events of a batch; add warnings to its step for rows that could not be read."""
 
@@ -211,7 +232,7 @@ def _events(step: _Step, told: _Told, space: Space) -> list[Event]:
             rows = rows.filter(pc.is_in(rows["query"], value_set=pa.array(queries, pa.int64())))
         shown, unread = json_rows(rows, space)
         of = rows["query"].to_pylist()
-        events = [_event(q, told.batch, row, q in told.aggregates) for q, row in zip(of, shown, strict=True)]
+        events = [event_of(q, told.batch, row, q in told.aggregates) for q, row in zip(of, shown, strict=True)]
         return events, {of[row]: rule for row, rule in reversed(unread.items())}
 
     events, unread = _apart(step, told.batch, lambda: told.rows["query"].unique().to_pylist(), made)
@@ -224,21 +245,23 @@ def _newest(rows):
     return rows.slice(max(0, rows.num_rows - EVENTS_PER_STEP))
 
 
-def _store(step: _Step, events: list[Event], cursor: EventCursor) -> bool:
-    """Store a step's events and the moved cursor; return False if another worker has moved the cursor."""
+def _store(step: _Step, events: list[Event], crossings: list[Event], cursor: EventCursor) -> bool:
+    """Store a step's events, incidents and the moved cursor; return False if another worker has moved the cursor."""
     with transaction.atomic():
         same = EventCursor.objects.filter(space=cursor.space, last_id=step.came_from)
-        if not same.update(last_id=cursor.last_id, epoch=cursor.epoch, batch=cursor.batch):
+        moved = {name: getattr(cursor, name) for name in ("last_id", "epoch", "batch", "check_at")}
+        if not same.update(**moved):
             return False
         queries = set(Query.objects.filter(pk__in={e.query_id for e in events}).values_list("pk", flat=True))
         Event.objects.bulk_create([event for event in events if event.query_id in queries])
         _trim(queries)
+        incident_recording.record(crossings)
         refuse(step.refusals)
         warn(step.failures)
     return True
 
 
-def _event(query, batch, row, crossing):
+def event_of(query: int, batch: int, row: dict, crossing: bool) -> Event:
     """Return the event of a result tuple; `crossing` says that it is of an aggregate's threshold.
 
     The time of an encounter is its beginning, or its end; its properties are both, and the least distance.

@@ -158,6 +158,7 @@ CELERY_BEAT_SCHEDULE = {
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
+    "forget-incidents": {"task": "webapp.tasks.forget_incidents", "schedule": 600.0, "options": {"expires": 600}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 
@@ -234,6 +235,8 @@ MESSAGES_PER_SECOND = 50
 MESSAGES_BURST = 100
 MAX_QUEUED_BYTES = 8 * 1024 * 1024
 MAX_QUERIES_PER_USER = env.int("LOOKOUT_MAX_QUERIES", 1000)
+# Closed incidents are kept for so long after the last thing that happened to them.
+INCIDENT_DAYS = env.int("LOOKOUT_INCIDENT_DAYS", 365)
 # Largest request without a layer file; an edit of features is the largest of these.
 MAX_REQUEST_BYTES = 64 << 20
 # A query is paused if its evaluation takes more than QUERY_SHARE of a batch, and at least QUERY_COST_MS, in

@@ -9,6 +9,7 @@ from django.db import transaction
 from streaming.logs import LogNames
 from streaming.spaces import Space
 from webapp.hub.assembly import Batch
+from webapp.incidents import close_of
 from webapp.models import Query
 from webapp.notify import announce
 from webapp.sending import send_query
@@ -87,5 +88,6 @@ def _pause(number, revision, cost_ms, whole_ms):
         query.paused, query.status, query.revision = True, Query.PAUSED, revision + 1
         query.warning = REASON.format(cost_ms=cost_ms, whole_ms=whole_ms, share=settings.QUERY_SHARE)
         query.save()
+        close_of([query], "the query was paused, because it took too much of the engine's time")
         transaction.on_commit(lambda: announce([query]))
         transaction.on_commit(lambda: tell_task(send_query, number))

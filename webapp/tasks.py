@@ -11,7 +11,7 @@ from celery import shared_task
 from django.conf import settings
 
 from streaming.logs import LogNames
-from webapp import history, layers, liveness, recording
+from webapp import history, incident_check, incidents, layers, liveness, recording
 from webapp.control import engine_epoch, tell_engine
 from webapp.definitions import republish
 from webapp.models import DeletedQuery, Query, Space
@@ -64,8 +64,12 @@ def _send(client, space, queries):
 
 @shared_task
 def record_events() -> int:
-    """Store entries to and exits from the answers of saved queries as events; return their number."""
-    return sum(recording.record_events(waiting_client(), space) for space in spaces_by_name().values())
+    """Store entries to and exits from answers as events, with their incidents; return the number of events."""
+    client, spaces = waiting_client(), spaces_by_name().values()
+    recorded = sum(recording.record_events(client, space) for space in spaces)
+    for space in spaces:
+        incident_check.check(client, space)
+    return recorded
 
 
 @shared_task
@@ -92,6 +96,12 @@ def keep_history() -> None:
 def take_snapshots() -> int:
     """Snapshot the stored streams that queries join with; return their number."""
     return history.take_snapshots()
+
+
+@shared_task
+def forget_incidents() -> int:
+    """Delete incidents that have been closed for too long, with their changes; return their number."""
+    return incidents.forget(settings.INCIDENT_DAYS)
 
 
 @shared_task

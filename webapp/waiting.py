@@ -7,6 +7,7 @@ from operator import or_
 from django.db import transaction
 from django.db.models import Q
 
+from webapp.incidents import close_of
 from webapp.models import Layer, Query
 from webapp.models.queries import LAYER_KEYS
 from webapp.notify import announce
@@ -54,6 +55,7 @@ def follow_layers(name: str = "") -> list[Query]:
             stand(query)
             query.revision += 1
             query.save()
+        close_of([query for query in changed if query.status == Query.WAITING], "the query waits for its layer")
     announce(changed)
     return changed
 

@@ -47,18 +47,37 @@ export class HistoryPanel {
     this.#changed();
   }
 
-  /** Ask at once where and when an object of a stored stream was. */
+  /** Ask at once where and when an object of a stored stream was, in the last day. */
   trace(stream, key) {
+    this.#ofObject(stream, key);
+    this.form.elements.span.value = "day";
+    this.#changed();
+    this.onOpen();
+    this.run();
+  }
+
+  /** Draw where an object of a stored stream was in a span of time `{from, to}` in milliseconds; return a promise of its rows. */
+  async traceSpan(stream, key, { from, to }) {
+    this.clear();
+    this.#ofObject(stream, key);
+    const { elements } = this.form;
+    elements.span.value = "custom";
+    elements.from.value = formTime(from, elements.zone.value);
+    elements.to.value = formTime(to, elements.zone.value);
+    this.#changed();
+    await this.run();
+    const error = $("history-error-form").textContent;
+    if (error) throw new Error(error);
+    return this.rows;
+  }
+
+  #ofObject(stream, key) {
     const { elements } = this.form;
     elements.join.checked = false;
     elements.table.value = `stored:${stream}`;
     this.picked.add("table");
     elements.key.value = key;
     elements.where.value = "everywhere";
-    elements.span.value = "day";
-    this.#changed();
-    this.onOpen();
-    this.run();
   }
 
   /** Take over a rectangle that was drawn. */

@@ -14,6 +14,7 @@ import { FeaturePanel } from "./feature-panel.js";
 import { startFrameMeter } from "./frame-meter.js";
 import { HistoryLayer } from "./history-layer.js";
 import { HistoryPanel, viewOfRow } from "./history-panel.js";
+import { createIncidents } from "./incidents/page.js";
 import { kindOf } from "./kinds.js";
 import { createLayerList, LayerForm } from "./layer-list.js";
 import { LayersApi } from "./layers-api.js";
@@ -85,7 +86,10 @@ const features = new FeatureLayers(L, map.leaflet, {
 });
 const drawnHistory = new HistoryLayer(L, map.leaflet, palette.read);
 const editor = new RectangleEditor(L, map.leaflet, { colour: () => palette.read().accent });
-const tabs = createTabs(() => events.refresh());
+const tabs = createTabs(() => {
+  events.refresh();
+  incidents.panel.refresh();
+});
 
 const socket = new Socket(`${page.websocket}?queries=asked`, {
   Arrow,
@@ -197,6 +201,15 @@ const historyPanel = new HistoryPanel({
     if (place) map.flyTo(...place, OBJECT_ZOOM);
     else map.fitBox(box);
   },
+});
+const incidents = createIncidents({
+  store,
+  now,
+  ask: (message) => socket.request(message),
+  open: () => tabs.current() === "incidents",
+  onPick: showIncident,
+  trace: async (stream, key, span) => (await historyPanel.traceSpan(stream, key, span)).length,
+  onError: (text) => toast(text, "error"),
 });
 const sketches = createSketches({
   L,
@@ -329,6 +342,7 @@ createShortcuts([
   { key: "j", text: "New query: join with a layer", run: () => form.start(null, JOIN) },
   { key: "q", text: "Queries", run: () => tabs.show("queries") },
   { key: "e", text: "Events", run: () => tabs.show("events") },
+  { key: "i", text: "Incidents", run: () => tabs.show("incidents") },
   { key: "l", text: "Layers", run: () => tabs.show("layers") },
   { key: "s", text: "Statistics", run: () => tabs.show("statistics") },
   { key: "h", text: "History", run: () => tabs.show("history") },
@@ -374,6 +388,7 @@ socket.connect();
 function receive(message) {
   if (message.type === "error") return toast(message.message, "error");
   if (sketches.asker.takes(message) || !subscriptions.expects(message)) return;
+  incidents.follow(message);
   store.apply(message, now());
   subscriptions.follow(message);
   pages.follow(message);
@@ -390,6 +405,15 @@ async function ask(message, done) {
     toast(error.message, "error");
     return null;
   }
+}
+
+/** Select the object of an incident and fly to it; without an object, to the query. */
+function showIncident({ stream, key, lon, lat, query }) {
+  const slot = store.objects.slot(stream, key);
+  if (slot !== undefined) return navigation.pick(slot);
+  if (lon === null) return store.queries.has(query) && navigation.toQuery(store.queries.get(query));
+  store.select(stream, key);
+  map.flyTo(lon, lat, OBJECT_ZOOM);
 }
 
 function openAroundMenuAt(event) {

@@ -13,7 +13,7 @@ import { boxOf, planOf, reportOf } from "./plan.js";
 const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
 const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
-const NOT_OF_PLAN = ["name", "shared", "plan"]; // the plan is read when it is edited, not written again
+const NOT_OF_PLAN = ["name", "shared", "severity", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
@@ -73,6 +73,7 @@ export class QueryForm {
     if (query) {
       elements.name.value = query.name;
       elements.shared.checked = query.shared;
+      elements.severity.value = query.severity ?? "";
     } else {
       elements.name.value = name;
       this.#chooseStream(normalisedBox(this.view()));
@@ -229,7 +230,7 @@ export class QueryForm {
     const save = $("form-save");
     save.disabled = true;
     try {
-      await this.save(this.query, { name, plan, shared: elements.shared.checked });
+      await this.save(this.query, { name, plan, shared: elements.shared.checked, severity: elements.severity.value });
       this.close();
     } catch (error) {
       const field = this.written ? "plan" : (errorField(error.code ?? "", error.message) ?? "form");

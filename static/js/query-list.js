@@ -191,11 +191,12 @@ function update(store, query, element, parts, nowMs) {
   parts.name.title = query.name;
   const where = query.plan?.where ? `, where ${query.plan.where}` : "";
   const owner = query.example ? " \u00b7 example" : query.mine === false ? ` \u00b7 by ${query.owner}` : query.shared ? " \u00b7 shared" : "";
+  const watched = query.severity ? ` \u00b7 ${query.severity} incidents` : "";
   const stream = store.streams.get(query.stream)?.title ?? query.stream;
   const titleOf = (source, name) =>
     source === "query" ? (store.queries.get(name)?.name ?? `query ${name}`) : ((source === "layer" ? store.layers : store.streams).get(name)?.title ?? name);
   const asked = kindOf(query.plan).asked ? sketchText(query.plan) : planText(query.plan, titleOf, focusName(store, query));
-  setText(parts.about, `${stream}, ${asked}${where}${owner}`);
+  setText(parts.about, `${stream}, ${asked}${where}${watched}${owner}`);
   parts.about.title = parts.about.textContent;
   parts.origin.update(store.streams.get(query.stream));
   setText(parts.status, query.status);

@@ -1,5 +1,6 @@
 // How each message of the server changes the store. A reducer returns the topics that changed.
 
+import { INCIDENT_REDUCERS } from "./incidents/store.js";
 import { kindOf } from "./objects.js";
 import { takeChange, takeSnapshot } from "./store-answers.js";
 import { hold } from "./store-clocks.js";
@@ -28,6 +29,8 @@ export const REDUCERS = {
     store.regions.set(message.space, message);
     return ["regions"];
   },
+
+  ...INCIDENT_REDUCERS,
 
   "query.status": takeStatus,
 
@@ -116,7 +119,8 @@ function takeStatus(store, { type, id, ...status }) {
   if (status.status === "cancelled") {
     dropAnswer(store, query);
     store.queries.delete(query);
-    return ["queries", "objects", "pairs"];
+    store.incidents.drop(query);
+    return ["queries", "objects", "pairs", "incidents"];
   }
   const colour = known?.colour ?? freeColour(store, query);
   if (known) dropUnlike(store, known, status.plan);

@@ -1,5 +1,6 @@
 // The state of the page, and how each message of the server changes it. Pure: no DOM, no socket, no clock.
 
+import { Incidents } from "./incidents/store.js";
 import { kindOf } from "./kinds.js";
 import { KINDS, Objects } from "./objects.js";
 import { joinsWith, recolour, recolourStream } from "./store-colours.js";
@@ -54,6 +55,7 @@ class Store {
     this.places = new Map(); // number -> where a query is, {stream, key, name, lon, lat, timeMs, reach, lost}
     this.told = new ToldPairs();
     this.encounters = new Map(); // number -> the encounters that last, by pair, of queries for encounters
+    this.incidents = new Incidents();
     this.events = []; // newest last
     this.eventsSeen = 0; // events ever recorded
     this.unread = 0;
@@ -75,7 +77,7 @@ class Store {
   }
 
   /**
-   * Call `listener` after every change of a topic: objects, queries, places, figures, roles, regions, pairs, streams, layers, events,
+   * Call `listener` after every change of a topic: objects, queries, places, figures, roles, regions, pairs, streams, layers, events, incidents,
    * status, selection.
    */
   on(topics, listener) {

@@ -2,7 +2,7 @@
 
 import { $ } from "./dom.js";
 
-const NAMES = ["queries", "events", "layers", "history", "statistics"];
+const NAMES = ["queries", "events", "incidents", "layers", "history", "statistics"];
 
 /** @param {function} onChange called after another tab is shown */
 export function createTabs(onChange) {

@@ -74,7 +74,7 @@ def test_the_map_of_a_new_user(screen, feed, layer):
     page, found = screen.page, {}
     assert screen.painted(HERE, "ship")
     expect(page.locator(f"[data-layer={layer}]")).to_have_attribute("data-status", "ready")
-    for tab in ("Events", "Layers", "History", "Queries"):
+    for tab in ("Events", "Incidents", "Layers", "History", "Queries"):
         screen.tab(tab)
         found[tab] = wrong(page)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from channels.db import database_sync_to_async
+from django.utils import timezone
 
 from streaming.logs import Log
 from streaming.operators.region_map import RegionMap
@@ -16,7 +17,7 @@ from webapp import groups, queries
 from webapp.consumers.messages import FIELDS, read_document, read_fields
 from webapp.consumers.monitor import view_plans
 from webapp.layers import announce
-from webapp.models import Layer, Stream
+from webapp.models import Incident, Layer, Stream
 from webapp.notify import LAYERS_GROUP
 from webapp.queries import viewed_streams
 
@@ -83,6 +84,15 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
         assert (await socket.hear("answer.snapshot"))["query"] == query != view
         await socket.tell("query.subscribe", query=query, held={"epoch": epoch, "batch": batch})
         heard["answer.resumed"] = await socket.hear("answer.resumed")
+        incident = await database_sync_to_async(Incident.objects.create)(
+            query_id=query, key="near", severity="info", opened=timezone.now()
+        )
+        await socket.tell("incident.acknowledge", incident=incident.pk)
+        heard["incident.status"] = await socket.hear("incident.status")
+        await socket.tell("incident.list", id=12)
+        heard["incident.listed"] = await socket.hear("incident.listed", id=12)
+        await socket.tell("incident.get", id=13, incident=incident.pk)
+        heard["incident.detail"] = await socket.hear("incident.detail", id=13)
         await socket.tell("roles.subscribe", query=query)
         heard["query.roles"] = await socket.hear("query.roles")
         Log(redis_client, "earth", 2).report_regions({}, map=RegionMap.grid(EARTH, 2).document())
@@ -115,6 +125,8 @@ async def test_the_server_says_what_the_examples_say(engine, streams, user, conn
     assert {**heard["sketch.asked"], "query": 0} == {**REPLIES["sketch.asked"], "query": 0}
     for kind, message in heard.items():
         assert set(message) == set(REPLIES[kind]), kind
+    assert set(heard["incident.status"]["incidents"][0]) == set(REPLIES["incident.status"]["incidents"][0])
+    assert set(heard["incident.detail"]["changes"][0]) == set(REPLIES["incident.detail"]["changes"][0])
     (row,) = heard["answer.change"]["rows"]
     assert set(row) == set(REPLIES["answer.change"]["rows"][0])
     (region,) = heard["query.roles"]["regions"]

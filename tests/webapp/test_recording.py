@@ -101,14 +101,14 @@ def test_what_cannot_be_recorded_of_one_query_is_its_warning_and_the_others_are_
     log, redis_client, user, monkeypatch
 ):
     bad, *good = (made(user).pk for _ in range(4))
-    event_of = recording._event
+    made_of = recording.event_of
 
     def event(query, *more):
         if query == bad:
             raise ValueError("what is this")
-        return event_of(query, *more)
+        return made_of(query, *more)
 
-    monkeypatch.setattr(recording, "_event", event)
+    monkeypatch.setattr(recording, "event_of", event)
     twins = {ANSWER_NUMBERS + 7: (bad, good[0])}
     told = [(query, "a", ENTERED, MOVED) for query in (*good[1:], ANSWER_NUMBERS + 7)]
     log.publish([replace(fragment(0, 0, told), shared=twins), fragment(0, 1)])

@@ -4,6 +4,7 @@ from django import forms
 from django.contrib import admin, messages
 
 from webapp import queries
+from webapp.incidents import close_of
 from webapp.models import Query
 from webapp.words import plan_in_words
 
@@ -13,7 +14,14 @@ class QueryForm(forms.ModelForm):
 
     class Meta:
         model = Query
-        fields = ("name", "plan", "shared", "paused")
+        fields = ("name", "plan", "shared", "paused", "severity")
+
+    def clean(self):
+        """Refuse a severity where there are no events."""
+        values = super().clean()
+        if values.get("severity") and (values.get("plan") or {}).get("kind") == "sketch":
+            self.add_error("severity", f"a query of a sketch opens no incidents; got {values['severity']}")
+        return values
 
     def clean_plan(self):
         """Check the plan as the websocket does."""
@@ -29,10 +37,11 @@ class QueryAdmin(admin.ModelAdmin):
 
     form = QueryForm
     list_display = (
-        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "space", "updated"),
+        *("id", "name", "owner", "stream", "asks", "status", "error", "warning", "shared", "severity"),
+        *("space", "updated"),
     )
     list_display_links = ("id", "name")
-    list_filter = ("status", "space", "stream", "shared", "owner")
+    list_filter = ("status", "space", "stream", "shared", "severity", "owner")
     list_select_related = ("owner", "space")
     search_fields = ("name", "owner__username", "error", "warning")
     actions = ("pause", "resume", "cancel")
@@ -50,7 +59,7 @@ class QueryAdmin(admin.ModelAdmin):
         "created",
         "updated",
     )
-    fields = ("name", "plan", "shared", "paused", *readonly_fields)
+    fields = ("name", "plan", "shared", "paused", "severity", *readonly_fields)
 
     @admin.display(description="asks for")
     def asks(self, query):
@@ -68,6 +77,16 @@ class QueryAdmin(admin.ModelAdmin):
         obj.__dict__.update(made.__dict__)
         if paused:
             queries.edit(request.user, obj.pk, paused=True)
+
+    def delete_model(self, request, obj):
+        """Close the incidents of a query, and delete it with them."""
+        close_of([obj], f"{request.user.get_username()} deleted the query")
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request, queryset):
+        """Close the incidents of queries, and delete them with these."""
+        close_of(queryset, f"{request.user.get_username()} deleted the query")
+        super().delete_queryset(request, queryset)
 
     def get_readonly_fields(self, request, obj=None):
         """Make all fields of a cancelled query read-only."""

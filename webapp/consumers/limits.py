@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+# The code with which a connection is closed that sends too much, or does not read.
+FLOODED = 1008
+
 
 @dataclass
 class TokenBucket:

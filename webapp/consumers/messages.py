@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from streaming.kinds.join.plan import PREDICATES
@@ -9,6 +10,8 @@ from streaming.kinds.parts import MAX_WHERE_CHARACTERS
 from streaming.kinds.sketch.reading import MAX_CHARACTERS as MAX_QUESTION_CHARACTERS
 from webapp.history import MAX_ROWS
 from webapp.hub.subscriptions import FORMATS
+from webapp.incidents import PAGE_INCIDENTS, STATES
+from webapp.models import Severity
 from webapp.query_list import PAGE_QUERIES
 from webapp.refusals import Refused
 from webapp.text import read_json
@@ -19,6 +22,7 @@ MAX_QUERIES = 1_000
 MAX_NUMBER = 2**53 - 1
 MAX_KEY_CHARACTERS = 1_000
 MAX_SAMPLE = 1_000
+MAX_COMMENT_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,37 @@ def _is_amount(value):
     return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
+def _is_severity(value):
+    return value == "" or value in Severity.values
+
+
+def _is_some_severity(value):
+    return value in Severity.values
+
+
+def _is_state(value):
+    return value in STATES
+
+
+def _is_incidents(value):
+    return _is_number(value) and value <= PAGE_INCIDENTS
+
+
+def _is_comment(value):
+    return isinstance(value, str) and 0 < len(value.strip()) <= MAX_COMMENT_CHARACTERS
+
+
+def _is_person(value):
+    return value is None or (isinstance(value, str) and 0 < len(value) <= MAX_NAME_CHARACTERS)
+
+
+def _is_instant(value):
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
+
+
 NAME = Field(f"a text of 1 to {MAX_NAME_CHARACTERS} characters", _is_name)
 QUERY = Field("the number of a query", _is_number)
 ONE_QUERY = Field(QUERY.rule, _is_number, required=False)
@@ -143,6 +178,18 @@ SPAN = Field('an object of the form {"from": ..., "to": ...}', _is_object, requi
 PREDICATE = Field(f"one of {', '.join(PREDICATES)}", _is_predicate, required=False)
 DISTANCE = Field("a finite number that is not negative", _is_amount, required=False)
 
+SEVERITIES = ", ".join(Severity.values)
+SEVERITY = Field(f'"" or one of {SEVERITIES}', _is_severity, required=False)
+ONE_SEVERITY = Field(f"one of {SEVERITIES}", _is_some_severity, required=False)
+STATE = Field(f"one of {', '.join(STATES)}", _is_state, required=False)
+MINE = Field("true or false", _is_flag, required=False, default=False)
+INCIDENT = Field("the number of an incident", _is_number)
+OLDER = Field(INCIDENT.rule, _is_number, required=False)
+INCIDENTS = Field(f"a whole number from 1 to {PAGE_INCIDENTS}", _is_incidents, required=False, default=PAGE_INCIDENTS)
+PERSON = Field("the name of a user, or null", _is_person)
+COMMENT = Field(f"a text of 1 to {MAX_COMMENT_CHARACTERS} characters", _is_comment)
+INSTANT = Field("a time in ISO 8601 with its zone", _is_instant)
+
 QUESTION = Field(f"a text of at most {MAX_QUESTION_CHARACTERS} characters", _is_question, required=False)
 WHERE = Field(f"CQL2 text of at most {MAX_WHERE_CHARACTERS} characters", _is_where)
 PROPERTIES = Field(f"a list of at most {MAX_SAMPLE} names", _is_properties)
@@ -150,14 +197,36 @@ OBJECTS = Field(f"a list of at most {MAX_SAMPLE} objects", _is_objects)
 
 FIELDS: dict[str, dict[str, Field]] = {
     "filter.check": {"where": WHERE, "names": PROPERTIES, "objects": OBJECTS},
-    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED},
-    "query.edit": {"query": QUERY, "name": NEW_NAME, "plan": NEW_PLAN, "shared": SHARED, "paused": PAUSED},
+    "query.register": {"name": NAME, "plan": PLAN, "shared": SHARED, "severity": SEVERITY},
+    "query.edit": {
+        "query": QUERY,
+        "name": NEW_NAME,
+        "plan": NEW_PLAN,
+        "shared": SHARED,
+        "paused": PAUSED,
+        "severity": SEVERITY,
+    },
     "query.cancel": {"query": QUERY},
     "examples.show": {"shown": SHOWN},
     "query.list": {"search": SEARCH, "spaces": SPACES, "after": AFTER, "limit": PAGE_SIZE},
     "query.subscribe": {"query": ONE_QUERY, "queries": QUERIES, "format": FORMAT, "joined": JOINED, "held": HELD},
     "query.unsubscribe": {"query": ONE_QUERY, "queries": QUERIES},
     "query.snapshot": {"query": QUERY},
+    "incident.list": {
+        "state": STATE,
+        "severity": ONE_SEVERITY,
+        "query": ONE_QUERY,
+        "mine": MINE,
+        "after": OLDER,
+        "limit": INCIDENTS,
+    },
+    "incident.get": {"incident": INCIDENT},
+    "incident.acknowledge": {"incident": INCIDENT},
+    "incident.assign": {"incident": INCIDENT, "to": PERSON},
+    "incident.comment": {"incident": INCIDENT, "text": COMMENT},
+    "incident.snooze": {"incident": INCIDENT, "until": INSTANT},
+    "incident.wake": {"incident": INCIDENT},
+    "incident.close": {"incident": INCIDENT},
     "roles.subscribe": {"query": QUERY},
     "roles.unsubscribe": {"query": QUERY},
     "regions.subscribe": {"space": SPACE},

@@ -20,7 +20,8 @@ from streaming.spaces import EARTH, space_document
 from webapp import history, queries
 from webapp.consumers.asking import Asked
 from webapp.consumers.hubs import Hubs
-from webapp.consumers.limits import TokenBucket
+from webapp.consumers.incidents import Incidents
+from webapp.consumers.limits import FLOODED, TokenBucket
 from webapp.consumers.listing import Listing, listing_of
 from webapp.consumers.messages import read_document, read_fields, reference_of
 from webapp.consumers.outbox import Outbox, Unread
@@ -35,14 +36,14 @@ from webapp.refusals import Refused
 
 logger = logging.getLogger(__name__)
 
-UNAUTHENTICATED, FLOODED, TOO_BIG, BROKEN = 4401, 1008, 1009, 1011
+UNAUTHENTICATED, TOO_BIG, BROKEN = 4401, 1009, 1011
 # The connection ends after this many messages beyond the rate at once, or more than one per second on average.
 REFUSALS_BURST = 100
 # Questions to tables run in these threads, so that they block nothing else; a process answers two at a time.
 ANSWERING = ThreadPoolExecutor(2, "tables")
 
 
-class Monitor(AsyncWebsocketConsumer):
+class Monitor(Incidents, AsyncWebsocketConsumer):
     """One websocket connection."""
 
     async def __call__(self, scope, receive, send):
@@ -73,6 +74,7 @@ class Monitor(AsyncWebsocketConsumer):
         self.hubs = Hubs(self)
         self.viewport = Viewport(self.hubs, self.say)
         self.asked = Asked(self.hubs, self.say)
+        self.incidents_of = set()
         self.joined = True
         await self.accept()
         self.sender = asyncio.create_task(self.outbox.run())
@@ -142,7 +144,8 @@ class Monitor(AsyncWebsocketConsumer):
             document, mine = standing["document"], standing["owner_id"] == self.user.pk
             if document["example"] and not self.examples:
                 continue
-            listed = self.listing.covers(document, mine) or document["query"] in self.hubs.subscriptions
+            known = document["query"] in self.hubs.subscriptions or document["query"] in self.incidents_of
+            listed = known or self.listing.covers(document, mine)
             if not (mine or document["shared"]):
                 self.hubs.unsubscribe(document["query"])
             self.hubs.edited(document["query"], document["plan"])
@@ -189,9 +192,9 @@ class Monitor(AsyncWebsocketConsumer):
         told = await asyncio.to_thread(check_filter_text, where, names, objects)
         self.say({"type": "filter.checked", "id": reference, **told})
 
-    async def on_query_register(self, reference, name, plan, shared=False):
+    async def on_query_register(self, reference, name, plan, **options):
         """Save and register a query."""
-        query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, shared)
+        query = await database_sync_to_async(queries.register)(self.user, name.strip(), plan, **options)
         self._say_status(reference, query)
 
     async def on_query_edit(self, reference, query, **changes):

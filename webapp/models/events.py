@@ -52,9 +52,13 @@ class Event(models.Model):
 
 
 class EventCursor(models.Model):
-    """How far a space's log of events has been recorded. It moves in the transaction that stores the events."""
+    """How far a space's log of events has been recorded. It moves in the transaction that stores the events.
+
+    After events were lost, `check_at` is when the incidents of the space are to be compared with the answers.
+    """
 
     space = models.CharField(max_length=40, primary_key=True)
     last_id = models.CharField(max_length=40, default="0-0")
     epoch = models.CharField(max_length=80, blank=True)
     batch = models.BigIntegerField(default=-1)
+    check_at = models.DateTimeField(null=True)

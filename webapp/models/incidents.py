@@ -21,6 +21,12 @@ class Incident(models.Model):
     severity = models.CharField("severity", max_length=10, choices=Severity)
     opened = models.DateTimeField("opened", help_text="When the object entered, in event time.")
     closed = models.DateTimeField("closed", null=True, blank=True)
+    left = models.DateTimeField(
+        "left",
+        null=True,
+        blank=True,
+        help_text="When the object left the answer. Until then it opens no other incident, also if this one is closed.",
+    )
     lon = models.FloatField("longitude [deg]", null=True)
     lat = models.FloatField("latitude [deg]", null=True)
     properties = models.JSONField("properties", default=dict)
@@ -43,7 +49,11 @@ class Incident(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["query", "-id"]), models.Index(fields=["closed", "-id"])]
+        indexes = [
+            models.Index(fields=["query", "-id"]),
+            models.Index(fields=["closed", "-id"]),
+            models.Index(fields=["query", "key"], condition=Q(left=None), name="incidents_of_objects_inside"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["query", "key", "partner"], condition=Q(closed=None), name="one_open_incident_of_an_object"
@@ -52,6 +62,34 @@ class Incident(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query.name}: {self.key}{self.partner and ' with ' + self.partner} ({self.pk})"
+
+    def standing(self) -> dict:
+        """Return what a web process needs to send this incident to its clients."""
+        return {"owner_id": self.query.owner_id, "shared": self.query.shared, "document": self.document()}
+
+    def document(self) -> dict:
+        """Return the description of this incident for clients."""
+        return {
+            "incident": self.pk,
+            "query": self.query_id,
+            "name": self.query.name,
+            "stream": self.query.stream,
+            "space": self.query.space_id,
+            "example": self.query.example,
+            "key": self.key,
+            "partner": self.partner or None,
+            "severity": self.severity,
+            "opened": _iso(self.opened),
+            "closed": _iso(self.closed),
+            "lon": self.lon,
+            "lat": self.lat,
+            "properties": self.properties,
+            "acknowledged": _iso(self.acknowledged),
+            "acknowledged_by": _name(self.acknowledged_by),
+            "assigned_to": _name(self.assigned_to),
+            "snoozed_until": _iso(self.snoozed_until),
+            "closed_by": _name(self.closed_by),
+        }
 
 
 class IncidentChange(models.Model):
@@ -77,3 +115,15 @@ class IncidentChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what} by {self.user or 'Lookout'}"
+
+    def document(self) -> dict:
+        """Return the description of this change for clients; the user is null for what Lookout did by itself."""
+        return {"at": _iso(self.at), "user": _name(self.user), "what": self.what, "text": self.text}
+
+
+def _iso(time):
+    return time and time.isoformat()
+
+
+def _name(user):
+    return user and user.get_username()

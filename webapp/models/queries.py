@@ -154,6 +154,7 @@ class Query(models.Model):
             "warning": self.warning or None,
             "plan": self.plan,
             "shared": self.shared,
+            "severity": self.severity,
             "owner": self.owner.get_username() if self.owner else None,
             "example": self.example,
             "revision": self.revision,

@@ -1,0 +1,57 @@
+// Incidents in words. Pure.
+
+import { age, crossingText, length, number, title, utcTime } from "../format.js";
+import { SEVERITIES, snoozed } from "./store.js";
+
+/** Say what an incident is about: an object, a pair, or a threshold that a figure crossed. */
+export function headline({ key, partner, name, properties }) {
+  if (partner && "value" in properties) return crossingText({ queryName: name, group: key, threshold: partner, sign: 1, value: properties.value });
+  const object = title(key, properties);
+  if (!partner) return object;
+  const distance = Number.isFinite(properties.distance) ? `, ${length(properties.distance)}` : "";
+  return `${object} with ${partner}${distance}`;
+}
+
+/** Return the key to show beside the name of an object; null if it says nothing more. */
+export function keyBeside({ key, partner, properties }) {
+  return partner || title(key, properties) === key ? null : key;
+}
+
+/** Say how an incident stands: who has taken it, and until when it is silent. */
+export function standing(incident, nowMs) {
+  const { closed, closed_by: closer, acknowledged_by: acknowledger, assigned_to: assignee } = incident;
+  const until = snoozed(incident, nowMs) ? `silent for ${age(Date.parse(incident.snoozed_until) - nowMs)}` : "";
+  const end = closed ? `closed${closer ? ` by ${closer}` : ""}` : "";
+  return [end, acknowledger && `seen by ${acknowledger}`, assignee && `for ${assignee}`, until].filter(Boolean).join(" \u00b7 ");
+}
+
+/** Say a change of the audit log in words: "ann commented: on my way". */
+export function changeText({ user, what, text }) {
+  const who = user ?? "Lookout";
+  if (what === "commented") return `${who}: ${text}`;
+  const detail = text && (["assigned", "snoozed"].includes(what) || user ? ` ${text}` : `: ${text}`);
+  return `${who} ${what}${what === "opened" || what === "closed" || what === "acknowledged" ? " it" : ""}${detail}`;
+}
+
+/** The title of the page with the number of open incidents: "(3) Lookout". */
+export function pageTitle(open) {
+  return open > 0 ? `(${number(open, 0)}) Lookout` : "Lookout";
+}
+
+/** Say how many incidents are open: "3 open incidents: 1 critical, 2 warning". */
+export function openText(open) {
+  const total = SEVERITIES.reduce((sum, severity) => sum + open[severity], 0);
+  const parts = [...SEVERITIES].reverse().filter((severity) => open[severity] > 0).map((severity) => `${number(open[severity], 0)} ${severity}`);
+  return total === 0 ? "No open incidents" : `${number(total, 0)} open: ${parts.join(", ")}`;
+}
+
+/** Return the most urgent severity with open incidents; null without any. */
+export function worst(open) {
+  return [...SEVERITIES].reverse().find((severity) => open[severity] > 0) ?? null;
+}
+
+/** Say when an incident began, and for a closed one also when it ended. */
+export function timesText({ opened, closed }) {
+  const from = utcTime(Date.parse(opened));
+  return closed ? `${from.replace(" UTC", "")} to ${utcTime(Date.parse(closed))}` : from;
+}

@@ -1,0 +1,76 @@
+"""The messages about incidents."""
+
+from datetime import datetime
+from typing import Any
+
+from channels.db import database_sync_to_async
+
+from webapp import incidents
+from webapp.consumers.limits import FLOODED
+from webapp.consumers.outbox import Unread
+
+
+class Incidents:
+    """The part of a connection that lists incidents, acts on them, and tells how they change.
+
+    Attributes
+    ----------
+    incidents_of : set of int
+        The queries of whose incidents the client has heard. It hears when they end, whether it has listed them or not.
+    """
+
+    incidents_of: set[int]
+
+    async def incident_status(self, event: dict[str, Any]) -> None:
+        """Send how incidents stand, except those of examples that the user removed. Called by the channel layer."""
+        seen = [one["document"] for one in event["incidents"] if self.examples or not one["document"]["example"]]
+        if not seen:
+            return
+        self.incidents_of.update(document["query"] for document in seen)
+        try:
+            self.say({"type": "incident.status", "incidents": seen})
+        except Unread as error:
+            await self.close(FLOODED, str(error))
+
+    async def on_incident_list(self, reference, mine, limit, **wanted):
+        """Reply with a page of incidents, the newest first."""
+        found = incidents.Wanted(mine=mine, limit=limit, **wanted)
+        page, more, counted = await database_sync_to_async(incidents.page_of)(self.user, found)
+        told = [incident.document() for incident in page]
+        self.incidents_of.update(incident.query_id for incident in page)
+        following = page[-1].pk if more else None
+        self.say({"type": "incident.listed", "id": reference, "incidents": told, "next": following, "open": counted})
+
+    async def on_incident_get(self, reference, incident):
+        """Reply with an incident, its changes, and who can be assigned."""
+        found, changes, people = await database_sync_to_async(incidents.detail)(self.user, incident)
+        told = {"incident": found.document(), "changes": [change.document() for change in changes], "people": people}
+        self.say({"type": "incident.detail", "id": reference, **told})
+
+    async def on_incident_acknowledge(self, reference, incident):
+        """Acknowledge an incident."""
+        await self._act(reference, incidents.acknowledge, incident)
+
+    async def on_incident_assign(self, reference, incident, to):
+        """Assign an incident to a user, or to nobody."""
+        await self._act(reference, incidents.assign, incident, to)
+
+    async def on_incident_comment(self, reference, incident, text):
+        """Comment on an incident."""
+        await self._act(reference, incidents.comment, incident, text.strip())
+
+    async def on_incident_snooze(self, reference, incident, until):
+        """Silence an incident until a time."""
+        await self._act(reference, incidents.snooze, incident, datetime.fromisoformat(until))
+
+    async def on_incident_wake(self, reference, incident):
+        """End the snooze of an incident."""
+        await self._act(reference, incidents.wake, incident)
+
+    async def on_incident_close(self, reference, incident):
+        """Close an incident by hand."""
+        await self._act(reference, incidents.close, incident)
+
+    async def _act(self, reference, action, *arguments):
+        incident = await database_sync_to_async(action)(self.user, *arguments)
+        self.say({"type": "incident.status", "id": reference, "incidents": [incident.document()]})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -76,19 +77,50 @@ class History:
         Moved
             When a file has gone since it was listed; see `asked`.
         """
-        pending, parts = self._listed(stream, span)
-        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
-        if waiting:
-            take(rows_of(stored(pa.concat_tables(waiting), self.space).filter(condition), self.space))
+        parts, waiting = self._listed(stream, span)
+        if waiting.num_rows:
+            take(rows_of(waiting.filter(condition), self.space))
         for batch in _batches(parts, condition, self.space, few):
             take(rows_of(batch, self.space))
 
+    def scan(self, stream: str, span: Span) -> pl.LazyFrame:
+        """Return the stored elements of a stream, of the days of a span at least, to be read lazily.
+
+        Parameters
+        ----------
+        stream : str
+        span : (int or None, int or None)
+            As in `collect`: it only serves to skip days.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The columns of `rows.part_schema`, in no order. A file may go before it is read: collect it within `reading`.
+
+        Raises
+        ------
+        Moved
+            When a pending file has gone since it was listed; see `asked`.
+        """
+        parts, waiting = self._listed(stream, span)
+        frames = [pl.from_arrow(waiting).lazy()]
+        if parts:
+            paths = [str(part.path) for part in parts]
+            frames.append(pl.scan_parquet(paths, glob=False, missing_columns="insert", extra_columns="ignore"))
+        return pl.concat(frames)
+
     def _listed(self, stream, span):
-        """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
+        """Return a stream's parts, and its elements that are in none of them yet, with `rows.part_schema`.
+
+        The pending files are listed before the parts, so that elements that are merged in between are not missed.
+        """
         pending = pending_of(self.folder)
         folder = self.folder / stream
         wanted = [day for day in days_of(folder) if _in_span(day, span)]
-        return pending, in_force(parts_of(folder, wanted))[0]
+        parts = in_force(parts_of(folder, wanted))[0]
+        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
+        none = part_schema(self.space).empty_table()
+        return parts, stored(pa.concat_tables(waiting), self.space) if waiting else none
 
     def _waiting(self, stream, pending, parts):
         """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""
@@ -107,6 +139,15 @@ def asked(ask: Callable[[], Answer]) -> Answer:
         with contextlib.suppress(Moved):
             return ask()
     return ask()
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Raise `Moved` where a file that was to be read has gone."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Moved from None
 
 
 def _stamp(path):

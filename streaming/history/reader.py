@@ -77,7 +77,8 @@ class History:
         Moved
             When a file has gone since it was listed; see `asked`.
         """
-        parts, waiting = self._listed(stream, span)
+        pending, parts = self._listed(stream, span)
+        waiting = self._in_no_part(stream, pending, parts)
         if waiting.num_rows:
             take(rows_of(waiting.filter(condition), self.space))
         for batch in _batches(parts, condition, self.space, few):
@@ -95,32 +96,32 @@ class History:
         Returns
         -------
         polars.LazyFrame
-            The columns of `rows.part_schema`, in no order. A file may go before it is read: collect it within `reading`.
+            The columns of `rows.part_schema`, in no order. A file may go before it is read, so collect it within
+            `reading`.
 
         Raises
         ------
         Moved
             When a pending file has gone since it was listed; see `asked`.
         """
-        parts, waiting = self._listed(stream, span)
-        frames = [pl.from_arrow(waiting).lazy()]
+        pending, parts = self._listed(stream, span)
+        frames = [pl.DataFrame(self._in_no_part(stream, pending, parts)).lazy()]
         if parts:
             paths = [str(part.path) for part in parts]
             frames.append(pl.scan_parquet(paths, glob=False, missing_columns="insert", extra_columns="ignore"))
         return pl.concat(frames)
 
     def _listed(self, stream, span):
-        """Return a stream's parts, and its elements that are in none of them yet, with `rows.part_schema`.
-
-        The pending files are listed before the parts, so that elements that are merged in between are not missed.
-        """
+        """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
         pending = pending_of(self.folder)
         folder = self.folder / stream
         wanted = [day for day in days_of(folder) if _in_span(day, span)]
-        parts = in_force(parts_of(folder, wanted))[0]
+        return pending, in_force(parts_of(folder, wanted))[0]
+
+    def _in_no_part(self, stream, pending, parts):
+        """Return the elements of a stream in pending files that no part has, with `rows.part_schema`."""
         waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
-        none = part_schema(self.space).empty_table()
-        return parts, stored(pa.concat_tables(waiting), self.space) if waiting else none
+        return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(self.space).empty_table()
 
     def _waiting(self, stream, pending, parts):
         """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""

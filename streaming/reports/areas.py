@@ -161,7 +161,7 @@ def shape_area(shape: Any) -> Area:
     if not shape.is_valid:
         raise InvalidReport(f"a polygon must be valid; got one with: {shapely.is_valid_reason(shape):.200}")
     west, south, east, north = shape.bounds
-    if not (-360 <= west and east <= 540 and -90 <= south and north <= 90):
+    if west < -360 or east > 540 or south < -90 or north > 90:
         rule = "the longitudes of a polygon must lie within -360 and 540, its latitudes within -90 and 90"
         raise InvalidReport(f"{rule}; got {west:g},{south:g} to {east:g},{north:g}")
     return Area(shapely.force_2d(shape))

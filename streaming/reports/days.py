@@ -39,7 +39,7 @@ class Days:
 
 
 def days_of(start_us: int, stop_us: int, zone: ZoneInfo) -> Days:
-    """Return the days of a time zone that two instants, in microseconds since 1970 UTC, and the time between them touch.
+    """Return the days of a time zone from one instant to another, both in microseconds since 1970 UTC.
 
     Raises
     ------

@@ -159,4 +159,5 @@ def columns_of(fixes: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     ndarray of int64, ndarray of int64, ndarray of float64, ndarray of float64, each of shape (N,)
     """
     other = (fixes["key"] != fixes["key"].shift()).fill_null(False).to_numpy()
-    return np.cumsum(other), *(fixes[name].to_numpy() for name in ("time", "lon", "lat"))
+    time, lon, lat = (fixes[name].to_numpy() for name in ("time", "lon", "lat"))
+    return np.cumsum(other), time, lon, lat

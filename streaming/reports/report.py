@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 
-from streaming.history.reader import Span
 from streaming.reports.areas import Area
 from streaming.reports.days import Days, by_day, days_of
 from streaming.reports.fixes import Fixes
@@ -37,7 +36,7 @@ class Terms:
         A stop lasts at least so long within this radius.
     """
 
-    span: Span
+    span: tuple[int, int]
     area: Area | None
     zone: ZoneInfo
     gap_us: int

@@ -45,7 +45,7 @@ def stops(tracks: pl.DataFrame, radius_m: float, least_us: int) -> pl.DataFrame:
 
 
 def _first_after(time, visit, least_us):
-    """Return the row of each fix's first successor of the same visit that is at least `least_us` later; -1 if none is."""
+    """Return the row of the first fix of the same visit that is at least `least_us` after each fix; -1 if none is."""
     if not len(time):
         return np.empty(0, dtype=np.int64)
     # A clock that goes on from visit to visit. No step on it needs to be longer than `least_us`.

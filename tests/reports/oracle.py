@@ -42,7 +42,7 @@ def crossing(outside, inside, polygon):
 
 
 def visits(track, polygon, gap):
-    """Return the visits of a track, each as a dict; `path` has the fixes and, at an entry and an exit, the one outside."""
+    """Return the visits of a track, each as a dict; `path` is its fixes with those outside before and after it."""
     found, current = [], None
     for at, fix in enumerate(track):
         linked = at > 0 and fix[0] - track[at - 1][0] <= gap

@@ -1,4 +1,4 @@
-"""Who was in an area, how long, and where they went: a report from the form to the table, the chart, the map and a file."""
+"""Who was in an area, and how long: a report from the form to the table, the chart, the map and a file."""
 
 import csv
 import json

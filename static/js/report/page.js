@@ -1,10 +1,9 @@
-// Puts together what the page shows of reports: the form, its areas on the map, and the requests.
+// Puts together what the page shows of reports: the form, and its areas on the map.
 
 import { FeatureEditor } from "../feature-editor.js";
 import { SketchAreas } from "../sketch/areas.js";
+import { address, ask } from "./api.js";
 import { ReportPanel } from "./panel.js";
-
-const ROOT = "/reports/";
 
 /**
  * @param {object} parts `L`, Leaflet; `map`, a MonitorMap; `store`; `editor`, a RectangleEditor; `palette()`; `layer`, a
@@ -24,22 +23,4 @@ export function createReports({ L, map, store, editor, palette, layer, now, onOp
     },
     stopDrawing: () => areas.stop(),
   };
-}
-
-/** Return the address of a report. */
-function address(stream, parameters) {
-  return `${ROOT}${encodeURIComponent(stream)}?${new URLSearchParams(parameters)}`;
-}
-
-/** Return a promise of a report as a document; it fails with the server's words. */
-async function ask(stream, parameters) {
-  let response;
-  try {
-    response = await fetch(address(stream, parameters));
-  } catch {
-    throw new Error("The server cannot be reached. Try again in a moment.");
-  }
-  const answer = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Error(answer.error ?? `The server answered with status ${response.status}.`);
-  return answer;
 }

@@ -24,6 +24,7 @@ export class ReportPanel {
     this.form = $("report-form");
     this.details = $("report-question");
     this.feature = null; // {layer, key, properties} of the area
+    this.drawn = false; // whether the map shows a way
     this.asked = 0;
     this.table = new ReportTable($("report-rows"), {
       nameOf: (key) => this.#nameOf(key),
@@ -112,7 +113,7 @@ export class ReportPanel {
     $("report-results").hidden = false;
     $("pane-history").scrollTop = 0;
     this.areas.show(place);
-    this.layer.clear();
+    this.#clearWay();
     const { terms, report, rows } = answer;
     setText($("report-summary"), summary(answer));
     setText($("report-span"), `${bothTimes(terms.from_us / 1000)} to ${bothTimes(terms.to_us / 1000)}. Days in ${terms.zone}.`);
@@ -145,6 +146,7 @@ export class ReportPanel {
       this.onDraw();
       const drawn = drawnRows(rows);
       this.layer.show(drawn);
+      this.drawn = true;
       const cut = truncated ? ` The map shows the first ${count(rows.length)}.` : "";
       setText($("report-way"), `${this.#nameOf(row.key)}: ${count(total)} ${total === 1 ? "fix" : "fixes"} on the map.${cut}`);
       const inside = drawn.filter(({ properties }) => properties.inside);
@@ -218,9 +220,15 @@ export class ReportPanel {
   #forget() {
     Object.assign(this, { answer: null });
     this.areas.show(null);
-    this.layer.clear();
+    this.#clearWay();
     $("report-results").hidden = true;
     this.details.open = true;
+  }
+
+  /** Take the way from the map; what the search has drawn stays. */
+  #clearWay() {
+    if (this.drawn) this.layer.clear();
+    this.drawn = false;
   }
 
   #busy(busy) {

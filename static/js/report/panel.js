@@ -25,6 +25,7 @@ export class ReportPanel {
     this.details = $("report-question");
     this.feature = null; // {layer, key, properties} of the area
     this.drawn = false; // whether the map shows a way
+    this.names = new Map(); // by key; those of objects that have been in view
     this.asked = 0;
     this.table = new ReportTable($("report-rows"), {
       nameOf: (key) => this.#nameOf(key),
@@ -108,6 +109,7 @@ export class ReportPanel {
   }
 
   #answered({ stream, place }, parameters, answer) {
+    if (stream !== this.stream) this.names.clear();
     Object.assign(this, { stream, parameters, answer });
     this.details.open = false;
     $("report-results").hidden = false;
@@ -135,7 +137,7 @@ export class ReportPanel {
     if (known) $("report-plot").replaceChildren(daysChart(days, $("report-measure").value));
   }
 
-  /** Draw where the object of a row has been, and bring it into view. */
+  /** Draw where the object of a row has been. Bring a visit or a stop into view, of other rows the area. */
   async #showWay(row) {
     const turn = ++this.asked;
     const parameters = wayOf(this.parameters, row);
@@ -149,8 +151,8 @@ export class ReportPanel {
       this.drawn = true;
       const cut = truncated ? ` The map shows the first ${count(rows.length)}.` : "";
       setText($("report-way"), `${this.#nameOf(row.key)}: ${count(total)} ${total === 1 ? "fix" : "fixes"} on the map.${cut}`);
-      const inside = drawn.filter(({ properties }) => properties.inside);
-      const around = boxAround(inside.length > 0 ? inside : drawn);
+      const [west, south, east, north] = this.answer.terms.bounds ?? [];
+      const around = row.begin || !(east - west < 360) ? boxAround(drawn) : { lo: [west, south], hi: [east, north] };
       if (around) this.onBox(around);
     } catch (error) {
       if (turn === this.asked) setText($("report-way"), error.message);
@@ -192,7 +194,8 @@ export class ReportPanel {
 
   #nameOf(key) {
     const slot = this.store.objects.slot(this.stream, key);
-    return slot === undefined ? key : title(key, this.store.objects.properties(slot));
+    if (slot !== undefined) this.names.set(key, title(key, this.store.objects.properties(slot)));
+    return this.names.get(key) ?? key;
   }
 
   /** Return a stream's own time, that of its newest element: the last hour of a replay is an hour of the replay. */

@@ -68,6 +68,7 @@ def set_up(screen, stream, where, what="objects"):
     """Open the form, and fill it in for the four days from the first one on."""
     screen.tab("History")
     screen.page.locator("#pane-history").get_by_text("Report", exact=True).click()
+    again(screen)
     choose(screen, "stream", stream.name)
     choose(screen, "report", what)
     choose(screen, "span", "custom")

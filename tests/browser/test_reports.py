@@ -156,6 +156,7 @@ def test_who_was_in_a_rectangle_how_long_and_where_they_went(past, screen, tmp_p
     expect(page.locator("#report-rows tr[aria-selected=true]")).to_have_count(1)
     expect(page).to_have_url(re.compile(r"/59[.]6\d*/24[.](39|40)"))
     found["a way on the map"] = wrong(page)
+    expect(page.locator("#report-rows tr[aria-selected=true]")).to_contain_text("berta")  # also after another theme
 
     with page.expect_download() as download:
         page.get_by_role("link", name="Download as CSV").click()

@@ -9,7 +9,7 @@ const TEXTS = ["key", "day", "began", "ended", "lon"];
 export class ReportTable {
   /** @param {HTMLElement} element the table @param {object} parts `nameOf(key)`; `onPick(row)`; `onDrawn(shown, all)` */
   constructor(element, parts) {
-    Object.assign(this, parts, { element, rows: [], report: null, column: null, descending: false });
+    Object.assign(this, parts, { element, rows: [], report: null, picked: null, column: null, descending: false });
     element.addEventListener("click", ({ target }) => {
       const row = target.closest("tr[data-row]");
       if (row) this.#pick(row);
@@ -20,7 +20,7 @@ export class ReportTable {
 
   /** Show the rows of a report, in the order in which they come. */
   show(report, rows) {
-    Object.assign(this, { report, rows, column: null });
+    Object.assign(this, { report, rows, picked: null, column: null });
     this.draw();
   }
 
@@ -42,13 +42,14 @@ export class ReportTable {
       const title = this.nameOf(row.key);
       return h("td", {}, h("button", { type: "button", class: "quiet", title: "Show the way on the map" }, title === text ? text : `${title} (${text})`));
     });
-    return h("tr", { "data-row": i, "aria-selected": "false" }, ...cells);
+    return h("tr", { "data-row": i, "aria-selected": String(row === this.picked) }, ...cells);
   }
 
   #pick(element) {
     for (const old of this.element.querySelectorAll("[aria-selected=true]")) old.setAttribute("aria-selected", "false");
     element.setAttribute("aria-selected", "true");
-    this.onPick(this.rows[Number(element.dataset.row)]);
+    this.picked = this.rows[Number(element.dataset.row)];
+    this.onPick(this.picked);
   }
 
   /** Sort by a column: numbers and times with the largest first, texts from A to Z, and the other way at the next click. */

@@ -266,6 +266,15 @@ TABLE_ANSWER_BYTES = 4 << 20
 TABLE_JOIN_ROWS = 200_000
 TABLE_QUESTIONS_AT_ONCE = 8
 HISTORY_UPKEEP_S = 40.0
+# Limits of a report: its days, the elements in the files that it reads and in memory, the rows of its answer and of a
+# CSV file. Last, how many a web process makes at once, and how long another one waits for its turn.
+REPORT_DAYS = 400
+REPORT_SCANNED = 100_000_000
+REPORT_ELEMENTS = 5_000_000
+REPORT_ROWS = 10_000
+REPORT_CSV_ROWS = 1_000_000
+REPORTS_AT_ONCE = 2
+REPORT_WAIT_S = 10.0
 # After this time without an acknowledgement of the engine, a query fails; it runs once the engine answers. An engine
 # whose standby engine is gone, too, starts in less. Then: how long a web process may show no sign of life.
 ACK_TIMEOUT_S = 45.0

@@ -7,6 +7,7 @@ from django.urls import path
 from webapp import maps, views
 from webapp.layers import views as layers
 from webapp.operations import views as operations
+from webapp.reports import views as reports
 
 urlpatterns = [
     path("", views.map_page, name="map"),
@@ -24,6 +25,7 @@ urlpatterns = [
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
     path("metrics", operations.metrics, name="metrics"),
     path("operations/", operations.page, name="operations"),
+    path("reports/<slug:name>", reports.report, name="report"),
     path("operations/figures", operations.figures, name="operations-figures"),
     path("admin/", admin.site.urls),
 ]

@@ -32,6 +32,7 @@ import { createQueryList } from "./query-list.js";
 import { QueryPages } from "./query-pages.js";
 import { recall, remember } from "./remembered.js";
 import { createRegions } from "./regions.js";
+import { createReports } from "./report/page.js";
 import { createSearch } from "./search.js";
 import { createShortcuts } from "./shortcuts.js";
 import { isShown } from "./shown-queries.js";
@@ -226,6 +227,18 @@ const sketches = createSketches({
     queryList.open(query);
   },
 });
+const reports = createReports({
+  L,
+  map,
+  store,
+  editor,
+  palette: palette.read,
+  layer: drawnHistory,
+  now,
+  onOpen: () => tabs.show("history"),
+  onDraw: () => historyPanel.clear(),
+});
+$("feature-report").addEventListener("click", () => reports.panel.openFor(store.selectedFeature));
 const tooltip = new Tooltip({
   store,
   now,
@@ -234,7 +247,7 @@ const tooltip = new Tooltip({
   features,
   history: drawnHistory,
   density: sketches.density,
-  disabled: () => editor.active || featureEditor.active || sketches.drawing || map.moving.dragging || aroundMenu.open,
+  disabled: () => editor.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -312,6 +325,7 @@ createUnitsControl(() => {
   featurePanel.refresh();
   historyPanel.showUnits();
   sketches.redraw();
+  reports.panel.redraw();
   store.emit("objects", "queries", "figures", "places");
 });
 showBase(map.firstBase(recall("base")));
@@ -335,6 +349,7 @@ const toggleTheme = createTheme($("theme"), () => {
   drawRegions();
   drawnHistory.recolour();
   sketches.redraw();
+  reports.panel.redraw();
   featureEditor.recolour();
 });
 createShortcuts([
@@ -417,7 +432,7 @@ function showIncident({ stream, key, lon, lat, query }) {
 }
 
 function openAroundMenuAt(event) {
-  if (editor.active || featureEditor.active || sketches.drawing || map.moving.dragging) return;
+  if (editor.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
@@ -526,6 +541,7 @@ function escape() {
   if (form.open) return form.close();
   if (editor.active) return editor.stop();
   if (sketches.drawing) return sketches.stopDrawing();
+  if (reports.drawing) return reports.stopDrawing();
   if (featurePanel.close()) return undefined;
   if (layerForm.open) return layerForm.close();
   tooltip.hide();

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -77,11 +78,38 @@ class History:
             When a file has gone since it was listed; see `asked`.
         """
         pending, parts = self._listed(stream, span)
-        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
-        if waiting:
-            take(rows_of(stored(pa.concat_tables(waiting), self.space).filter(condition), self.space))
+        waiting = self._in_no_part(stream, pending, parts)
+        if waiting.num_rows:
+            take(rows_of(waiting.filter(condition), self.space))
         for batch in _batches(parts, condition, self.space, few):
             take(rows_of(batch, self.space))
+
+    def scan(self, stream: str, span: Span) -> pl.LazyFrame:
+        """Return the stored elements of a stream, of the days of a span at least, to be read lazily.
+
+        Parameters
+        ----------
+        stream : str
+        span : (int or None, int or None)
+            As in `collect`: it only serves to skip days.
+
+        Returns
+        -------
+        polars.LazyFrame
+            The columns of `rows.part_schema`, in no order. A file may go before it is read, so collect it within
+            `reading`.
+
+        Raises
+        ------
+        Moved
+            When a pending file has gone since it was listed; see `asked`.
+        """
+        pending, parts = self._listed(stream, span)
+        frames = [pl.DataFrame(self._in_no_part(stream, pending, parts)).lazy()]
+        if parts:
+            paths = [str(part.path) for part in parts]
+            frames.append(pl.scan_parquet(paths, glob=False, missing_columns="insert", extra_columns="ignore"))
+        return pl.concat(frames)
 
     def _listed(self, stream, span):
         """List the pending files, then a stream's parts: in this order, elements merged in between are not missed."""
@@ -89,6 +117,11 @@ class History:
         folder = self.folder / stream
         wanted = [day for day in days_of(folder) if _in_span(day, span)]
         return pending, in_force(parts_of(folder, wanted))[0]
+
+    def _in_no_part(self, stream, pending, parts):
+        """Return the elements of a stream in pending files that no part has, with `rows.part_schema`."""
+        waiting = [table for one in pending if (table := self._waiting(stream, one, parts)) is not None]
+        return stored(pa.concat_tables(waiting), self.space) if waiting else part_schema(self.space).empty_table()
 
     def _waiting(self, stream, pending, parts):
         """Return the elements of a stream in a pending file that no part has, or None if the stream has none there."""
@@ -107,6 +140,15 @@ def asked(ask: Callable[[], Answer]) -> Answer:
         with contextlib.suppress(Moved):
             return ask()
     return ask()
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Raise `Moved` where a file that was to be read has gone."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise Moved from None
 
 
 def _stamp(path):

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
@@ -27,7 +28,7 @@ def for_staff(view: View) -> View:
 
     @wraps(view)
     def guarded(request):
-        user, busy = _user_of(request)
+        user, busy = user_of(request)
         if busy:
             return HttpResponse(f"{TOO_MANY[1]}\n", status=429, content_type="text/plain")
         if user.is_active and user.is_staff:
@@ -40,8 +41,8 @@ def for_staff(view: View) -> View:
     return guarded
 
 
-def _user_of(request):
-    """Return the user of a request, and whether its address has tried too many wrong tokens."""
+def user_of(request: HttpRequest) -> tuple[Any, bool]:
+    """Return the user of a request, by session or API token, and whether its address tried too many wrong tokens."""
     scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() not in SCHEMES:
         return request.user, False

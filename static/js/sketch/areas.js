@@ -7,10 +7,11 @@ export class SketchAreas {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `store`; `editor`, a RectangleEditor; `polygons`, a FeatureEditor; `view()`; `colour()`; `onChange()`
+   * @param {object} parts `store`; `editor`, a RectangleEditor; `polygons`, a FeatureEditor; `view()`; `colour()`; `onChange()`;
+   *   `clip(box)`, by default into the bounds of the space
    */
   constructor(L, map, parts) {
-    Object.assign(this, { L, map }, parts);
+    Object.assign(this, { L, map, clip: inWorld }, parts);
     this.rectangles = { here: null, other: null };
     this.ring = null; // the polygon, without the repeated first vertex
     this.editors = Object.fromEntries(["here", "other"].map((name) => [name, this.editor.sharedBy((rectangle) => {
@@ -50,9 +51,9 @@ export class SketchAreas {
   place(where, query) {
     if (where === "everywhere") return {};
     if (where === "polygon") return this.ring && { polygon: this.ring };
-    if (where === "query") return placeOf(this.store.queries.get(query)?.plan);
+    if (where === "query") return placeOf(this.store.queries.get(query)?.plan, this.clip);
     const rectangle = where === "view" ? this.view() : this.rectangles.here;
-    return rectangle && { area: roundedBox(inWorld(normalisedBox(rectangle))) };
+    return rectangle && { area: roundedBox(this.clip(normalisedBox(rectangle))) };
   }
 
   /** Return the other rectangle as a place; null if it is not drawn. */
@@ -80,10 +81,10 @@ export class SketchAreas {
 }
 
 /** Return the place of a query's plan; null without an area. */
-function placeOf(plan) {
+function placeOf(plan, clip) {
   if (plan?.polygon) return { polygon: plan.polygon };
   const box = boxOf(plan);
-  return box && { area: inWorld({ lo: box.lo.slice(0, 2), hi: box.hi.slice(0, 2) }) };
+  return box && { area: clip({ lo: box.lo.slice(0, 2), hi: box.hi.slice(0, 2) }) };
 }
 
 /** Cells lie within the bounds of the space: a box that goes on behind the antimeridian takes all longitudes. */

@@ -1,0 +1,172 @@
+"""The areas of reports: boxes and polygons in longitude and latitude, and where segments cross their borders."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import shapely
+
+from streaming.reports.errors import InvalidReport
+
+TURNS_DEG = (0.0, 360.0, -360.0)
+POLYGONAL = ("Polygon", "MultiPolygon")
+MOST_VERTICES = 500_000
+
+
+@dataclass(frozen=True)
+class Area:
+    """A part of the earth's surface; its border belongs to it, its edges are straight in longitude and latitude.
+
+    Parameters
+    ----------
+    shape : shapely.Polygon or shapely.MultiPolygon
+        In degrees, longitude first. Longitudes may go on beyond 180, so that an area can cross the antimeridian.
+    """
+
+    shape: shapely.Geometry
+
+    def __post_init__(self) -> None:
+        shapely.prepare(self.shape)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east and north, in degrees."""
+        return self.shape.bounds
+
+    def turn_of(self, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
+        """Return by how many degrees places must be turned eastwards to lie in the shape, NaN if they do not.
+
+        Parameters
+        ----------
+        lon, lat : ndarray of float64, shape (N,)
+            Degrees, longitudes in [-180, 180].
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+            0, 360 or -360 where the place lies in the area or on its border, else NaN.
+        """
+        found = np.full(len(lon), np.nan)
+        west, south, east, north = self.bounds
+        for turn in TURNS_DEG:
+            near = (lon + turn >= west) & (lon + turn <= east) & (lat >= south) & (lat <= north) & np.isnan(found)
+            at = np.flatnonzero(near)
+            found[at[shapely.intersects_xy(self.shape, lon[at] + turn, lat[at])]] = turn
+        return found
+
+    def contains(self, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
+        """Tell which places lie in the area or on its border, bool of shape (N,)."""
+        return ~np.isnan(self.turn_of(lon, lat))
+
+    def crossed_at(self, lon, lat, inside_lon, inside_lat) -> np.ndarray:
+        """Return where segments from a place outside to a place inside cross the border for the last time.
+
+        Parameters
+        ----------
+        lon, lat : ndarray of float64, shape (N,)
+            Places outside.
+        inside_lon, inside_lat : ndarray of float64, shape (N,)
+            Places inside. A segment is straight in longitude and latitude, and takes the short way round the earth.
+
+        Returns
+        -------
+        ndarray of float64, shape (N,)
+            The share of the segment before the crossing, from 0 to 1.
+        """
+        end = np.column_stack([inside_lon + self.turn_of(inside_lon, inside_lat), inside_lat])
+        begin = np.column_stack([end[:, 0] + short_turn(lon - inside_lon), lat])
+        segments = shapely.linestrings(np.stack([begin, end], axis=1))
+        edges = _edges(self.shape)
+        segment, edge = shapely.STRtree(edges).query(segments, predicate="intersects")
+        crossing = shapely.intersection(segments[segment], edges[edge])
+        nearest = np.full(len(segments), np.inf)
+        np.minimum.at(nearest, segment, shapely.distance(crossing, shapely.points(end[segment])))
+        length = shapely.length(segments)
+        # A crossing that rounding hides is at the place inside.
+        return np.clip(1 - np.where(np.isfinite(nearest), nearest, 0.0) / length, 0.0, 1.0)
+
+
+def short_turn(degrees):
+    """Return differences of longitudes by the short way round the earth, in [-180, 180)."""
+    return (degrees + 180.0) % 360.0 - 180.0
+
+
+def _edges(shape):
+    """Return the edges of a shape's border, ndarray of LineString."""
+    corners, ring = shapely.get_coordinates(_rings(shape), return_index=True)
+    pairs = np.stack([corners[:-1], corners[1:]], axis=1)
+    return shapely.linestrings(pairs[ring[:-1] == ring[1:]])
+
+
+def _rings(shape):
+    return shapely.get_rings(shapely.get_parts(shape))
+
+
+def box_area(west: float, south: float, east: float, north: float) -> Area:
+    """Return a box in degrees as an area; its east may exceed 180 where it crosses the antimeridian.
+
+    Raises
+    ------
+    InvalidReport
+        When it is no such box.
+
+    Examples
+    --------
+    >>> box_area(170, -10, 190, 10).contains(np.array([-175.0, 0.0]), np.array([5.0, 5.0])).tolist()
+    [True, False]
+    """
+    sound = -180 <= west <= 180 and west <= east <= west + 360 and -90 <= south <= north <= 90
+    if not sound:
+        rule = "a box must be west,south,east,north in degrees, west from -180, east at most a turn further"
+        raise InvalidReport(f"{rule}; got {west:g},{south:g},{east:g},{north:g}")
+    if east - west >= 360:  # no segment then crosses its western or eastern side
+        west, east = -540.0, 540.0
+    return Area(shapely.box(west, south, east, north))
+
+
+def polygon_area(document: str | bytes) -> Area:
+    """Return the area of a GeoJSON Polygon or MultiPolygon, given as a text.
+
+    Raises
+    ------
+    InvalidReport
+        When it is no such polygon.
+    """
+    try:
+        parsed = orjson.loads(document)
+        kind = parsed.get("type") if isinstance(parsed, dict) else None
+        if kind not in POLYGONAL:
+            raise InvalidReport(f"an area must be a GeoJSON Polygon or MultiPolygon; got {kind!r:.80}")
+        shape = shapely.from_geojson(orjson.dumps(parsed))
+    except (orjson.JSONDecodeError, shapely.errors.GEOSException) as error:
+        raise InvalidReport(f"polygon must be GeoJSON; {error!s:.200}") from None
+    return shape_area(shape)
+
+
+def shape_area(shape: Any) -> Area:
+    """Return the area of a shape in degrees, longitude first.
+
+    Raises
+    ------
+    InvalidReport
+        When it is no polygon, breaks the rules of polygons, or has too many vertices.
+    """
+    if shape is None or shape.geom_type not in POLYGONAL or shape.is_empty:
+        got = "none" if shape is None else f"an empty {shape.geom_type}" if shape.is_empty else shape.geom_type
+        raise InvalidReport(f"an area must be a Polygon or MultiPolygon; got {got}")
+    if (vertices := shapely.get_num_coordinates(shape)) > MOST_VERTICES:
+        raise InvalidReport(f"an area may have at most {MOST_VERTICES:,} vertices; got {vertices:,}")
+    if not shape.is_valid:
+        raise InvalidReport(f"a polygon must be valid; got one with: {shapely.is_valid_reason(shape):.200}")
+    west, south, east, north = shape.bounds
+    if west < -360 or east > 540 or south < -90 or north > 90:
+        rule = "the longitudes of a polygon must lie within -360 and 540, its latitudes within -90 and 90"
+        raise InvalidReport(f"{rule}; got {west:g},{south:g} to {east:g},{north:g}")
+    return Area(shapely.force_2d(shape))
+
+
+def ring_area(ring: Iterable[Iterable[float]]) -> Area:
+    """Return the area within a ring of [longitude, latitude]; its first corner need not be repeated."""
+    return shape_area(shapely.Polygon([tuple(corner) for corner in ring]))

@@ -1,0 +1,1 @@
+"""Reports over stored elements, for users and programs: over HTTP, as JSON and as CSV."""

@@ -11,11 +11,11 @@ import numpy as np
 import shapely
 
 from streaming.kinds.join.plan import JoinPlan
-from streaming.operators.boxes import in_plane, transformed, turns
+from streaming.operators.boxes import in_plane, points_of, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.gathered import Gathered
-from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
+from streaming.operators.metres import distance_m, perhaps_closer, points_apart_m, turned, within_reach
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
 
@@ -136,6 +136,11 @@ class Comparison:
 
     def _close(self, shapes, at, feature):
         """Return the pairs within the distance, and their distances."""
+        points = shapes.points(at), self.features.points(feature)
+        if self.space.geographic and points[0] is not None and points[1] is not None:
+            distance = points_apart_m(*points, self.limit)
+            holds = distance <= self.limit
+            return at[holds], feature[holds], distance[holds]
         shapes, partners = shapes.of(at), self.features.shapes(feature)
         if self.space.geographic:  # both functions handle the antimeridian themselves
             near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
@@ -191,8 +196,7 @@ class _Shapes:
 
     def points(self, at):
         """Return the coordinates (K, 2) of the elements at positions if all of them are points, otherwise None."""
-        boxes = self.plane[at]
-        return boxes[:, :2] if self._pointed and (boxes[:, :2] == boxes[:, 2:]).all() else None
+        return points_of(self.plane[at]) if self._pointed else None
 
 
 def _with_predicate(plan, predicate):

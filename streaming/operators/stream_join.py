@@ -17,7 +17,7 @@ from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Enlargement
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import in_plane, intersects, transformed, turns
+from streaming.operators.boxes import in_plane, intersects, points_of, transformed, turns
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -283,6 +283,9 @@ class _Partners(IndexedBoxes):
     def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
         super().__init__(elements.bounds[rows], space)
         self.rows, self._elements = rows, elements
+
+    def points(self, rows):
+        return None if self._elements.has_geometries else points_of(in_plane(self.bounds[rows], self.space))
 
     def shapes(self, rows):
         unique, place = np.unique(rows, return_inverse=True)

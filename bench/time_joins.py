@@ -95,7 +95,6 @@ def _reports(stream, keys, hashes, time_us, places):
         "bounds": bounds_array(np.hstack([places, -flat, places, flat])),
         "properties": pa.array(["{}"] * rows),
         "stream": np.full(rows, stream_number(stream)),
-        "own": np.ones(rows, dtype=np.int8),
     }
     schema = reports_schema(EARTH)
     return pa.table([columns.get(field.name, pa.nulls(rows, field.type)) for field in schema], schema=schema)

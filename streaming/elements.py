@@ -187,9 +187,14 @@ def bounds_array(bounds: np.ndarray) -> pa.FixedSizeListArray:
 def bounds_of(column: pa.ChunkedArray | pa.FixedSizeListArray) -> np.ndarray:
     """Return an Arrow column of boxes as float64 of shape (N, 2n); the inverse of `bounds_array`."""
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        column = whole_column(column)
     width = column.type.list_size
     return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)
+
+
+def whole_column(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece; unlike `combine_chunks`, without a copy if it is in one piece already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def to_ipc(table: pa.Table) -> bytes:

@@ -384,7 +384,7 @@ def _time_joins(layout, number, batch, inputs, border):
     else:
         was = store.time_joins(number, batch)
     tables = [sent.tables["reports"] for sent in inputs if "reports" in sent.tables]
-    reports = pa.concat_tables([reports_schema(store.space).empty_table(), *tables])
+    reports = pa.concat_tables(tables or [reports_schema(store.space).empty_table()])
     homes = [{stream: Progress(*told) for stream, *told in sent.head.get("progress", ())} for sent in inputs]
     state, results = border.passed(lambda control: time_join.step(was, reports, homes, control, place))
     store.leave(f"time_join/{number}", batch, state)
@@ -499,7 +499,7 @@ def _tracks(layout, batch, control, heard):
 def _tracked(blocks, space):
     """Return the elements of blocks, with the number of their stream and the time when the gateway received them."""
     schema = tracked_schema(space)
-    tables = [schema.empty_table()]
+    tables = []
     for block in blocks:
         if not block.payload:
             continue
@@ -508,17 +508,17 @@ def _tracked(blocks, space):
             name = schema.names[elements.num_columns]
             elements = elements.append_column(schema.field(name), pa.array(np.full(elements.num_rows, value)))
         tables.append(elements)
-    return pa.concat_tables(tables)
+    # In one piece: each `take` would put the pieces of a column together again.
+    return pa.concat_tables(tables or [no_elements(space)]).combine_chunks()
 
 
 def _region_input(number, outbox, head):
     """Return the input of one region."""
     tables = {}
     for name in TABLES:
-        table, region_of = getattr(outbox, name)
-        rows = np.flatnonzero(region_of == number)
-        if len(rows):
-            tables[name] = table.take(rows)
+        table = getattr(outbox, name).to(number)
+        if table.num_rows:
+            tables[name] = table
     return RegionInput(number, head, tables)
 
 

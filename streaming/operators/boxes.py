@@ -168,6 +168,11 @@ def in_plane(boxes: np.ndarray, space: Space) -> np.ndarray:
     return boxes[:, [0, 1, space.n, space.n + 1]]
 
 
+def points_of(plane: np.ndarray) -> np.ndarray | None:
+    """Return the places (N, 2) of boxes of the plane (N, 4) if all of them are points, otherwise None."""
+    return plane[:, :2] if (plane[:, :2] == plane[:, 2:]).all() else None
+
+
 def with_turns(numbers: np.ndarray, plane: np.ndarray, space: Space) -> tuple[np.ndarray, np.ndarray]:
     """Return numbered boxes of the plane, and copies, moved by a turn, of those that reach an end of a circle.
 

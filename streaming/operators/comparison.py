@@ -11,11 +11,11 @@ import numpy as np
 import shapely
 
 from streaming.kinds.join.plan import JoinPlan
-from streaming.operators.boxes import in_plane, transformed, turns
+from streaming.operators.boxes import in_plane, points_of, transformed, turns
 from streaming.operators.elements import Elements
 from streaming.operators.features import IndexedBoxes
 from streaming.operators.gathered import Gathered
-from streaming.operators.metres import distance_m, perhaps_closer, turned, within_reach
+from streaming.operators.metres import distance_m, perhaps_closer, points_apart_m, turned, within_reach
 from streaming.spaces import Space
 from streaming.udf.base import box_shapes, shapes_of
 
@@ -80,9 +80,35 @@ class Comparison:
         """
         if not len(self.features):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+        if self.predicate == "disjoint":
+            at, feature = self._disjoint(elements, rows)
+            return at, feature, np.full(len(at), np.nan)
+        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
+        return self._judged(elements, rows, boxes, *self._near(boxes))
+
+    def judged(
+        self, elements: Elements, rows: np.ndarray, at: np.ndarray, feature: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return those of some pairs that `near` finds for which the predicate holds, as `measured` does.
+
+        Parameters
+        ----------
+        elements : Elements
+        rows : ndarray of int64, shape (K,)
+        at, feature : ndarray of int64, shape (P,)
+            The pairs, as positions in `rows` and features; not for ``disjoint``.
+        """
+        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
+        return self._judged(elements, rows, boxes, at, feature)
+
+    def _judged(self, elements, rows, boxes, at, feature):
+        """Return the pairs for which the predicate holds, and their distances, given the transformed boxes."""
+        shapes = _Shapes(self, elements, rows, boxes)
         if self.predicate == "dwithin":
-            return self._close(elements, rows)
-        at, feature = self._disjoint(elements, rows) if self.predicate == "disjoint" else self._meeting(elements, rows)
+            return self._close(shapes, at, feature)
+        if len(at) and self.predicate != "boxes":
+            holds = self._holds(shapes, at, feature)
+            at, feature = at[holds], feature[holds]
         return at, feature, np.full(len(at), np.nan)
 
     def _disjoint(self, elements, rows):
@@ -108,11 +134,14 @@ class Comparison:
         """Return the pairs (box, feature) that may be partners, given the transformed boxes."""
         return self.features.meeting(self._reach(boxes))
 
-    def _close(self, elements, rows):
+    def _close(self, shapes, at, feature):
         """Return the pairs within the distance, and their distances."""
-        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        at, feature = self._near(boxes)
-        shapes, partners = _Shapes(self, elements, rows, boxes).of(at), self.features.shapes(feature)
+        points = shapes.points(at), self.features.points(feature)
+        if self.space.geographic and points[0] is not None and points[1] is not None:
+            distance = points_apart_m(*points, self.limit)
+            holds = distance <= self.limit
+            return at[holds], feature[holds], distance[holds]
+        shapes, partners = shapes.of(at), self.features.shapes(feature)
         if self.space.geographic:  # both functions handle the antimeridian themselves
             near = np.flatnonzero(perhaps_closer(shapes, partners, self.limit))
             distance = distance_m(shapes[near], partners[near], self.limit)
@@ -123,14 +152,6 @@ class Comparison:
             distance = np.min([shapely.distance(shape[near], partners[near]) for shape in moved], axis=0)
             holds = slice(None)
         return at[near][holds], feature[near][holds], distance[holds]
-
-    def _meeting(self, elements, rows):
-        boxes = transformed(elements.bounds[rows], self.plan.transform, self.space)
-        at, feature = self._near(boxes)
-        if len(at) and self.predicate != "boxes":
-            holds = self._holds(_Shapes(self, elements, rows, boxes), at, feature)
-            at, feature = at[holds], feature[holds]
-        return at, feature
 
     def _reach(self, boxes):
         """Return the boxes that a partner's box must meet: for ``dwithin``, the given ones enlarged by the distance."""
@@ -175,8 +196,7 @@ class _Shapes:
 
     def points(self, at):
         """Return the coordinates (K, 2) of the elements at positions if all of them are points, otherwise None."""
-        boxes = self.plane[at]
-        return boxes[:, :2] if self._pointed and (boxes[:, :2] == boxes[:, 2:]).all() else None
+        return points_of(self.plane[at]) if self._pointed else None
 
 
 def _with_predicate(plan, predicate):

@@ -65,6 +65,10 @@ class IndexedBoxes:
         plane = self._plane()
         return bool((plane[:, :2] == plane[:, 2:]).all())
 
+    def points(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the places (K, 2) of the features at rows if it is known that all are points, otherwise None."""
+        return None
+
     def meeting(self, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pairs of some other boxes (K, 2n) and these that meet, perhaps after a turn, int64 each."""
         at, other = self._candidates(np.clip(in_plane(boxes, self.space), -FAR, FAR))

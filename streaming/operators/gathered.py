@@ -52,6 +52,10 @@ class Gathered:
         """Return the prepared geometries of the features at rows (K,)."""
         return self._taken(rows, np.empty(len(rows), dtype=object), Features.shapes)
 
+    def points(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return None: it is not known whether features are points."""
+        return None
+
     def spans(self, rows: np.ndarray) -> np.ndarray:
         """Return the least and the greatest first coordinate of the geometries at rows (K,), shape (K, 2)."""
         return self._taken(rows, np.empty((len(rows), 2)), Features.spans)

@@ -62,6 +62,30 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
     return distance
 
 
+def points_apart_m(places: np.ndarray, others: np.ndarray, limit_m: float = np.nan) -> np.ndarray:
+    """Return the distances between points, a pair a row, as `distance_m` does, without making geometries of them.
+
+    Parameters
+    ----------
+    places, others : ndarray of float64, shape (P, 2)
+        Finite degrees.
+    limit_m : float, optional
+        As `distance_m` takes it.
+
+    Returns
+    -------
+    ndarray of float64, shape (P,)
+
+    Examples
+    --------
+    >>> points_apart_m(np.array([[25.0, 60.0]]), np.array([[25.0, 60.001]])).round(1).tolist()
+    [111.4]
+    """
+    distance = geodesic_m(*places.T, *others.T, limit_m=limit_m)
+    distance[distance < ROUNDING_M] = 0.0
+    return distance
+
+
 def _kinds(geometries):
     """Return the dimensions of geometries, -1 for missing and empty ones."""
     return np.where(shapely.is_empty(geometries), -1, shapely.get_dimensions(geometries))

@@ -136,29 +136,32 @@ class RegionMap:
         for turns in itertools.product(*([0.0, extent, -extent] for extent in extents)):
             if not any(turns):
                 continue
-            turned, within = bounds.copy(), np.ones(len(bounds), dtype=bool)
-            for axis, turn in zip(axes, turns, strict=True):
-                # A turn rounds: without slack, two intervals that meet at a border might lie on its two sides.
-                slack, known = abs(turn) * ROUNDING, self.space.dimensions[axis]
+            # A turn rounds: without slack, two intervals that meet at a border might lie on its two sides.
+            moves = [(axis, turn, abs(turn) * ROUNDING) for axis, turn in zip(axes, turns, strict=True) if turn]
+            within = np.ones(len(bounds), dtype=bool)
+            for axis, turn, slack in moves:
+                known = self.space.dimensions[axis]
+                within &= bounds[:, axis] + (turn - slack) <= known.hi
+                within &= bounds[:, n + axis] + (turn + slack) >= known.lo
+            rows = np.flatnonzero(within)
+            turned = bounds[rows]
+            for axis, turn, slack in moves:
                 turned[:, axis] += turn - slack
                 turned[:, n + axis] += turn + slack
-                if turn:
-                    within &= (turned[:, axis] <= known.hi) & (turned[:, n + axis] >= known.lo)
-            rows = np.flatnonzero(within)
-            self._mark(met, rows, turned[rows])
+            self._mark(met, rows, turned)
         return met
 
     def _mark(self, met, rows, boxes):
         """Mark the regions that boxes meet, which are those of some rows."""
-        n, left = self.space.n, [(self.tree, rows, boxes)]
+        n, left = self.space.n, [(self.tree, np.arange(len(rows)))]
         while left:
-            tree, rows, boxes = left.pop()
+            tree, some = left.pop()
             if not isinstance(tree, Cut):
-                met[rows, tree] = True
-            elif len(rows):
-                above = boxes[:, n + tree.axis] >= tree.at
-                below = ~(boxes[:, tree.axis] >= tree.at)
-                left += [(tree.low, rows[below], boxes[below]), (tree.high, rows[above], boxes[above])]
+                met[rows[some], tree] = True
+            elif len(some):
+                above = boxes[some, n + tree.axis] >= tree.at
+                below = ~(boxes[some, tree.axis] >= tree.at)
+                left += [(tree.low, some[below]), (tree.high, some[above])]
 
     @functools.cached_property
     def cells(self) -> np.ndarray:

@@ -17,7 +17,7 @@ from streaming.elements import stream_number
 from streaming.kinds.join.plan import JoinPlan
 from streaming.kinds.parts import Enlargement
 from streaming.kinds.range.plan import RangePlan
-from streaming.operators.boxes import in_plane, transformed, turns
+from streaming.operators.boxes import in_plane, intersects, points_of, transformed, turns
 from streaming.operators.comparison import Comparison
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -136,14 +136,36 @@ class StreamJoins:
         Meetings
             With positions in `elements` and in `plans`.
         """
+        return self._found(elements, key_hash, failures, lambda group: group.near(elements, left, right))
+
+    def judged(
+        self,
+        elements: Elements,
+        key_hash: np.ndarray,
+        row: np.ndarray,
+        partner: np.ndarray,
+        failures: Failures | None = None,
+    ) -> Meetings:
+        """Return those of some pairs of elements that satisfy the joins, for callers that know which pairs may.
+
+        Parameters
+        ----------
+        elements, key_hash, failures
+            As `pairs` takes them.
+        row, partner : ndarray of int64, shape (P,)
+            Distinct pairs: the positions of an element of a join's stream, and of a partner.
+        """
+        return self._found(elements, key_hash, failures, lambda group: group.among(elements, row, partner))
+
+    def _found(self, elements, key_hash, failures, candidates):
+        """Return the pairs that satisfy the joins, given a function that returns the pairs that may, by group."""
         found = [Meetings.none(self.space)]
         for group in self._groups:
-            rows = left[elements.stream[left] == group.stream]
-            partners = right[elements.stream[right] == group.partner_stream]
-            if not len(rows) or not len(partners):
+            began, failed = perf_counter(), Failures()
+            row, partner = candidates(group)
+            if not len(row):
                 continue
-            failed = Failures()
-            found.append(group.pairs(elements, key_hash, rows, partners, failed))
+            found.append(group.judged(elements, key_hash, row, partner, failed, began))
             if failures is not None:
                 failures.add(failed, group.queries)
         return Meetings.together(found)
@@ -174,11 +196,32 @@ class _Group:
         self._elements = RangeQueries([_of_elements(plan) for plan in plans], space)
         self._partners = RangeQueries([_of_partners(plan, space) for plan in plans], space)
         self._choosy = any(plan.partners.where or plan.partners.filters for plan in plans)
-        self._by_boxes = replace(self.plan, transform=(), partners=replace(self.plan.partners, predicate="boxes"))
 
-    def pairs(self, elements, key_hash, rows, partners, failures):
-        began = perf_counter()
-        row, partner, distance = self._meeting(elements, key_hash, rows, partners)
+    def near(self, elements, left, right):
+        """Return the pairs (row, row of the partner) of the group's streams whose reach meets the partner's box."""
+        rows = left[elements.stream[left] == self.stream]
+        partners = right[elements.stream[right] == self.partner_stream]
+        if not len(rows) or not len(partners):
+            return rows[:0], partners[:0]
+        reach = self.reach(elements.bounds[rows])
+        chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
+        rows, partners = rows[chosen], partners[others]
+        if not len(partners):
+            return rows[:0], partners
+        at, feature = IndexedBoxes(elements.bounds[partners], self.space).meeting(reach[chosen])
+        return rows[at], partners[feature]
+
+    def among(self, elements, row, partner):
+        """Return those of some pairs that `near` would return."""
+        mine = (elements.stream[row] == self.stream) & (elements.stream[partner] == self.partner_stream)
+        row, partner = row[mine], partner[mine]
+        meet = intersects(self.reach(elements.bounds[row]), np.arange(len(row)), elements.bounds, partner, self.space)
+        return row[meet], partner[meet]
+
+    def judged(self, elements, key_hash, row, partner, failures, began):
+        """Return those of some pairs that satisfy the joins, of two different objects; `began` is when it was asked."""
+        apart = key_hash[row] != key_hash[partner]
+        row, partner, distance = self._compared(elements, row[apart], partner[apart])
         failures.share(np.arange(len(self.plans)), perf_counter() - began)
         if not len(row):
             return Meetings.none(self.space)
@@ -186,29 +229,14 @@ class _Group:
         row, partner = row[pair], partner[pair]
         return Meetings(row, self.queries[query], partner, distance[pair], self.reach(elements.bounds[row]))
 
-    def _meeting(self, elements, key_hash, rows, partners):
+    def _compared(self, elements, row, partner):
         """Return the pairs (row, row of the partner, distance) that satisfy the predicate, area and filters aside."""
-        row, partner = self._near(elements, key_hash, rows, partners)
-        distance = np.full(len(row), np.nan)
-        if len(row) and self.plan.partners.predicate != "boxes":
-            rows, others = np.unique(row), _Partners(elements, np.unique(partner), self.space)
-            at, feature, distance = Comparison(self.plan, self.space, others).measured(elements, rows)
-            row, partner = rows[at], others.rows[feature]
-            apart = key_hash[row] != key_hash[partner]
-            row, partner, distance = row[apart], partner[apart], distance[apart]
-        return row, partner, distance
-
-    def _near(self, elements, key_hash, rows, partners):
-        """Return the pairs (row, row of the partner) whose reach meets the partner's box, of two different objects."""
-        reach = self.reach(elements.bounds[rows])
-        chosen, others = _that_may_meet(reach, elements.bounds[partners], self.space)
-        rows, reach, partners = rows[chosen], reach[chosen], partners[others]
-        boxes = replace(elements, stream=elements.stream[rows], bounds=reach)
-        comparison = Comparison(self._by_boxes, self.space, _Partners(elements, partners, self.space))
-        at, feature = comparison.pairs(boxes, np.arange(len(rows)))
-        row, partner = rows[at], partners[feature]
-        apart = key_hash[row] != key_hash[partner]
-        return row[apart], partner[apart]
+        if not len(row) or self.plan.partners.predicate == "boxes":
+            return row, partner, np.full(len(row), np.nan)
+        (rows, at), (others, feature) = (np.unique(side, return_inverse=True) for side in (row, partner))
+        comparison = Comparison(self.plan, self.space, _Partners(elements, others, self.space))
+        at, feature, distance = comparison.judged(elements, rows, at, feature)
+        return rows[at], others[feature], distance
 
     def reach(self, bounds):
         """Return the boxes (K, 2n) that a partner's box must meet, given the elements' own."""
@@ -255,6 +283,9 @@ class _Partners(IndexedBoxes):
     def __init__(self, elements: Elements, rows: np.ndarray, space: Space) -> None:
         super().__init__(elements.bounds[rows], space)
         self.rows, self._elements = rows, elements
+
+    def points(self, rows):
+        return None if self._elements.has_geometries else points_of(in_plane(self.bounds[rows], self.space))
 
     def shapes(self, rows):
         unique, place = np.unique(rows, return_inverse=True)

@@ -104,6 +104,12 @@ class TimeJoin:
         """Return the pairs of reports that satisfy all but the times; see `StreamJoins.pairs`."""
         return self._joins.pairs(elements, key_hash, left, right, failures)
 
+    def judged(
+        self, elements: Elements, key_hash: np.ndarray, row: np.ndarray, partner: np.ndarray, failures: Failures
+    ) -> Meetings:
+        """Return those of some pairs of reports that satisfy all but the times; see `StreamJoins.judged`."""
+        return self._joins.judged(elements, key_hash, row, partner, failures)
+
     def unmirrored(
         self, pairs: Meetings, elements: Elements, key_hash: np.ndarray, time_us: np.ndarray, failures: Failures
     ) -> np.ndarray:
@@ -112,7 +118,7 @@ class TimeJoin:
         Parameters
         ----------
         pairs : Meetings
-            Pairs that satisfy the whole join. Their mirror images need not be there; they are compared again.
+            Pairs that satisfy the whole join. Their mirror images need not be there; they are judged, too.
         elements, key_hash, failures
             As `pairs` takes them.
         time_us : ndarray of int64, shape (N,)
@@ -127,7 +133,7 @@ class TimeJoin:
         # Of two pairs that mirror each other, the one in which the hashes of the objects ascend is told.
         told = key_hash[pairs.row] < key_hash[pairs.partner]
         row, partner = pairs.partner[~told], pairs.row[~told]
-        mirrors = self.pairs(elements, key_hash, np.unique(row), np.unique(partner), failures)
+        mirrors = self.judged(elements, key_hash, row, partner, failures)
         mirrors = mirrors.take(self.within(time_us[mirrors.row], time_us[mirrors.partner]))
         size = len(key_hash)
         told[~told] = ~np.isin(row * size + partner, mirrors.row * size + mirrors.partner)

@@ -74,8 +74,31 @@ def no_columns() -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
+class Routed:
+    """Rows of a table that are sent to regions. They are copied once, when the input of a region is made.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    rows, region : ndarray of int64, shape (K,)
+        Which row is sent, and to which region.
+    """
+
+    table: pa.Table
+    rows: np.ndarray
+    region: np.ndarray
+
+    def to(self, region: int) -> pa.Table:
+        """Return the rows for a region, in their order."""
+        rows = self.rows[self.region == region]
+        if len(rows) == self.table.num_rows and (rows[1:] > rows[:-1]).all():
+            return self.table
+        return taken(self.table, rows)
+
+
+@dataclass(frozen=True)
 class HomeOutput:
-    """What a home server sends to the regions: tables with `elements.tracked_schema`, and a region for each row.
+    """What a home server sends to the regions: rows with `elements.tracked_schema`, and a region for each row.
 
     `arrivals` has the newest element of each updated object, for the region where it lies. `departures` has the same
     elements, for the regions that the objects left. `passing` has accepted elements that a newer one in the same batch
@@ -88,16 +111,16 @@ class HomeOutput:
     are due, in the order of event time (`ordering.Released`); `late` says which came too late for that.
     """
 
-    arrivals: tuple[pa.Table, np.ndarray]
-    departures: tuple[pa.Table, np.ndarray]
-    passing: tuple[pa.Table, np.ndarray]
-    copies: tuple[pa.Table, np.ndarray]
-    removed_copies: tuple[pa.Table, np.ndarray]
-    superseded_copies: tuple[pa.Table, np.ndarray]
-    focals: tuple[pa.Table, np.ndarray]
+    arrivals: Routed
+    departures: Routed
+    passing: Routed
+    copies: Routed
+    removed_copies: Routed
+    superseded_copies: Routed
+    focals: Routed
     stale: dict[int, int]
-    reports: tuple[pa.Table, np.ndarray]
-    released: tuple[pa.Table, np.ndarray]
+    reports: Routed
+    released: Routed
     late: Mapping[Ordering, Late]
 
 
@@ -131,43 +154,45 @@ def step(home: Home, elements: pa.Table, control: ControlStep) -> tuple[Home, Ho
     least[known] = were["version"]
     accepted, newest = _accept(elements["version"].to_numpy()[order], start, least)
     rows = order[newest[newest >= 0]]
-    arrivals = elements.take(rows)
+    stream, bounds = elements["stream"].to_numpy(), bounds_of(elements["bounds"])
     heard, before, copies = newest >= 0, np.full(len(key_hash), -1), np.zeros(len(key_hash), dtype=np.int64)
     before[known], copies[known] = were["region"], were["copies"]
     key_hash, known, before, copies = (column[heard] for column in (key_hash, known, before, copies))
-    region = region_map.region_of(bounds_of(arrivals["bounds"]))
+    places = region_map.region_of(bounds)
+    region = places[rows]
     moved = np.flatnonzero(known & (before != region))
-    passing = _passing(elements, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
-    passing_region = region_map.region_of(bounds_of(passing["bounds"]))
-    met = _met(arrivals, after.reach, region_map)
+    passing = _passing(stream, order, accepted & ~_mask(newest[newest >= 0], len(order)), after.streams_in_full)
+    met = _met(bounds[rows], stream[rows], after.reach, region_map)
+    passing_met = _met(bounds[passing], stream[passing], after.reach, region_map)
     left = regions_of(copies, region_map.regions) & ~met
     # When a stream is no longer joined, the regions remove its elements by themselves.
     left &= met.any(1)[:, None]
     outbox = HomeOutput(
-        (arrivals, region),
-        (taken(arrivals, moved), before[moved]),
-        (passing, passing_region),
-        _for_regions(arrivals, _without(met, region)),
-        _for_regions(arrivals, _without(left, before)),
-        _for_regions(passing, _without(_met(passing, after.reach, region_map), passing_region)),
-        _for_regions(arrivals, np.isin(key_hash, after.focal)[:, None] & np.ones(region_map.regions, dtype=bool)),
-        _counted(elements["stream"].to_numpy()[order[~accepted]]),
+        Routed(elements, rows, region),
+        Routed(elements, rows[moved], before[moved]),
+        Routed(elements, passing, places[passing]),
+        _for_regions(elements, rows, _without(met, region)),
+        _for_regions(elements, rows, _without(left, before)),
+        _for_regions(elements, passing, _without(passing_met, places[passing])),
+        _for_regions(elements, rows, np.isin(key_hash, after.focal)[:, None] & np.ones_like(met)),
+        _counted(stream[order[~accepted]]),
         reports,
-        (released.reports, released.region),
+        Routed(released.reports, np.arange(len(released.region)), released.region),
         released.late,
     )
-    columns = {name: arrivals[name].to_numpy() for name in ("stream", "version", "heard_us")}
+    columns = {name: elements[name].to_numpy()[rows] for name in ("stream", "version", "heard_us")}
     columns |= {"region": region.astype(COLUMNS["region"]), "copies": bits_of(met)}
     entries = entries.put(key_hash, columns, np.empty(0, dtype=np.int64), int((~known).sum()))
     return _settled(replace(home, entries=entries, progress=progress, orderings=orderings), control), outbox
 
 
 def _reports(known, elements, control):
-    """Return the reports for joins over event time with their regions, and how far each stream is after them."""
+    """Return the reports for joins over event time, and how far each stream is after them."""
     reach, region_map = control.after.report_reach, control.after.region_map
     progress = {number: told for number, told in known.items() if number not in control.applied.dropped}
     if not reach:
-        return (reports_schema(reach.space).empty_table(), np.empty(0, dtype=np.int64)), {}
+        none = np.empty(0, dtype=np.int64)
+        return Routed(reports_schema(reach.space).empty_table(), none, none), {}
     columns = {name: elements[name].to_numpy() for name in ("stream", "time_us", "heard_us")}
     seen_us = np.zeros(elements.num_rows, dtype=np.int64)
     for number in reach.streams.tolist():
@@ -177,13 +202,10 @@ def _reports(known, elements, control):
             seen_us[mine] = seen_before(columns["time_us"][mine], before.newest_us)
             heard_us = int(columns["heard_us"][mine].max())
             progress[number] = Progress(int(seen_us[mine[-1]]), heard_us, before.reports + len(mine))
-    bounds = bounds_of(elements["bounds"])
-    rows, region = np.nonzero(reach.regions(bounds, columns["stream"], region_map))
-    own = (region_map.region_of(bounds)[rows] == region).astype(np.int8)
-    reports = taken(elements, rows)
-    for name, column in (("seen_us", seen_us[rows]), ("own", own)):
-        reports = reports.append_column(reports_schema(reach.space).field(name), pa.array(column))
-    return (reports, region), {number: told for number, told in progress.items() if number in reach.streams}
+    rows, region = np.nonzero(reach.regions(bounds_of(elements["bounds"]), columns["stream"], region_map))
+    reports = elements.append_column(reports_schema(reach.space).field("seen_us"), pa.array(seen_us))
+    known = {number: told for number, told in progress.items() if number in reach.streams}
+    return Routed(reports, rows, region), known
 
 
 def _ordered(elements):
@@ -241,19 +263,19 @@ def _mask(positions, length):
     return mask
 
 
-def _passing(elements, order, superseded, streams_in_full):
+def _passing(stream, order, superseded, streams_in_full):
+    """Return the rows of superseded elements of some streams, ascending."""
     if not streams_in_full:
-        return elements.slice(0, 0)
+        return np.empty(0, dtype=np.int64)
     rows = np.sort(order[superseded])
-    wanted = np.isin(elements["stream"].to_numpy()[rows], list(streams_in_full))
-    return taken(elements, rows[wanted])
+    return rows[np.isin(stream[rows], list(streams_in_full))]
 
 
-def _met(elements, reach, region_map):
+def _met(bounds, stream, reach, region_map):
     """Tell which regions must know which elements for joins with streams, bool of shape (N, regions)."""
     if not reach:
-        return np.zeros((elements.num_rows, region_map.regions), dtype=bool)
-    return reach.regions(bounds_of(elements["bounds"]), elements["stream"].to_numpy(), region_map)
+        return np.zeros((len(bounds), region_map.regions), dtype=bool)
+    return reach.regions(bounds, stream, region_map)
 
 
 def _without(met, region):
@@ -261,10 +283,10 @@ def _without(met, region):
     return met & (np.arange(met.shape[1]) != region[:, None])
 
 
-def _for_regions(elements, met):
-    """Return each element once for every region that it met, and these regions."""
-    rows, region = np.nonzero(met)
-    return taken(elements, rows), region
+def _for_regions(elements, rows, met):
+    """Return each of the elements at rows once for every region that it met."""
+    at, region = np.nonzero(met)
+    return Routed(elements, rows[at], region)
 
 
 def _settled(home, control):

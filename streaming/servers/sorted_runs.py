@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_array, bounds_of
+from streaming.elements import bounds_array, bounds_of, whole_column
 from streaming.operators.runs import expand, find, first_of_runs
 
 Column: TypeAlias = np.ndarray | pa.Array
@@ -431,7 +431,7 @@ def _scattered(parts, row, order, like):
     """Return a column of rows of several runs: each block of rows at its places, which `order` tells."""
     values = np.empty((len(row), *like.shape[1:]), dtype=like.dtype)
     for column, block in parts:
-        values[block if order is None else order[block]] = column[row[block]]
+        values[block if order is None else order[block]] = np.take(column, row[block], axis=0)
     return values
 
 
@@ -487,5 +487,5 @@ def _column(column):
     """Return a column of a table as `Run` has it."""
     if pa.types.is_fixed_size_list(column.type):
         return bounds_of(column)
-    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    whole = whole_column(column)
     return whole.to_numpy() if pa.types.is_integer(column.type) or pa.types.is_floating(column.type) else whole

@@ -8,8 +8,10 @@ import pyarrow as pa
 _OPTIONS = pa.ipc.IpcWriteOptions()
 # Each part begins at a multiple of so many bytes, as the arrays in it want.
 ALIGNMENT = 64
-# Memory that is larger than so many bytes is not kept.
-MOST_KEPT = 1 << 24
+# Memory that is larger than so many bytes is not kept. The largest runs of reports that wait for partners fit in.
+MOST_KEPT = 1 << 25
+# So much more than the values of a table its stream may need, for the schema, and for each column of a piece.
+_SCHEMA_BYTES, _COLUMN_BYTES = 4_096, 512
 
 
 def serialized(tables: Iterable[pa.Table]) -> pa.Buffer:
@@ -30,15 +32,20 @@ class Packer:
 
     def packed(self, parts: Sequence[Sequence[pa.Table]]) -> tuple[pa.Buffer, list[tuple[int, int]]]:
         """Return a buffer, which is valid until the next call, and the offset and the size of each part in it."""
-        try:
-            return self._packed(parts, self._memory)
-        except OSError:  # there is too little of it
-            size = pa.MockOutputStream()
-            for part in parts:
-                _write(part, size)
-            memory = pa.allocate_buffer(2 * (size.size() + ALIGNMENT * len(parts)))
-            self._memory = memory if memory.size <= MOST_KEPT else self._memory
-            return self._packed(parts, memory)
+        size = sum(_most_bytes(part) for part in parts)
+        while True:
+            try:
+                return self._packed(parts, self._of(size))
+            except OSError:  # there is too little of it
+                size *= 2
+
+    def _of(self, size):
+        """Return memory of at least so many bytes."""
+        if size > MOST_KEPT:
+            return pa.allocate_buffer(size)
+        if size > self._memory.size:
+            self._memory = pa.allocate_buffer(min(2 * size, MOST_KEPT))
+        return self._memory
 
     def _packed(self, parts, memory):
         sink, places = pa.FixedSizeBufferWriter(memory), []
@@ -48,6 +55,12 @@ class Packer:
             _write(part, sink)
             places.append((offset, sink.tell() - offset))
         return memory.slice(0, sink.tell()), places
+
+
+def _most_bytes(tables):
+    """Return how many bytes tables need, at most, unless their schemas are very long."""
+    pieces = sum(column.num_chunks for table in tables for column in table.columns)
+    return ALIGNMENT + sum(table.nbytes + _SCHEMA_BYTES for table in tables) + pieces * _COLUMN_BYTES
 
 
 def _write(tables, sink):

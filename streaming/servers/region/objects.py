@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 import pyarrow as pa
 
-from streaming.elements import bounds_of
+from streaming.elements import bounds_of, whole_column
 from streaming.operators.elements import Elements
 from streaming.operators.runs import find, first_of_runs
 from streaming.servers.sorted_runs import Column, Run, SortedRuns, gathered
@@ -102,7 +102,7 @@ class Cold:
 
 def cold_columns(elements: pa.Table) -> dict[str, pa.Array]:
     """Return the cold columns of elements, each in one piece."""
-    return {name: elements[name].combine_chunks() for name in COLD_COLUMNS}
+    return {name: whole_column(elements[name]) for name in COLD_COLUMNS}
 
 
 @dataclass(frozen=True)

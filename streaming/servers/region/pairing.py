@@ -37,8 +37,15 @@ class Pairing:
 
     def pairs(self, picked: Picked, left: np.ndarray, right: np.ndarray) -> Meetings:
         """Return the pairs of reports at rows of the join's two streams that satisfy all but the times."""
+        return self._found(self.join.pairs, picked, left, right)
+
+    def judged(self, picked: Picked, row: np.ndarray, partner: np.ndarray) -> Meetings:
+        """Return those of some pairs of reports that satisfy all but the times; see `StreamJoins.judged`."""
+        return self._found(self.join.judged, picked, row, partner)
+
+    def _found(self, find, picked, left, right):
         failed = Failures()
-        found: Meetings = self.join.pairs(picked.elements, picked.column("key_hash"), left, right, failed)
+        found: Meetings = find(picked.elements, picked.column("key_hash"), left, right, failed)
         self.failures.add(failed, np.array([self.query]))
         return found
 

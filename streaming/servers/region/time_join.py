@@ -17,6 +17,7 @@ from time import perf_counter
 import numpy as np
 import pyarrow as pa
 
+from streaming.elements import bounds_of
 from streaming.operators.failures import Failures
 from streaming.operators.stream_join import Meetings
 from streaming.operators.time_joins import IntervalJoin, TimeJoin, Times, WindowJoin, too_late
@@ -105,7 +106,7 @@ def step(
     joins, turn = control.after.time_joins, was.turn + 1
     waiting = {query: _waiting(was, query, turn, control) for query in joins}
     failures, space = Failures(), control.after.space
-    accepted, late = _on_time(reports, joins, waiting, failures)
+    accepted, late = _on_time(reports, joins, waiting, place, failures)
     arrived = was.reports.arrived(accepted, _bins(joins.values()), turn)
     whole = was.reports.followed(arrived)
     tables, slices = [result_schema(space).empty_table()], dict[int, WindowSlices]()
@@ -162,20 +163,22 @@ def _bins(joins: Iterable[TimeJoin]) -> dict[int, int]:
     return bins
 
 
-def _on_time(reports, joins, waiting, failures):
+def _on_time(reports, joins, waiting, place, failures):
     """Return the reports that some join can use, and how many of the region's own came too late, for all joins."""
-    stream, own = (reports[name].to_numpy() for name in ("stream", "own"))
+    stream = reports["stream"].to_numpy()
     times = Times(reports["time_us"].to_numpy(), reports["seen_us"].to_numpy())
     wanted, count = np.zeros(len(stream), dtype=bool), 0
     for query, join in joins.items():
         mine = ((stream == join.stream) | (stream == join.partner_stream)) & join.covers(times.time_us)
         early = join.on_time(times, waiting[query].watermark_us)
         wanted |= mine & early
-        late = mine & ~early & (own != 0)
-        if late.any():
-            count += int(late.sum())
+        late = np.flatnonzero(mine & ~early)
+        if len(late):  # those that lie elsewhere, and were sent because they reach into the region, are counted there
+            late = late[place.region_map.keeps(place.number, bounds_of(reports["bounds"])[late])]
+        if len(late):
+            count += len(late)
             behind_us = int((times.seen_us - times.time_us)[late].max())
-            failures.note(np.array([query]), too_late(join, int(late.sum()), behind_us))
+            failures.note(np.array([query]), too_late(join, len(late), behind_us))
     return reports if wanted.all() else reports.filter(pa.array(wanted)), count
 
 

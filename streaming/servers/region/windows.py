@@ -239,13 +239,13 @@ class WindowSlices:
         """Return the pairs of a slice that this region tells, and the reports they refer to."""
         driving, driven = part.driving, part.driven
         at, other = part.meeting(part.reach)
-        one, two = np.unique(at), np.unique(other)
+        (one, at), (two, other) = (np.unique(side, return_inverse=True) for side in (at, other))
         run = np.r_[driving.part[one], len(driving.runs) + driven.part[two]]
         row = np.r_[driving.row[one], driven.row[two]]
         picked = Picked([*driving.runs, *driven.runs], run, row, self.pairing.space)
-        rows = np.arange(len(one)), len(one) + np.arange(len(two))
-        left, right = reversed(rows) if self._join.partner_drives else rows
-        return picked, self.pairing.own(picked, self.pairing.pairs(picked, left, right))
+        other += len(one)
+        row, partner = (other, at) if self._join.partner_drives else (at, other)
+        return picked, self.pairing.own(picked, self.pairing.judged(picked, row, partner))
 
 
 def budget(stream: np.ndarray, joins: Iterable[WindowJoin], regions: float) -> int:

@@ -118,7 +118,9 @@ class FeedAccess:
 
     def unreachable(self, host: str, local: bool = False) -> str:
         """Return the error message for a host that is out of reach."""
-        where = "is for special use" if local else "is an address of this machine, of a private network or for special use"
+        where = (
+            "is for special use" if local else "is an address of this machine, of a private network or for special use"
+        )
         rule = "public or local" if local else "public"
         return f"a host must be {rule}, or allowed by {self.setting}; {host!r} {where}"
 

@@ -1,0 +1,29 @@
+"""Celery tasks: send what is due, and delete what is long over."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from webapp.delivery.sending import deliver_due
+from webapp.models import Delivery
+
+CHUNK = 1_000
+
+
+@shared_task
+def deliver() -> int:
+    """Send the deliveries that are due; return the number of attempts."""
+    return deliver_due()
+
+
+@shared_task
+def trim_deliveries() -> int:
+    """Delete deliveries that have been over for `Pace.kept_s` seconds, with their attempts; return their number."""
+    oldest = timezone.now() - timedelta(seconds=settings.DELIVERY_PACE.kept_s)
+    old, deleted = Delivery.objects.filter(state__in=Delivery.OVER, settled__lt=oldest).order_by("settled"), 0
+    while chunk := list(old.values_list("pk", flat=True)[:CHUNK]):
+        Delivery.objects.filter(pk__in=chunk).delete()
+        deleted += len(chunk)
+    return deleted

@@ -14,7 +14,6 @@ from webapp.models import Delivery, DeliveryAttempt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 QUICK, REAL = "tests.webapp.delivery_settings", "webapp.settings"
-HOSTS = {"LOOKOUT_DELIVERY_HOSTS": "127.0.0.1"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +38,7 @@ def test_a_receiver_that_fails_half_the_time_and_a_worker_killed_twice_lose_and_
     with Receiver(failing=0.5) as receiver:
         subscribed(user, webhook(receiver.url))
         changed(query_of(user), 300)
-        with Workers(tmp_path, redis_server, QUICK, **HOSTS) as workers:
+        with Workers(tmp_path, redis_server, QUICK) as workers:
             for so_far in (40, 150):
                 assert receiver.until(so_far) >= so_far, workers.log()
                 workers.die()
@@ -56,7 +55,7 @@ def test_a_receiver_that_fails_half_the_time_and_a_worker_killed_twice_lose_and_
 def test_a_redis_that_is_killed_and_comes_back_empty_loses_no_alarm(user, tmp_path):
     redis = MortalRedis(tmp_path)
     try:
-        with Receiver() as receiver, Workers(tmp_path, redis.url, QUICK, **HOSTS) as workers:
+        with Receiver() as receiver, Workers(tmp_path, redis.url, QUICK) as workers:
             subscribed(user, webhook(receiver.url))
             query = query_of(user)
             changed(query, 5, prefix="before")
@@ -77,7 +76,7 @@ def test_a_receiver_that_is_away_gets_everything_once_it_is_back(user, redis_ser
         gone = receiver.port
     subscribed(user, channel := webhook(f"http://127.0.0.1:{gone}/alarms"))
     changed(query_of(user), 20)
-    with Workers(tmp_path, redis_server, QUICK, **HOSTS) as workers:
+    with Workers(tmp_path, redis_server, QUICK) as workers:
         wait_for(lambda: DeliveryAttempt.objects.filter(outcome="failed").count() > 20, workers.log)
         with Receiver() as back:
             channel.options = {"url": back.url}
@@ -88,7 +87,7 @@ def test_a_receiver_that_is_away_gets_everything_once_it_is_back(user, redis_ser
 
 def test_a_thousand_incidents_of_a_minute_leave_within_that_minute(user, redis_server, tmp_path, record_property):
     """Ten bursts of a hundred, with the real pace, to a receiver that takes 50 ms for each."""
-    with Receiver(delay_s=0.05) as receiver, Workers(tmp_path, redis_server, REAL, **HOSTS) as workers:
+    with Receiver(delay_s=0.05) as receiver, Workers(tmp_path, redis_server, REAL) as workers:
         subscribed(user, webhook(receiver.url))
         query = query_of(user)
         changed(query, 1, prefix="first")

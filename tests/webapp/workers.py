@@ -21,16 +21,14 @@ class Workers:
     redis_url : str
     settings : str
         The module of settings.
-    variables : dict of str to str
-        Of the environment.
     """
 
-    def __init__(self, folder: Path, redis_url: str, settings: str, **variables: str) -> None:
+    def __init__(self, folder: Path, redis_url: str, settings: str) -> None:
         place = Installation(folder, redis_url, "127.0.0.1", 0)
         self.programs = {program.name: program for program in web_programs(place)}
         self.folder = folder
         agreed = {"LOOKOUT_HOME": str(folder), "LOOKOUT_REDIS_URL": redis_url, "DATABASE_URL": _database_url()}
-        self.environment = os.environ | agreed | {"DJANGO_SETTINGS_MODULE": settings} | variables
+        self.environment = os.environ | agreed | {"DJANGO_SETTINGS_MODULE": settings}
         self._ends = ExitStack()
 
     def __enter__(self) -> "Workers":

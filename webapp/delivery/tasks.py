@@ -6,7 +6,6 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from webapp.delivery.sending import deliver_due
 from webapp.models import Delivery
 
 CHUNK = 1_000
@@ -15,6 +14,8 @@ CHUNK = 1_000
 @shared_task
 def deliver() -> int:
     """Send the deliveries that are due; return the number of attempts."""
+    from webapp.delivery.sending import deliver_due  # late: only a worker needs what it loads
+
     return deliver_due()
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-import aiohttp
 from django.conf import settings
 
 from streaming.decoders.options import Options, option
@@ -115,7 +114,7 @@ class Channel:
     def check(self) -> None:
         """Raise InvalidOptions if the options break a rule, or ask for a host out of reach. By default, accept all."""
 
-    async def send(self, message: Message, session: aiohttp.ClientSession) -> int | None:
+    async def send(self, message: Message, session: Any) -> int | None:
         """Send a message; return the receiver's status code, if there is one.
 
         The attempt is cancelled after `Pace.attempt_s` seconds. Work that blocks belongs into `asyncio.to_thread`, with
@@ -125,7 +124,7 @@ class Channel:
         ----------
         message : Message
         session : aiohttp.ClientSession
-            It refuses hosts that are out of reach.
+            For channels that use HTTP. It refuses hosts that are out of reach.
 
         Raises
         ------
@@ -143,7 +142,7 @@ class Channel:
         return text
 
 
-async def post(session: aiohttp.ClientSession, url: str, body: bytes, headers: Mapping[str, str]) -> int:
+async def post(session: Any, url: str, body: bytes, headers: Mapping[str, str]) -> int:
     """Send a body by HTTP; return the status code.
 
     A redirect is not followed: the receiver that was checked is the one that gets the message.

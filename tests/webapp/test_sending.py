@@ -19,6 +19,7 @@ from webapp.delivery.claims import INTERRUPTED, Outcome, claim, settle
 from webapp.delivery.limits import release
 from webapp.delivery.pace import Pace
 from webapp.delivery.sending import deliver_due
+from webapp.delivery.undelivered import undelivered
 from webapp.models import Delivery, DeliveryAttempt
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -327,3 +328,18 @@ def test_what_is_long_over_is_deleted_and_what_is_open_is_kept(user, pace):
     assert tasks.trim_deliveries() == 3
     assert states() == {"pending": 1}
     assert not DeliveryAttempt.objects.exists()
+
+
+def test_operators_are_told_of_alarms_that_reach_nobody(user, receiver, pace):
+    assert list(undelivered()) == []
+    pace.DELIVERY_PACE = Pace(first_retry_s=0.01, longest_retry_s=0.01, attempts=1)
+    receiver.always = "refuse"
+    subscribed(user, webhook(receiver.url))
+    changed(query_of(user), 2)
+    deliver_due()
+    ((level, where, words),) = undelivered()
+    assert (level, where) == ("bad", "alarms by hook")
+    assert words.startswith("2 could not be delivered; see Deliveries in the admin. the receiver must answer 2xx")
+    Delivery.objects.update(state="failed", settled=None, created=timezone.now() - timedelta(minutes=6))
+    ((level, _, words),) = undelivered()
+    assert level == "warn" and words.startswith("2 are not delivered yet. the receiver must answer 2xx")

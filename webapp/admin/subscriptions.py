@@ -8,8 +8,6 @@ from django.contrib import admin
 from webapp.delivery.schedule import DAYS
 from webapp.models import IncidentChange, Subscription
 
-_SHORT = [day[:3] for day in DAYS]
-
 
 class SubscriptionForm(forms.ModelForm):
     """The form of a subscription, with boxes for changes and days."""
@@ -84,12 +82,7 @@ class SubscriptionAdmin(admin.ModelAdmin):
     @admin.display(description="when")
     def when(self, subscription):
         """The schedule in words."""
-        days = [] if len(subscription.weekdays) == len(DAYS) else [_SHORT[day] for day in sorted(subscription.weekdays)]
-        begins, ends = subscription.begins, subscription.ends
-        hours = (
-            [f"{begins:%H:%M}–{ends:%H:%M} {subscription.time_zone}"] if begins is not None and begins != ends else []
-        )
-        return ", ".join([*days, *hours]) or "always"
+        return subscription.schedule
 
     @admin.display(description="limit")
     def most(self, subscription):

@@ -167,6 +167,15 @@ class Subscription(models.Model):
     def __str__(self) -> str:
         return f"{self.user or self.group} by {self.channel}"
 
+    @property
+    def schedule(self) -> str:
+        """When this subscription is in force, in words."""
+        every_day = len(self.weekdays) == len(DAYS)
+        days = [] if every_day else [DAYS[day][:3] for day in sorted(self.weekdays)]
+        whole_day = self.begins is None or self.begins == self.ends
+        hours = [] if whole_day else [f"{self.begins:%H:%M}–{self.ends:%H:%M} {self.time_zone}"]
+        return ", ".join([*days, *hours]) or "always"
+
     def clean(self) -> None:
         """Check schedule, changes, and that the receiver may use the channel."""
         super().clean()

@@ -42,7 +42,7 @@ import environ
 
 from streaming.gateway.access import FeedAccess
 from streaming.settings import history_dir, hosts, layers_dir, log_format, log_url, redis_url, trace_ratio
-from webapp.delivery.pace import Pace
+from webapp.delivery.pace import DeliveryPace
 from webapp.logs import logging_of, program_of
 from webapp.secret import kept_secret
 
@@ -68,7 +68,7 @@ MAPS_DIR = HOME / "maps"
 FEED_ACCESS = FeedAccess.from_environ(env.ENVIRON)
 DELIVERY_HOSTS = "LOOKOUT_DELIVERY_HOSTS"
 DELIVERY_ACCESS = FeedAccess(HOME, hosts=hosts(DELIVERY_HOSTS, env.ENVIRON), setting=DELIVERY_HOSTS)
-DELIVERY_PACE = Pace()
+DELIVERY_PACE = DeliveryPace()
 MAIL_URL = env.str("LOOKOUT_MAIL_URL", "")
 MAIL_FROM = env.str("LOOKOUT_MAIL_FROM", "lookout@localhost")
 PUBLIC_URL = env.str("LOOKOUT_PUBLIC_URL", "").rstrip("/") or f"http://{HOST}:{PORT}"

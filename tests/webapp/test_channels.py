@@ -37,7 +37,7 @@ from webapp.delivery.channels.base import Message, NotDelivered
 from webapp.delivery.channels.push import public_key, vapid
 from webapp.delivery.channels.webhook import signature
 from webapp.delivery.messages import digest_of, message_of, trial_document
-from webapp.delivery.pace import Pace
+from webapp.delivery.pace import DeliveryPace
 from webapp.delivery.sending import deliver_due, send_now
 from webapp.models import Channel, Delivery, DeliveryAttempt
 
@@ -69,7 +69,7 @@ SUBJECT = "[critical] Harbour – Süd: MMSI <1> opened"
 @pytest.fixture(autouse=True)
 def quick(settings, monkeypatch, tmp_path):
     """Make attempts short."""
-    settings.DELIVERY_PACE = Pace(attempt_s=2.0)
+    settings.DELIVERY_PACE = DeliveryPace(attempt_s=2.0)
     settings.HOME = tmp_path
     vapid.cache_clear()
     monkeypatch.setattr(outbox, "_wake", lambda: None)
@@ -428,7 +428,7 @@ class PigeonOptions(channel_base.ChannelOptions):
     """A channel of another package needs no options."""
 
 
-class Pigeon(channel_base.Channel):
+class Pigeon(channel_base.ChannelBackend):
     """A bird."""
 
     flown: list[Message] = []

@@ -11,9 +11,12 @@ import pytest
 
 from bench.ports import free_port
 
-MODULES = ("test_query_list", "test_settling", "test_recording")
-# Models and migrations, search in any case, what several save at the same time, warnings, recorded events.
-CHOSEN = "search or settled or silence or refuses or recorded_once or two_workers or transaction_fails or warning"
+MODULES = ("test_query_list", "test_settling", "test_recording", "test_outbox", "test_sending")
+# Models and migrations, search in any case, what several save at the same time, warnings, recorded events, alarms.
+CHOSEN = (
+    "search or settled or silence or refuses or recorded_once or two_workers or transaction_fails or warning"
+    " or claim or limit or delivery"
+)
 # A thread of a test may leave its connection open: psycopg warns of that, and SQLite does not.
 QUIET = ("-W", "ignore::pytest.PytestUnraisableExceptionWarning", "-W", "ignore::ResourceWarning")
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))

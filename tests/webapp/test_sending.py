@@ -17,13 +17,13 @@ from tests.webapp.receiver import Receiver
 from webapp.delivery import outbox, tasks
 from webapp.delivery.claims import INTERRUPTED, Outcome, claim, settle
 from webapp.delivery.limits import release
-from webapp.delivery.pace import Pace
+from webapp.delivery.pace import DeliveryPace
 from webapp.delivery.sending import deliver_due
 from webapp.delivery.undelivered import undelivered
 from webapp.models import Delivery, DeliveryAttempt
 
 pytestmark = pytest.mark.django_db(transaction=True)
-QUICK = Pace(attempt_s=1.0, lease_s=2.0, first_retry_s=0.02, longest_retry_s=0.05, attempts=50)
+QUICK = DeliveryPace(attempt_s=1.0, lease_s=2.0, first_retry_s=0.02, longest_retry_s=0.05, attempts=50)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_every_attempt_sends_the_same_bytes_with_the_same_key(user, receiver):
 
 
 def test_a_delivery_is_dead_after_the_last_attempt_and_can_be_sent_again(user, receiver, pace):
-    pace.DELIVERY_PACE = Pace(first_retry_s=0.01, longest_retry_s=0.01, attempts=3)
+    pace.DELIVERY_PACE = DeliveryPace(first_retry_s=0.01, longest_retry_s=0.01, attempts=3)
     receiver.always = "refuse"
     subscribed(user, webhook(receiver.url))
     changed(query_of(user))
@@ -129,11 +129,11 @@ def test_a_receiver_that_asks_to_wait_is_given_the_time(user, receiver):
     pause_s = (Delivery.objects.get().next_attempt - began).total_seconds()
     assert QUICK.longest_retry_s <= pause_s < 1  # it is not given more than the longest wait
     Delivery.objects.update(state="pending")
-    assert Pace().longest_retry_s > 600
+    assert DeliveryPace().longest_retry_s > 600
 
 
 def test_waits_grow_and_differ():
-    pace, jitter = Pace(first_retry_s=5, longest_retry_s=3_600), random.Random(3)
+    pace, jitter = DeliveryPace(first_retry_s=5, longest_retry_s=3_600), random.Random(3)
     waits = [[pace.wait_s(failed, jitter) for _ in range(50)] for failed in (1, 4, 12, 29)]
     for limit, some in zip((5, 40, 3_600, 3_600), waits, strict=True):
         assert limit / 2 <= min(some) < max(some) <= limit
@@ -176,7 +176,7 @@ def _in_thread(work, *arguments):
 def test_workers_never_claim_the_same_delivery(user):
     subscribed(user, webhook("http://127.0.0.1:1/"))
     changed(query_of(user), 200)
-    pace = Pace(at_once=5)
+    pace = DeliveryPace(at_once=5)
 
     def claims(token):
         mine = []
@@ -193,7 +193,7 @@ def test_workers_never_claim_the_same_delivery(user):
 def test_a_delivery_whose_worker_died_is_claimed_again_after_its_lease_and_the_attempt_is_logged(user):
     subscribed(user, webhook("http://127.0.0.1:1/"))
     changed(query_of(user))
-    now, pace = timezone.now(), Pace(lease_s=30)
+    now, pace = timezone.now(), DeliveryPace(lease_s=30)
     (first,) = claim(now, "dead", pace, lambda _: 9, ())
     assert claim(now + timedelta(seconds=29), "living", pace, lambda _: 9, ()) == []
     (again,) = claim(now + timedelta(seconds=31), "living", pace, lambda _: 9, ())
@@ -214,7 +214,7 @@ def test_a_delivery_whose_worker_died_is_claimed_again_after_its_lease_and_the_a
 def test_a_delivery_that_kills_every_worker_is_dead_in_the_end(user):
     subscribed(user, webhook("http://127.0.0.1:1/"))
     changed(query_of(user))
-    now, pace = timezone.now(), Pace(lease_s=30, attempts=4)
+    now, pace = timezone.now(), DeliveryPace(lease_s=30, attempts=4)
     for turn in range(6):
         claim(now + timedelta(minutes=turn), "dies", pace, lambda _: 9, ())
     assert states() == {"dead": 1}
@@ -320,7 +320,7 @@ def test_a_limit_that_is_removed_holds_nothing_back(user):
 def test_what_is_long_over_is_deleted_and_what_is_open_is_kept(user, pace):
     subscribed(user, webhook("http://127.0.0.1:1/"))
     changed(query_of(user), 4)
-    long_ago = timezone.now() - timedelta(seconds=Pace().kept_s + 1)
+    long_ago = timezone.now() - timedelta(seconds=DeliveryPace().kept_s + 1)
     Delivery.objects.update(created=long_ago, settled=None)
     for delivery, state in zip(Delivery.objects.all()[:3], ("sent", "dead", "digested"), strict=True):
         Delivery.objects.filter(pk=delivery.pk).update(state=state, settled=long_ago)
@@ -332,7 +332,7 @@ def test_what_is_long_over_is_deleted_and_what_is_open_is_kept(user, pace):
 
 def test_operators_are_told_of_alarms_that_reach_nobody(user, receiver, pace):
     assert list(undelivered()) == []
-    pace.DELIVERY_PACE = Pace(first_retry_s=0.01, longest_retry_s=0.01, attempts=1)
+    pace.DELIVERY_PACE = DeliveryPace(first_retry_s=0.01, longest_retry_s=0.01, attempts=1)
     receiver.always = "refuse"
     subscribed(user, webhook(receiver.url))
     changed(query_of(user), 2)

@@ -22,12 +22,13 @@ from webapp.models.delivery import new_key
 _KEPT = "Saved, and never shown. Leave it empty to keep it."
 # Where a channel sends to: whoever changes that must know the secrets, since they would be sent there.
 _TARGETS = ("url", "host", "port", "security", "tls")
+_WIDTH = 60
 _TRIALS = threading.BoundedSemaphore(2)
 # Errors in these fields do not affect a test.
 _UNCHECKED = {"name", "owner", "team", "enabled"}
 
 
-class KindSelect(forms.Select):
+class ChannelKindSelect(forms.Select):
     """A choice among the kinds of channels; a chosen kind that is not installed any more is shown."""
 
     def __init__(self) -> None:
@@ -56,15 +57,23 @@ def field_name(kind: str, option: str) -> str:
 def option_fields() -> dict[str, forms.Field]:
     """Return the form fields for all options and secrets of all kinds, in order, by field name."""
     return {
-        field_name(kind, option.name): _secret_field(option) if option.name in secrets_of(kind) else field_of(option)
+        field_name(kind, option.name): _secret_field(option) if option.name in secrets_of(kind) else _field(option)
         for kind in channel_kinds()
         for option in channel_class(kind).options_class.describe()
     }
 
 
+def _field(option):
+    field = field_of(option)
+    field.help_text = field.help_text.replace("; - for none", "")  # no option of a channel is a list with gaps
+    if isinstance(field.widget, forms.TextInput) and not isinstance(field, forms.IntegerField):
+        field.widget.attrs["size"] = _WIDTH
+    return field
+
+
 def _secret_field(option):
     words = f"{option.doc[:1].upper()}{option.doc[1:]}.{' Required.' if option.required else ''}"
-    widget = forms.PasswordInput(attrs={"autocomplete": "new-password", "size": 60})
+    widget = forms.PasswordInput(attrs={"autocomplete": "new-password", "size": _WIDTH})
     return forms.CharField(label=option.name, required=False, help_text=words, widget=widget)
 
 
@@ -174,7 +183,7 @@ class ChannelAdmin(admin.ModelAdmin):
         """Offer the available kinds."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "kind":
-            field.widget = KindSelect()
+            field.widget = ChannelKindSelect()
         return field
 
     def get_urls(self):

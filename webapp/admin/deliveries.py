@@ -34,8 +34,7 @@ class Attempts(admin.TabularInline):
 class DeliveryAdmin(admin.ModelAdmin):
     """The outbox."""
 
-    list_display = ("created", "subject", "receiver", "channel", "state", "attempts", "next", "last_error")
-    list_display_links = ("created", "subject")
+    list_display = ("subject", "state", "last_error", "created", "receiver", "channel", "attempts", "next")
     list_filter = ("state", "channel", ("subscription", admin.RelatedOnlyFieldListFilter), "created")
     list_select_related = ("subscription__user", "subscription__group", "subscription__channel", "channel")
     search_fields = ("key", "change__incident__key")

@@ -18,7 +18,7 @@ class SubscriptionForm(forms.ModelForm):
         help_text="Which changes of incidents are sent.",
     )
     weekdays = forms.TypedMultipleChoiceField(
-        label="days",
+        label="Days",
         coerce=int,
         choices=list(enumerate(DAYS)),
         widget=forms.CheckboxSelectMultiple,

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import F
 
 from webapp.delivery.limits import locked
-from webapp.delivery.pace import Pace
+from webapp.delivery.pace import DeliveryPace
 from webapp.models import Delivery, DeliveryAttempt
 
 INTERRUPTED = "the worker ended before the outcome was known"
@@ -45,7 +45,7 @@ class Outcome:
 
 
 def claim(
-    now: datetime, token: str, pace: Pace, free: Callable[[int], int], under_way: Collection[int]
+    now: datetime, token: str, pace: DeliveryPace, free: Callable[[int], int], under_way: Collection[int]
 ) -> list[Delivery]:
     """Return due deliveries, with channels and subscriptions, which are this worker's until the lease ends.
 
@@ -54,7 +54,7 @@ def claim(
     now : datetime
     token : str
         The worker's.
-    pace : Pace
+    pace : DeliveryPace
     free : function
         Returns how many more attempts a channel, given by its number, may have.
     under_way : collection of int
@@ -90,7 +90,7 @@ def _note_interruptions(rows, now):
     )
 
 
-def settle(outcomes: Sequence[Outcome], token: str, now: datetime, pace: Pace, jitter: random.Random) -> None:
+def settle(outcomes: Sequence[Outcome], token: str, now: datetime, pace: DeliveryPace, jitter: random.Random) -> None:
     """Save how attempts ended: sent, to be tried again, or dead.
 
     The state of a delivery whose lease is another worker's by now stays as it is; the attempt is logged all the same.

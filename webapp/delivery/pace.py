@@ -8,7 +8,7 @@ from streaming.gateway.backoff import backoff_s
 
 
 @dataclass(frozen=True)
-class Pace:
+class DeliveryPace:
     """The limits of delivery.
 
     Parameters
@@ -21,7 +21,7 @@ class Pace:
     first_retry_s, longest_retry_s : float
         The wait after the first failed attempt, and the longest wait, in seconds; see `wait_s`.
     attempts : int
-        After so many failed attempts a delivery is dead. With the defaults that takes about 16 hours.
+        After so many failed attempts a delivery is dead. With the defaults that takes about 15 hours.
     at_once : int
         Attempts under way at the same time, for each channel in each worker process.
     run_s : float
@@ -44,7 +44,7 @@ class Pace:
 
         Examples
         --------
-        >>> pace, jitter = Pace(first_retry_s=5, longest_retry_s=60), random.Random(1)
+        >>> pace, jitter = DeliveryPace(first_retry_s=5, longest_retry_s=60), random.Random(1)
         >>> [limit / 2 <= pace.wait_s(n, jitter) <= limit for n, limit in ((1, 5), (2, 10), (4, 40), (30, 60))]
         [True, True, True, True]
         """

@@ -107,7 +107,7 @@ _RUNNING = threading.Lock()
 
 
 def deliver_due() -> int:
-    """Send what is due until nothing is left, or for `Pace.run_s` seconds; return the number of attempts.
+    """Send what is due until nothing is left, or for `DeliveryPace.run_s` seconds; return the number of attempts.
 
     Only one run at a time sends in a process. Any number of processes may send: each claims what it sends.
     """

@@ -21,7 +21,7 @@ def deliver() -> int:
 
 @shared_task
 def trim_deliveries() -> int:
-    """Delete deliveries that have been over for `Pace.kept_s` seconds, with their attempts; return their number."""
+    """Delete deliveries that have been over for `kept_s` seconds, with their attempts; return their number."""
     oldest = timezone.now() - timedelta(seconds=settings.DELIVERY_PACE.kept_s)
     old, deleted = Delivery.objects.filter(state__in=Delivery.OVER, settled__lt=oldest).order_by("settled"), 0
     while chunk := list(old.values_list("pk", flat=True)[:CHUNK]):

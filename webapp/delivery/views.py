@@ -20,6 +20,7 @@ from webapp.delivery.channels.base import NotDelivered
 from webapp.delivery.messages import message_of, trial_document
 from webapp.models import Channel, Delivery, Severity, Subscription
 from webapp.models.delivery import new_key
+from webapp.refusals import Refused
 from webapp.static import modules
 from webapp.text import read_json
 
@@ -28,10 +29,6 @@ KIND = "push"
 MOST_BROWSERS = 20
 LATEST = 20
 _TRIALS = threading.BoundedSemaphore(2)
-
-
-class Refused(Exception):
-    """A request breaks a rule; its words are for the user."""
 
 
 @never_cache
@@ -66,12 +63,12 @@ def answers_json(view: Callable) -> Callable:
         try:
             document = read_json(request.body.decode())
             if not isinstance(document, dict):
-                raise Refused("a request must be a JSON object")
+                raise Refused("alarms", "a request must be a JSON object")
             return JsonResponse(view(request.user, document))
         except ValueError as error:
             return JsonResponse({"error": str(error)}, status=400)
         except Refused as refused:
-            return JsonResponse({"error": str(refused)}, status=400)
+            return JsonResponse({"error": refused.message}, status=400)
 
     return answering
 
@@ -82,17 +79,17 @@ def browser(user, document):
     subscription, endpoint = _subscription(document)
     severity = document.get("severity")
     if severity not in Severity.values:
-        raise Refused(f"severity must be one of {', '.join(Severity.values)}; got {severity!r}")
+        raise Refused("alarms", f"severity must be one of {', '.join(Severity.values)}; got {severity!r}")
     name = _name(user, endpoint)
     channel = Channel.objects.filter(owner=user, kind=KIND, name=name).first()
     if channel is None and Channel.objects.filter(owner=user, kind=KIND).count() >= MOST_BROWSERS:
-        raise Refused(f"a user may have at most {MOST_BROWSERS} browsers; remove one in the administration")
+        raise Refused("alarms", f"a user may have at most {MOST_BROWSERS} browsers; remove one in the administration")
     channel = channel or Channel(owner=user, kind=KIND, name=name)
     channel.secrets = {"subscription": subscription}
     try:
         channel.full_clean()
     except ValidationError as error:
-        raise Refused(" ".join(error.messages)) from None
+        raise Refused("alarms", " ".join(error.messages)) from None
     with transaction.atomic():
         channel.save()
         Subscription.objects.update_or_create(user=user, channel=channel, defaults={"severity": severity})
@@ -120,13 +117,13 @@ def trial(user, document):
 
     channel = _channels(user, document).first()
     if channel is None:
-        raise Refused("this browser gets no alarms yet")
+        raise Refused("alarms", "this browser gets no alarms yet")
     if not _TRIALS.acquire(blocking=False):
-        raise Refused("two tests run already; try again in some seconds")
+        raise Refused("alarms", "two tests run already; try again in some seconds")
     try:
         _, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
     except NotDelivered as error:
-        raise Refused(str(error)) from None
+        raise Refused("alarms", str(error)) from None
     finally:
         _TRIALS.release()
     return {"sent": f"The push service accepted it after {took_s * 1000:.0f} ms."}
@@ -136,14 +133,14 @@ def _subscription(document):
     """Return the subscription of a browser as text, and its endpoint."""
     told = document.get("subscription")
     if not isinstance(told, dict) or not isinstance(told.get("endpoint"), str):
-        raise Refused("subscription must be an object with an endpoint")
+        raise Refused("alarms", "subscription must be an object with an endpoint")
     return json.dumps(told), told["endpoint"]
 
 
 def _channels(user, document):
     endpoint = document.get("endpoint")
     if not isinstance(endpoint, str):
-        raise Refused(f"endpoint must be a text; got {endpoint!r}")
+        raise Refused("alarms", f"endpoint must be a text; got {endpoint!r}")
     return Channel.objects.filter(owner=user, kind=KIND, name=_name(user, endpoint))
 
 

@@ -279,7 +279,7 @@ class Delivery(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.channel_id}/{self.pk}"
+        return f"delivery {self.pk}"
 
 
 class DeliveryAttempt(models.Model):

@@ -1,7 +1,7 @@
 """Channels by kind: the built-in ones, and those that other packages offer by an entry point.
 
 A package adds a kind by an entry point of the group ``lookout.channels``. The entry point's name is the kind. Its
-object is a class derived from `base.Channel`.
+object is a class derived from `base.ChannelBackend`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from streaming.decoders.options import OptionDescription
 from streaming.entry_points import known_kinds
 from streaming.errors import InvalidOptions
-from webapp.delivery.channels.base import Channel
+from webapp.delivery.channels.base import ChannelBackend
 
 GROUP = "lookout.channels"
 
@@ -33,7 +33,7 @@ def channel_kinds() -> list[str]:
     return sorted(_kinds())
 
 
-def channel_class(kind: str) -> type[Channel]:
+def channel_class(kind: str) -> type[ChannelBackend]:
     """Return the class of a kind.
 
     Raises
@@ -60,7 +60,7 @@ def secrets_of(kind: str) -> list[str]:
     return channel_class(kind).options_class.secret_names()
 
 
-def make_channel(kind: str, options: Mapping[str, Any], secrets: Mapping[str, Any]) -> Channel:
+def make_channel(kind: str, options: Mapping[str, Any], secrets: Mapping[str, Any]) -> ChannelBackend:
     """Return a channel; it opens no connection yet.
 
     Raises

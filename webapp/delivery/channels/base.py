@@ -93,7 +93,7 @@ class Message:
         return json.dumps({"id": self.key, **self.document}, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-class Channel:
+class ChannelBackend:
     """Base of all channels.
 
     Attributes
@@ -117,8 +117,8 @@ class Channel:
     async def send(self, message: Message, session: Any) -> int | None:
         """Send a message; return the receiver's status code, if there is one.
 
-        The attempt is cancelled after `Pace.attempt_s` seconds. Work that blocks belongs into `asyncio.to_thread`, with
-        a timeout of its own.
+        The attempt is cancelled after `DeliveryPace.attempt_s` seconds. Work that blocks belongs into
+        `asyncio.to_thread`, with a timeout of its own.
 
         Parameters
         ----------

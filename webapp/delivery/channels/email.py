@@ -15,7 +15,7 @@ from django.conf import settings
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
-from webapp.delivery.channels.base import Channel, ChannelOptions, Message, NotDelivered, connect, secret
+from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, connect, secret
 
 SECURITY = ("starttls", "tls", "none")
 _SCHEMES = {"smtp": "none", "smtp+tls": "starttls", "smtp+ssl": "tls"}
@@ -36,7 +36,7 @@ class EmailOptions(ChannelOptions):
 
 
 @dataclass(frozen=True)
-class Server:
+class MailServer:
     """A mail server; `guarded` says that its address must be in reach of channels."""
 
     host: str
@@ -47,12 +47,12 @@ class Server:
     guarded: bool = True
 
     @classmethod
-    def of_url(cls, url: str) -> "Server":
+    def of_url(cls, url: str) -> "MailServer":
         """Return the operator's server, from an address such as ``smtp+tls://user:password@host:587``.
 
         Examples
         --------
-        >>> server = Server.of_url("smtp+tls://ann:a%40b@mail.lan")
+        >>> server = MailServer.of_url("smtp+tls://ann:a%40b@mail.lan")
         >>> server.host, server.port, server.security, server.username, server.password
         ('mail.lan', 587, 'starttls', 'ann', 'a@b')
         """
@@ -64,7 +64,7 @@ class Server:
         return cls(parts.hostname, parts.port or _PORTS[security], security, *names, guarded=False)
 
 
-class EmailChannel(Channel):
+class EmailChannel(ChannelBackend):
     """E-mail by a mail server."""
 
     options_class = EmailOptions
@@ -81,15 +81,15 @@ class EmailChannel(Channel):
             raise InvalidOptions("host must be given, since the operator has set no LOOKOUT_MAIL_URL; it is empty")
         self.server()
 
-    def server(self) -> Server:
+    def server(self) -> MailServer:
         """Return the server of this channel, else the operator's."""
         told = self.options
         if not told.host:
-            return Server.of_url(settings.MAIL_URL)
-        return Server(told.host, told.port or _PORTS[told.security], told.security, told.username, told.password)
+            return MailServer.of_url(settings.MAIL_URL)
+        return MailServer(told.host, told.port or _PORTS[told.security], told.security, told.username, told.password)
 
     async def send(self, message: Message, session) -> int:
-        """Send an e-mail to all receivers; see `base.Channel.send`."""
+        """Send an e-mail to all receivers; see `base.ChannelBackend.send`."""
         return await asyncio.to_thread(self._send, message)
 
     def _send(self, message):

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
-from webapp.delivery.channels.base import Channel, ChannelOptions, Message, NotDelivered, connect, secret
+from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, connect, secret
 
 try:
     import paho.mqtt.client as mqtt
@@ -30,7 +30,7 @@ class MqttOptions(ChannelOptions):
     retain: bool = option(False, "whether the broker keeps the last message for new subscribers")
 
 
-class MqttChannel(Channel):
+class MqttChannel(ChannelBackend):
     """A topic of an MQTT broker, with quality of service 1."""
 
     options_class = MqttOptions
@@ -46,7 +46,7 @@ class MqttChannel(Channel):
         self.access.check_host(self.options.host)
 
     async def send(self, message: Message, session) -> None:
-        """Publish the document, and wait until the broker has acknowledged it; see `base.Channel.send`."""
+        """Publish the document, and wait until the broker has acknowledged it; see `base.ChannelBackend.send`."""
         await asyncio.to_thread(self._send, message)
 
     def _send(self, message):

@@ -14,7 +14,7 @@ from django.conf import settings
 
 from streaming.decoders.options import REQUIRED
 from streaming.errors import InvalidOptions
-from webapp.delivery.channels.base import Channel, ChannelOptions, Message, NotDelivered, post, secret
+from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, NotDelivered, post, secret
 from webapp.delivery.channels.webhook import check_url
 from webapp.secret import kept_secret
 
@@ -38,7 +38,7 @@ class PushOptions(ChannelOptions):
     subscription: str = secret(REQUIRED, "the browser's subscription, as JSON; the page *Notifications* makes it")
 
 
-class PushChannel(Channel):
+class PushChannel(ChannelBackend):
     """Notifications in a browser."""
 
     options_class = PushOptions
@@ -51,7 +51,7 @@ class PushChannel(Channel):
         check_url(self.access, "the endpoint of the subscription", self._subscription()["endpoint"])
 
     async def send(self, message: Message, session) -> int:
-        """Encrypt the message for the browser, and give it to its push service; see `base.Channel.send`."""
+        """Encrypt the message for the browser, and give it to its push service; see `base.ChannelBackend.send`."""
         endpoint = self._subscription()["endpoint"]
         place = urlsplit(endpoint)
         claims = {"aud": f"{place.scheme}://{place.netloc}", "sub": _contact()}

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from streaming.decoders.options import REQUIRED, option
-from webapp.delivery.channels.base import Channel, ChannelOptions, Message, post, secret, shortened
+from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, post, secret, shortened
 from webapp.delivery.channels.webhook import check_url
 
 # Slack cuts longer texts.
@@ -21,7 +21,7 @@ class SlackOptions(ChannelOptions):
     username: str = option("", "the name under which messages appear, where the chat allows it")
 
 
-class SlackChannel(Channel):
+class SlackChannel(ChannelBackend):
     """A chat with incoming webhooks like Slack's."""
 
     options_class = SlackOptions
@@ -31,7 +31,7 @@ class SlackChannel(Channel):
         check_url(self.access, "url", self.options.url)
 
     async def send(self, message: Message, session) -> int:
-        """Post the text; see `base.Channel.send`."""
+        """Post the text; see `base.ChannelBackend.send`."""
         message = shortened(message, _CHARACTERS)
         lines = (f"*{message.subject.translate(_ESCAPED)}*", message.text.translate(_ESCAPED))
         document = {"text": "\n".join(lines)} | ({"username": self.options.username} if self.options.username else {})

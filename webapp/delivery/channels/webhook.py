@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from streaming.decoders.options import REQUIRED, option
 from streaming.errors import InvalidOptions
 from streaming.gateway.http_session import is_http
-from webapp.delivery.channels.base import Channel, ChannelOptions, Message, post, secret
+from webapp.delivery.channels.base import ChannelBackend, ChannelOptions, Message, post, secret
 
 SIGNATURE = "Lookout-Signature"
 
@@ -23,7 +23,7 @@ class WebhookOptions(ChannelOptions):
     token: str = secret("", "sent as `Authorization: Bearer ...`; empty: none")
 
 
-class WebhookChannel(Channel):
+class WebhookChannel(ChannelBackend):
     """JSON by HTTP POST, signed, with an idempotency key."""
 
     options_class = WebhookOptions
@@ -33,7 +33,7 @@ class WebhookChannel(Channel):
         check_url(self.access, "url", self.options.url)
 
     async def send(self, message: Message, session) -> int:
-        """Post the document; see `base.Channel.send`."""
+        """Post the document; see `base.ChannelBackend.send`."""
         body = message.body
         headers = {"Content-Type": "application/json", "User-Agent": "Lookout", "Idempotency-Key": message.key}
         if self.options.token:

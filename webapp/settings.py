@@ -169,7 +169,7 @@ CELERY_BEAT_SCHEDULE = {
     "keep-history": {"task": "webapp.tasks.keep_history", "schedule": 60.0, "options": {"expires": 60}},
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
-    "deliver": {"task": "webapp.delivery.tasks.deliver", "schedule": 1.0, "options": {"expires": 1}},
+    "deliver": {"task": "webapp.delivery.tasks.deliver", "schedule": 2.0, "options": {"expires": 2}},
     "trim-deliveries": {"task": "webapp.delivery.tasks.trim_deliveries", "schedule": 60.0, "options": {"expires": 60}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }

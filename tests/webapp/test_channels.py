@@ -362,6 +362,9 @@ RULES = [
     ("email", {"to": ["a@b.example"], "host": "a.example", "security": "some"}, {}, "must be one of starttls"),
     ("mqtt", {"host": "10.0.0.1"}, {}, "'10.0.0.1' is an address"),
     ("mqtt", {"host": "a.example", "topic": "a/#"}, {}, r"without \+ and #; got 'a/#'"),
+    ("push", {}, {"subscription": Browser("https://thief.example/x").subscription}, "a known push service, or allowed"),
+    ("push", {}, {"subscription": Browser("https://x.push.apple.com.thief.example/x").subscription}, "'x.push.apple"),
+    ("push", {}, {"subscription": Browser("https://fcm.googleapis.com/fcm/send/x").subscription}, None),
     ("push", {}, {"subscription": "{}"}, "must be a JSON object with endpoint and keys"),
     ("push", {}, {"subscription": '{"endpoint": "https://a.example", "keys": {"auth": "a"}}'}, "keys p256dh and auth"),
 ]
@@ -369,7 +372,7 @@ RULES = [
 
 @pytest.mark.parametrize(("kind", "options", "secrets", "words"), RULES)
 def test_options_that_break_a_rule_are_refused_with_the_rule(kind, options, secrets, words):
-    if words is None:  # localhost stands for 127.0.0.1, which is allowed here
+    if words is None:  # these are in reach; localhost stands for 127.0.0.1
         make_channel(kind, options, secrets)
         return
     with pytest.raises(InvalidOptions, match=words):

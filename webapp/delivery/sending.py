@@ -104,6 +104,8 @@ def send_now(channel: Channel, message: Message) -> tuple[int | None, float]:
 
 
 _RUNNING = threading.Lock()
+# Set when the worker is told to end: no run begins further attempts.
+ENDING = threading.Event()
 
 
 def deliver_due() -> int:
@@ -135,7 +137,7 @@ class _Run:
         """Send until nothing is due; return the number of attempts."""
         until_s = time.monotonic() + self.pace.run_s
         while True:
-            if time.monotonic() < until_s:
+            if time.monotonic() < until_s and not ENDING.is_set():
                 self._take_off()
             if not self.flights:
                 return self.begun

@@ -3,12 +3,21 @@
 from datetime import timedelta
 
 from celery import shared_task
+from celery.signals import worker_shutting_down
 from django.conf import settings
 from django.utils import timezone
 
 from webapp.models import Delivery
 
 CHUNK = 1_000
+
+
+@worker_shutting_down.connect
+def end_run(**_):
+    """Begin no further attempts: what is under way ends, and the next worker sends the rest."""
+    from webapp.delivery.sending import ENDING  # late, as below
+
+    ENDING.set()
 
 
 @shared_task

@@ -123,7 +123,9 @@ def trial(user, document):
     try:
         _, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
     except NotDelivered as error:
-        raise Refused("alarms", str(error)) from None
+        # What a server answers is for staff: the address came from the user.
+        words = str(error) if user.is_staff else f"the push service refused it; status {error.status or 'unknown'}"
+        raise Refused("alarms", words) from None
     finally:
         _TRIALS.release()
     return {"sent": f"The push service accepted it after {took_s * 1000:.0f} ms."}

@@ -27,6 +27,9 @@ except ImportError:  # the extra `push` is not installed
 
 # The push service keeps a message so long for a browser that is away.
 _LIFE_S = 86_400
+# Every user may subscribe, so endpoints must be of the services of Chromium, Firefox, Safari and Edge, or of a host
+# that the operator names.
+_SERVICES = ("fcm.googleapis.com", "push.services.mozilla.com", "push.apple.com", "notify.windows.com")
 # Push services take at most 4,096 bytes, encrypted (RFC 8030 7.2).
 _TEXT = 900
 
@@ -48,7 +51,13 @@ class PushChannel(ChannelBackend):
         if WebPusher is None:
             raise InvalidOptions('kind must be one that is installed; got push: pip install "pywebpush"')
         self._pusher()
-        check_url(self.access, "the endpoint of the subscription", self._subscription()["endpoint"])
+        endpoint = self._subscription()["endpoint"]
+        check_url(self.access, "the endpoint of the subscription", endpoint)
+        host = (urlsplit(endpoint).hostname or "").lower()
+        known = any(host == service or host.endswith(f".{service}") for service in _SERVICES)
+        if not known and host not in self.access.hosts:
+            rule = "the endpoint must be of a known push service, or allowed by"
+            raise InvalidOptions(f"{rule} {self.access.setting}; got {host!r}")
 
     async def send(self, message: Message, session) -> int:
         """Encrypt the message for the browser, and give it to its push service; see `base.ChannelBackend.send`."""

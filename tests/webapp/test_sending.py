@@ -307,6 +307,17 @@ def test_never_more_than_the_limit_in_any_window(user):
     assert any(document["type"] == "digest" for _, document in sent)
 
 
+def test_a_message_whose_delivery_failed_takes_its_place_in_the_limit(user):
+    subscribed(user, webhook("http://127.0.0.1:1/"), limit=2, window_s=600)
+    changed(query_of(user), 5)
+    now = timezone.now()
+    release(now)
+    assert Delivery.objects.filter(released__isnull=False).update(state="failed") == 2
+    Delivery.objects.filter(released=None).update(next_attempt=now)
+    release(now + timedelta(seconds=300))
+    assert Delivery.objects.filter(released__isnull=False).count() == 2
+
+
 def test_a_limit_that_is_removed_holds_nothing_back(user):
     subscription = subscribed(user, webhook("http://127.0.0.1:1/"), limit=1, window_s=600)
     changed(query_of(user), 3)

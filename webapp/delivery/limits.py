@@ -39,7 +39,7 @@ def _release(subscription: Subscription, now: datetime) -> None:
         waiting.update(released=now)
         return
     window = timedelta(seconds=subscription.window_s)
-    recent = deliveries.filter(released__gt=now - window).exclude(state=Delivery.DIGESTED)
+    recent = deliveries.filter(released__gt=now - window)
     # The newest first: at most `limit` of them count.
     released = list(recent.order_by("-released").values_list("released", flat=True)[: subscription.limit])
     free = subscription.limit - len(released)

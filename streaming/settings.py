@@ -246,7 +246,12 @@ def feed_dirs(environ: Mapping[str, str] | None, home: Path) -> tuple[Path, ...]
 
 
 def feed_hosts(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return the hosts that feeds may connect to although they are not public, in lower case.
+    """Return the hosts that feeds may connect to although they are not public; see `hosts`."""
+    return hosts("LOOKOUT_FEED_HOSTS", environ)
+
+
+def hosts(setting: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return the names, addresses and networks that a setting lists with commas between, in lower case.
 
     Raises
     ------
@@ -254,18 +259,18 @@ def feed_hosts(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
         If one that has a slash is not a network.
     """
     given = os.environ if environ is None else environ
-    hosts = tuple(filter(None, (host.strip().lower() for host in given.get("LOOKOUT_FEED_HOSTS", "").split(","))))
-    for host in hosts:
+    listed = tuple(filter(None, (host.strip().lower() for host in given.get(setting, "").split(","))))
+    for host in listed:
         if "/" in host:
-            _check_network(host)
-    return hosts
+            _check_network(setting, host)
+    return listed
 
 
-def _check_network(text):
+def _check_network(setting, text):
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
-        raise LookoutError(f"LOOKOUT_FEED_HOSTS must be names, addresses and networks; got {text!r}") from None
+        raise LookoutError(f"{setting} must be names, addresses and networks; got {text!r}") from None
 
 
 def layers_dir(environ: Mapping[str, str], home: Path) -> Path:

@@ -24,6 +24,7 @@ from tests.udf.acme import acme as acme
 RECORDINGS = Path(os.environ.get("LOOKOUT_RECORDINGS", Path(__file__).parents[2] / "shared" / "data"))
 os.environ.setdefault("LOOKOUT_FEED_DIRS", f"{tempfile.gettempdir()}{os.pathsep}{RECORDINGS}{os.pathsep}feeds")
 os.environ.setdefault("LOOKOUT_FEED_HOSTS", "127.0.0.1")
+os.environ.setdefault("LOOKOUT_DELIVERY_HOSTS", "127.0.0.1")
 # In the tests, four regions meet in a point; by default, there are two.
 os.environ["LOOKOUT_REGIONS"] = "4"
 

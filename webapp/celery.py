@@ -1,4 +1,4 @@
-"""The Celery application, which runs the tasks of `webapp.tasks` and `webapp.layers` and their schedule."""
+"""The Celery application: the tasks of `webapp.tasks`, `webapp.layers` and `webapp.delivery`, and their schedule."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
 
 app = Celery("lookout")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["webapp"])
+app.autodiscover_tasks(["webapp", "webapp.delivery"])
 
 
 @after_setup_logger.connect

@@ -12,9 +12,9 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Count, Q
-from django.dispatch import Signal
 from django.utils import timezone
 
+from webapp.delivery.outbox import enqueue
 from webapp.models import Incident, IncidentChange, Query, Severity
 from webapp.notify import announce_incidents
 from webapp.refusals import Refused
@@ -30,16 +30,12 @@ FORGOTTEN = 5_000
 PEOPLE = 200
 RELATED = ("query__owner", "acknowledged_by", "assigned_to", "closed_by")
 
-# Sent in the transaction that writes changes, with `changes`, a list of IncidentChange: a receiver that writes rows
-# writes them if and only if the changes are written.
-changes_written = Signal()
-
 
 def changed(changes: list[IncidentChange]) -> None:
     """Write changes of incidents. Whatever happens to an incident passes here.
 
-    It must be called in the transaction that changes the incidents. Receivers of `changes_written` run in the same
-    transaction; connections hear of the incidents once it is committed.
+    It must be called in the transaction that changes the incidents. What has to be sent of the changes is written in
+    the same transaction; connections hear of the incidents once it is committed.
 
     Parameters
     ----------
@@ -49,7 +45,7 @@ def changed(changes: list[IncidentChange]) -> None:
     if not changes:
         return
     IncidentChange.objects.bulk_create(changes, CHUNK)
-    changes_written.send(IncidentChange, changes=changes)
+    enqueue(changes)
     incidents = {change.incident.pk: change.incident for change in changes}
     transaction.on_commit(lambda: announce_incidents(incidents.values()))
 

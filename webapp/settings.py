@@ -22,6 +22,10 @@ variable                  default                         what
 ``LOOKOUT_MIN_DISK_BYTES`` 512 MiB                       less free disk space than this is reported as a fault
 ``LOOKOUT_FEED_DIRS``     ``feeds`` in the folder         where streams may read files (docs/transports.md)
 ``LOOKOUT_FEED_HOSTS``    none                            non-public hosts that streams may read from
+``LOOKOUT_DELIVERY_HOSTS`` none                           non-public hosts that alarms may be sent to (docs/delivery.md)
+``LOOKOUT_MAIL_URL``      none                            mail server, ``smtp+tls://user:password@host:587``
+``LOOKOUT_MAIL_FROM``     ``lookout@localhost``           sender of e-mails
+``LOOKOUT_PUBLIC_URL``    ``http://host:port``            where people open the page; links in alarms begin with it
 ``LOOKOUT_LOG_FORMAT``    ``text``                        how logs are written: ``text`` or ``json``
 ``LOOKOUT_TRACE_RATIO``   ``0``                           which part of all elements is traced, 0 to 1
 ``LOOKOUT_DEMO``          ``true``                        whether a start creates missing streams of the demonstration
@@ -37,7 +41,8 @@ from pathlib import Path
 import environ
 
 from streaming.gateway.access import FeedAccess
-from streaming.settings import history_dir, layers_dir, log_format, log_url, redis_url, trace_ratio
+from streaming.settings import history_dir, hosts, layers_dir, log_format, log_url, redis_url, trace_ratio
+from webapp.delivery.pace import DeliveryPace
 from webapp.logs import logging_of, program_of
 from webapp.secret import kept_secret
 
@@ -61,6 +66,12 @@ LAYERS_DIR = layers_dir(env.ENVIRON, HOME)
 HISTORY_DIR = history_dir(env.ENVIRON, HOME)
 MAPS_DIR = HOME / "maps"
 FEED_ACCESS = FeedAccess.from_environ(env.ENVIRON)
+DELIVERY_HOSTS = "LOOKOUT_DELIVERY_HOSTS"
+DELIVERY_ACCESS = FeedAccess(HOME, hosts=hosts(DELIVERY_HOSTS, env.ENVIRON), setting=DELIVERY_HOSTS)
+DELIVERY_PACE = DeliveryPace()
+MAIL_URL = env.str("LOOKOUT_MAIL_URL", "")
+MAIL_FROM = env.str("LOOKOUT_MAIL_FROM", "lookout@localhost")
+PUBLIC_URL = env.str("LOOKOUT_PUBLIC_URL", "").rstrip("/") or f"http://{HOST}:{PORT}"
 
 DEBUG = env.bool("LOOKOUT_DEBUG", False)
 SECRET_KEY = env.str("LOOKOUT_SECRET_KEY", "") or kept_secret(HOME / "secret_key")
@@ -159,6 +170,8 @@ CELERY_BEAT_SCHEDULE = {
     "take-snapshots": {"task": "webapp.tasks.take_snapshots", "schedule": 60.0, "options": {"expires": 60}},
     "note-figures": {"task": "webapp.tasks.note_figures", "schedule": 5.0, "options": {"expires": 5}},
     "forget-incidents": {"task": "webapp.tasks.forget_incidents", "schedule": 600.0, "options": {"expires": 600}},
+    "deliver": {"task": "webapp.delivery.tasks.deliver", "schedule": 2.0, "options": {"expires": 2}},
+    "trim-deliveries": {"task": "webapp.delivery.tasks.trim_deliveries", "schedule": 60.0, "options": {"expires": 60}},
     "retire-views": {"task": "webapp.tasks.retire_views", "schedule": 10.0, "options": {"expires": 10}},
 }
 

@@ -5,6 +5,7 @@ from django.contrib.auth import views as auth
 from django.urls import path
 
 from webapp import maps, views
+from webapp.delivery import views as alarms
 from webapp.layers import views as layers
 from webapp.operations import views as operations
 from webapp.reports import views as reports
@@ -23,6 +24,11 @@ urlpatterns = [
     path("layers/<slug:name>/cancel", layers.cancel, name="layer-cancel"),
     path("layers/<slug:name>/features", layers.features, name="layer-features"),
     path("maps/<int:number>/<int:z>/<int:x>/<int:y>", maps.tile, name="map-tile"),
+    path("alarms/", alarms.page, name="alarms"),
+    path("alarms/browser", alarms.browser, name="alarms-browser"),
+    path("alarms/browser/known", alarms.known, name="alarms-known"),
+    path("alarms/browser/forget", alarms.forget, name="alarms-forget"),
+    path("alarms/browser/test", alarms.trial, name="alarms-test"),
     path("metrics", operations.metrics, name="metrics"),
     path("operations/", operations.page, name="operations"),
     path("reports/<slug:name>", reports.report, name="report"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from streaming.errors import InvalidOptions
 from streaming.settings import feed_dirs, feed_hosts, home_of
 
+FEED_HOSTS = "LOOKOUT_FEED_HOSTS"
 # Where the gateway puts the recording of the demonstration, in the state folder.
 SAMPLES = "samples"
 
@@ -38,11 +39,14 @@ class FeedAccess:
         Feeds read files and pipes only below these folders, or below the folder of the samples.
     hosts : tuple of str
         Names, addresses and networks (``192.168.0.0/16``) that feeds may reach although they are not public.
+    setting : str
+        The setting that the hosts come from, for error messages.
     """
 
     home: Path = Path("var")
     folders: tuple[Path, ...] = ()
     hosts: tuple[str, ...] = ()
+    setting: str = FEED_HOSTS
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str] | None = None) -> "FeedAccess":
@@ -85,7 +89,7 @@ class FeedAccess:
         name = host.rstrip(".").lower()
         address = "127.0.0.1" if name == "localhost" or name.endswith(".localhost") else name  # RFC 6761 6.3
         if _address(address) and not self.reaches(host, address, local):
-            raise InvalidOptions(unreachable(host, local))
+            raise InvalidOptions(self.unreachable(host, local))
 
     def reaches(self, host: str, address: str, local: bool = False) -> bool:
         """Return whether a feed may connect to an address of a host.
@@ -112,12 +116,13 @@ class FeedAccess:
             return True
         return (ip.is_global and not ip.is_multicast) or (local and any(ip in network for network in _LOCAL))
 
-
-def unreachable(host: str, local: bool = False) -> str:
-    """Return the error message for a host that is out of reach."""
-    where = "is for special use" if local else "is an address of this machine, of a private network or for special use"
-    rule = "public or local" if local else "public"
-    return f"a host must be {rule}, or allowed by LOOKOUT_FEED_HOSTS; {host!r} {where}"
+    def unreachable(self, host: str, local: bool = False) -> str:
+        """Return the error message for a host that is out of reach."""
+        where = (
+            "is for special use" if local else "is an address of this machine, of a private network or for special use"
+        )
+        rule = "public or local" if local else "public"
+        return f"a host must be {rule}, or allowed by {self.setting}; {host!r} {where}"
 
 
 def _resolved(path, given):

@@ -14,6 +14,7 @@ from django.test import Client
 from bench.live import PATIENCE_S
 from streaming.elements import from_ipc, point_elements
 from streaming.eventlog import FIRST
+from streaming.gateway.access import FeedAccess
 from streaming.logs import Log
 from streaming.results import read_frame
 from streaming.spaces import EARTH, space_document
@@ -40,6 +41,7 @@ PASSWORD = "a long pass phrase"
 def project(settings, redis_server, redis_client):
     """Point the project at the private Redis; tasks run where they are sent from."""
     settings.REDIS_URL = redis_server
+    settings.DELIVERY_ACCESS = FeedAccess(hosts=("127.0.0.1",), setting=settings.DELIVERY_HOSTS)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     celery_app.conf.update(broker_url=redis_server, task_always_eager=True, task_eager_propagates=True)
     yield settings

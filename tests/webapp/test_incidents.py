@@ -103,22 +103,19 @@ def test_a_worker_that_dies_leaves_events_and_incidents_for_the_next_one(log, re
     assert (keys(closed=None), len(told()), Event.objects.count()) == (["b"], 3, 3)
 
 
-def test_what_is_written_with_changes_is_written_if_and_only_if_they_are(log, redis_client, user):
-    def deliver(changes, **_):
+def test_what_is_written_with_changes_is_written_if_and_only_if_they_are(log, redis_client, user, monkeypatch):
+    def deliver(changes):
         heard.append([(change.pk is not None, change.incident.key, change.what) for change in changes])
         if len(heard) == 1:
             raise ZeroDivisionError
 
     heard = []
     publish(log, 0, [(watching(user).pk, "a", *IN)])
-    incidents.changes_written.connect(deliver)
-    try:
-        with pytest.raises(ZeroDivisionError):
-            record(redis_client)
-        assert not Incident.objects.exists() and not Event.objects.exists()
+    monkeypatch.setattr(incidents, "enqueue", deliver)
+    with pytest.raises(ZeroDivisionError):
         record(redis_client)
-    finally:
-        incidents.changes_written.disconnect(deliver)
+    assert not Incident.objects.exists() and not Event.objects.exists()
+    record(redis_client)
     assert heard == [[(True, "a", "opened")]] * 2
 
 
@@ -615,17 +612,14 @@ def test_the_admin_lists_incidents_and_nobody_changes_the_audit_log(incident, us
     assert len(told()) == 2
 
 
-def test_a_query_that_the_admin_deletes_tells_of_its_incidents_and_takes_them_along(incident, user, staff):
+def test_a_query_that_the_admin_deletes_tells_of_its_incidents_and_takes_them_along(incident, user, staff, monkeypatch):
     heard, client = [], Client()
     client.force_login(staff)
 
-    def deliver(changes, **_):
+    def deliver(changes):
         heard.extend((change.what, change.text) for change in changes)
 
-    incidents.changes_written.connect(deliver)
-    try:
-        client.post(f"/admin/webapp/query/{incident.query_id}/delete/", {"post": "yes"})
-    finally:
-        incidents.changes_written.disconnect(deliver)
+    monkeypatch.setattr(incidents, "enqueue", deliver)
+    client.post(f"/admin/webapp/query/{incident.query_id}/delete/", {"post": "yes"})
     assert heard == [("closed", "root deleted the query")]
     assert not Query.objects.exists() and not Incident.objects.exists()

@@ -1,5 +1,6 @@
 """The models: everything that the database keeps."""
 
+from webapp.models.delivery import Channel, Delivery, DeliveryAttempt, Subscription
 from webapp.models.events import Event, EventCursor
 from webapp.models.filters import EnabledFilter
 from webapp.models.incidents import Incident, IncidentChange
@@ -13,7 +14,10 @@ from webapp.models.tokens import ApiToken, LoginLink
 __all__ = [
     "ApiToken",
     "BaseMap",
+    "Channel",
     "DeletedQuery",
+    "Delivery",
+    "DeliveryAttempt",
     "EnabledFilter",
     "Event",
     "EventCursor",
@@ -27,4 +31,5 @@ __all__ = [
     "Severity",
     "Space",
     "Stream",
+    "Subscription",
 ]

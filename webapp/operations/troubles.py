@@ -4,13 +4,14 @@ from typing import Any
 
 from django.db.models import Q
 
+from webapp.delivery.undelivered import undelivered
 from webapp.models import Query
 
 MOST_QUERIES = 20
 
 
 def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
-    """Return what is wrong: parts that are down, problems of states, streams with errors, queries with warnings.
+    """Return what is wrong: with parts, states of engines, streams, alarms that reach nobody, and queries.
 
     Of the queries, the newest are told, at most `MOST_QUERIES`.
     """
@@ -22,6 +23,7 @@ def troubles(figures: dict[str, Any]) -> list[dict[str, str]]:
         if stream["error"] or stream["hint"]:
             level = "bad" if stream["state"] == "failed" else "warn"
             found.append(_trouble(level, f"stream {name}", stream["error"] or stream["hint"]))
+    found += [_trouble(*told) for told in undelivered()]
     told = Query.objects.filter(~Q(warning="") | ~Q(error="")).order_by("-pk")[:MOST_QUERIES]
     for number, name, error, warning in told.values_list("pk", "name", "error", "warning"):
         found.append(_trouble("bad" if error else "warn", f"query {number}, {name}", error or warning))

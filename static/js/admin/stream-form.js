@@ -1,38 +1,13 @@
 // The form of a stream in the admin: it shows only the options of the chosen kinds, and tests what is filled in.
 
+import { followKinds, text } from "./kind-options.js";
+
 const form = document.getElementById("stream_form");
 const answer = document.getElementById("trial-answer");
 
-for (const select of form.querySelectorAll("select[data-options-of]")) {
-  const show = () => showOptions(select.dataset.optionsOf, select.value);
-  select.addEventListener("change", show);
-  show();
-}
+followKinds(form);
 const button = document.getElementById("trial");
 button.addEventListener("click", test);
-
-function showOptions(part, kind) {
-  let declared = false;
-  for (const row of rowsOf(`field-${part}__`)) {
-    const wanted = nameOf(row, `field-${part}__`).startsWith(`field-${part}__${kind}__`);
-    declared ||= wanted;
-    row.hidden = !wanted;
-    for (const input of row.querySelectorAll("input, select, textarea")) input.disabled = !wanted;
-  }
-  // A kind from another package may declare no options; they are then one JSON object, as are options that a kind does not declare.
-  for (const row of rowsOf(`field-${part}_options`)) {
-    const text = row.querySelector("textarea")?.value.trim() ?? "";
-    row.hidden = (declared || !kind) && ["", "{}"].includes(text);
-  }
-}
-
-function rowsOf(prefix) {
-  return [...form.querySelectorAll(".form-row")].filter((row) => nameOf(row, prefix));
-}
-
-function nameOf(row, prefix) {
-  return [...row.classList].find((name) => name.startsWith(prefix)) ?? "";
-}
 
 async function test() {
   button.disabled = true;
@@ -87,13 +62,6 @@ function row(cells, kind) {
   const result = document.createElement("tr");
   result.append(...cells.map((cell) => text(kind, cell)));
   return result;
-}
-
-function text(kind, words, name = "") {
-  const element = document.createElement(kind);
-  element.textContent = words;
-  element.className = name;
-  return element;
 }
 
 function show(...elements) {

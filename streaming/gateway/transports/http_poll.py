@@ -1,7 +1,6 @@
 """A feed that the gateway requests again and again by HTTP."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,7 @@ import aiohttp
 from yarl import URL
 
 from streaming.decoders.options import REQUIRED, option
-from streaming.errors import InvalidOptions
-from streaming.gateway.access import FeedAccess, unreachable
+from streaming.gateway.http_session import guarded_session, is_http
 from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
@@ -40,7 +38,7 @@ class HttpPollOptions:
     headers: Mapping = option({}, "request headers, for instance an API key", shape="texts")
 
     def __post_init__(self) -> None:
-        check(_is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
+        check(is_http(self.url), f"url must begin with http:// or https:// and name a host; got {self.url!r}")
         check(0 < self.interval_s <= 86_400, f"interval_s must lie in (0, 86400]; got {self.interval_s!r}")
         texts = all(isinstance(text, str) for item in self.headers.items() for text in item)
         check(texts, f"headers must be texts by name; got {self.headers!r}")
@@ -61,22 +59,10 @@ class HttpPoll(Restricted, LiveTransport):
 
     async def chunks(self) -> AsyncIterator[Chunk]:
         """Yield one document after another; see `base.Transport.chunks`."""
-        timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
-        connector = aiohttp.TCPConnector(resolver=_Resolver(self.access))
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, headers=self.options.headers, middlewares=(self._check_request,)
-        ) as session:
+        async with guarded_session(self.access, _TIMEOUT_S, headers=self.options.headers) as session:
             while True:
                 yield await self._poll(session)
                 await asyncio.sleep(self.options.interval_s)
-
-    async def _check_request(self, request, handler):
-        """Refuse a literal address that is out of reach, since no resolver checks it; also after a redirect."""
-        try:
-            self.access.check_host(request.url.host or "")
-        except InvalidOptions as error:
-            raise TransportError(str(error)) from None
-        return await handler(request)
 
     async def _poll(self, session):
         try:
@@ -96,21 +82,6 @@ class HttpPoll(Restricted, LiveTransport):
             raise TransportError(f"{self.options.url}: {error or type(error).__name__}") from None
 
 
-class _Resolver(aiohttp.ThreadedResolver):
-    """Resolves hosts to addresses in reach; connections go only to these, so a name cannot be rebound."""
-
-    def __init__(self, access: FeedAccess) -> None:
-        super().__init__()
-        self._access = access
-
-    async def resolve(self, host, port=0, family=socket.AF_INET):
-        """Return the addresses of a host that are in reach; raise TransportError if there are none."""
-        found = await super().resolve(host, port, family)
-        if not (allowed := [answer for answer in found if self._access.reaches(host, answer["host"])]):
-            raise TransportError(unreachable(host))
-        return allowed
-
-
 async def _body(response):
     body = bytearray()
     async for part in response.content.iter_chunked(READ_BYTES):
@@ -118,11 +89,3 @@ async def _body(response):
         if len(body) > _BODY_BYTES:
             raise TransportError(f"a document must not exceed {_BODY_BYTES} bytes; {response.url} sends more")
     return bytes(body)
-
-
-def _is_http(url):
-    try:
-        parsed = URL(url)
-    except ValueError:
-        return False
-    return parsed.scheme in ("http", "https") and bool(parsed.host)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from streaming.decoders.options import REQUIRED, option
-from streaming.gateway.access import unreachable
 from streaming.gateway.transports.base import (
     OPEN,
     READ_BYTES,
@@ -76,7 +75,7 @@ class TcpClient(Restricted, LiveTransport):
         addresses = dict.fromkeys(address[0] for *_, address in found)
         allowed = [address for address in addresses if self.access.reaches(host, address, local=True)]
         if not allowed:
-            raise TransportError(unreachable(host, local=True))
+            raise TransportError(self.access.unreachable(host, local=True))
         for address in allowed[:-1]:
             with contextlib.suppress(OSError):
                 return await asyncio.open_connection(address, port)

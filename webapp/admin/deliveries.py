@@ -1,0 +1,112 @@
+"""Deliveries in the admin, read-only, with their attempts; dead ones can be sent again."""
+
+import json
+
+from django.contrib import admin, messages
+from django.db.models import OuterRef, Subquery
+from django.utils.html import format_html
+
+from webapp.delivery.messages import message_of
+from webapp.delivery.tasks import deliver
+from webapp.models import Delivery, DeliveryAttempt
+from webapp.telling import tell_task
+
+
+class Attempts(admin.TabularInline):
+    """The log of a delivery's attempts."""
+
+    model = DeliveryAttempt
+    fields = readonly_fields = ("at", "outcome", "status", "took_ms", "error")
+    verbose_name_plural = "attempts"
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request, obj=None):
+        """Nobody adds attempts: they are only logged."""
+        return False
+
+    def has_view_permission(self, request, obj=None):
+        """Who sees a delivery sees its attempts."""
+        return request.user.has_perm("webapp.view_delivery")
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(admin.ModelAdmin):
+    """The outbox."""
+
+    list_display = ("subject", "state", "last_error", "created", "receiver", "channel", "attempts", "next")
+    list_filter = ("state", "channel", ("subscription", admin.RelatedOnlyFieldListFilter), "created")
+    list_select_related = ("subscription__user", "subscription__group", "subscription__channel", "channel")
+    search_fields = ("key", "change__incident__key")
+    date_hierarchy = "created"
+    show_full_result_count = False
+    inlines = (Attempts,)
+    actions = ("send_again",)
+    readonly_fields = ("subject", "text", "receiver", "next", "within", "document_shown")
+    fields = (
+        *("subject", "text", "receiver", "channel", "state", "attempts", "next"),
+        *("created", "settled", "held", "within", "key", "document_shown"),
+    )
+
+    def get_queryset(self, request):
+        """Add the error of the last attempt."""
+        last = DeliveryAttempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
+        return super().get_queryset(request).annotate(last_error=Subquery(last.values("error")[:1]))
+
+    def has_add_permission(self, request):
+        """Nobody adds deliveries: incidents do."""
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        """Deliveries are not edited."""
+        return False
+
+    def has_send_permission(self, request):
+        """Who may change deliveries may send them again."""
+        return request.user.has_perm("webapp.change_delivery")
+
+    @admin.action(description="Send dead deliveries again", permissions=["send"])
+    def send_again(self, request, queryset):
+        """Make dead deliveries due."""
+        count = Delivery.objects.filter(pk__in=queryset.values("pk")).send_again()
+        if count:
+            tell_task(deliver)
+        words = f"{count} deliveries are sent again; those that are not dead stay as they are"
+        self.message_user(request, words, messages.SUCCESS if count else messages.WARNING)
+
+    @admin.display(description="message")
+    def subject(self, delivery):
+        """The message in one line."""
+        return message_of(delivery.key, delivery.document).subject
+
+    @admin.display(description="text")
+    def text(self, delivery):
+        """The message for people."""
+        return format_html("<pre>{}</pre>", message_of(delivery.key, delivery.document).text)
+
+    @admin.display(description="receiver")
+    def receiver(self, delivery):
+        """The user or the group."""
+        return delivery.subscription.user or f"{delivery.subscription.group} (group)"
+
+    @admin.display(description="next attempt", ordering="next_attempt")
+    def next(self, delivery):
+        """When it is tried next, while it is not over."""
+        return delivery.next_attempt if delivery.state in Delivery.OPEN else None
+
+    @admin.display(description="error of the last attempt")
+    def last_error(self, delivery):
+        """The error of the last attempt."""
+        return delivery.last_error or "—"
+
+    @admin.display(description="sent within the digest")
+    def within(self, delivery):
+        """The digest that this one is part of."""
+        return delivery.digest and format_html(
+            '<a href="../../{}/change/">{}</a>', delivery.digest_id, delivery.digest_id
+        )
+
+    @admin.display(description="document")
+    def document_shown(self, delivery):
+        """The message for programs."""
+        return format_html("<pre>{}</pre>", json.dumps(delivery.document, indent=2, ensure_ascii=False))

@@ -1,0 +1,90 @@
+"""Subscriptions in the admin: who gets which alarms, by which channel, and when."""
+
+from zoneinfo import available_timezones
+
+from django import forms
+from django.contrib import admin
+
+from webapp.delivery.schedule import DAYS
+from webapp.models import IncidentChange, Subscription
+
+
+class SubscriptionForm(forms.ModelForm):
+    """The form of a subscription, with boxes for changes and days."""
+
+    changes = forms.MultipleChoiceField(
+        choices=IncidentChange.WHAT,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Which changes of incidents are sent.",
+    )
+    weekdays = forms.TypedMultipleChoiceField(
+        label="Days",
+        coerce=int,
+        choices=list(enumerate(DAYS)),
+        widget=forms.CheckboxSelectMultiple,
+        help_text="What happens on other days, or outside the times below, is not sent.",
+    )
+    time_zone = forms.ChoiceField(
+        choices=lambda: [(name, name) for name in sorted(available_timezones())], help_text="Of days and times."
+    )
+
+    class Meta:
+        model = Subscription
+        fields = "__all__"
+
+    def clean(self):
+        """Refuse queries that the receiver does not see, since nothing of them would be sent."""
+        cleaned = super().clean()
+        user, group = cleaned.get("user"), cleaned.get("group")
+        if bool(user) != bool(group):
+            unseen = [query for query in cleaned.get("queries") or () if not self._sees(user, query)]
+            if unseen:
+                self.add_error("queries", f"{user or group} does not see {', '.join(map(str, unseen))}: share it first")
+        return cleaned
+
+    @staticmethod
+    def _sees(user, query):
+        return query.shared if user is None else query.visible_to(user)
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(admin.ModelAdmin):
+    """Subscriptions."""
+
+    form = SubscriptionForm
+    list_display = ("receiver", "channel", "severity", "what", "when", "most", "enabled")
+    list_display_links = ("receiver", "channel")
+    list_filter = ("enabled", "severity", "channel", "user", "group")
+    list_select_related = ("user", "group", "channel")
+    search_fields = ("user__username", "group__name", "channel__name")
+    autocomplete_fields = ("user", "queries")
+    fieldsets = (
+        (None, {"fields": ("user", "group", "channel", "enabled"), "description": "Of a user, or of a group."}),
+        ("What", {"fields": ("severity", "changes", "queries")}),
+        ("When", {"fields": ("weekdays", ("begins", "ends"), "time_zone"), "classes": ("schedule",)}),
+        ("Limit", {"fields": ("limit", "window_s")}),
+    )
+
+    def get_changeform_initial_data(self, request):
+        """Suggest the present user."""
+        return {"user": request.user.pk}
+
+    @admin.display(description="receiver", ordering="user")
+    def receiver(self, subscription):
+        """The user or the group."""
+        return subscription.user or f"{subscription.group} (group)"
+
+    @admin.display(description="changes")
+    def what(self, subscription):
+        """The changes that are sent."""
+        return ", ".join(subscription.changes)
+
+    @admin.display(description="when")
+    def when(self, subscription):
+        """The schedule in words."""
+        return subscription.schedule
+
+    @admin.display(description="limit")
+    def most(self, subscription):
+        """The limit in words."""
+        return f"{subscription.limit} in {subscription.window_s:,} s" if subscription.limit else "none"

@@ -1,0 +1,171 @@
+"""What messages say: a JSON document for programs, and words for people, which are made from the document."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+
+from webapp.delivery.channels.base import Message
+from webapp.models import IncidentChange, Severity
+
+SEVERITIES = list(map(str, Severity.values))
+# A digest describes its first incidents, and counts all.
+LISTED = 100
+_LINES = 10
+_ZOOM = 12
+# What happened, where the name of the change does not say it.
+_WORDS = {"assigned": "assigned to {text}", "commented": "commented: {text}", "snoozed": "snoozed until {text}"}
+
+
+def document_of(change: IncidentChange) -> dict[str, Any]:
+    """Return the document of a change, with its incident, as they are now.
+
+    Parameters
+    ----------
+    change : IncidentChange
+        With its user, its incident, and the query and users of that.
+    """
+    incident, query = change.incident, change.incident.query
+    return {
+        "type": "incident",
+        "change": {
+            "id": change.pk,
+            "what": change.what,
+            "at": _iso(change.at),
+            "user": _name(change.user),
+            "text": change.text,
+        },
+        "incident": {
+            "id": incident.pk,
+            "key": incident.key,
+            "partner": incident.partner or None,
+            "severity": incident.severity,
+            "opened": _iso(incident.opened),
+            "closed": _iso(incident.closed),
+            "acknowledged": _iso(incident.acknowledged),
+            "acknowledged_by": _name(incident.acknowledged_by),
+            "assigned_to": _name(incident.assigned_to),
+            "lon": incident.lon,
+            "lat": incident.lat,
+            "properties": incident.properties,
+        },
+        "query": {"id": query.pk, "name": query.name, "stream": query.stream, "space": query.space_id},
+        "url": _url(incident.lon, incident.lat),
+    }
+
+
+def digest_of(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one document for several changes, in their order; it describes the first `LISTED` of them."""
+    listed, changes, queries, severities = [], Counter(), {}, set()
+    since = until = None
+    for count, document in enumerate(documents, 1):
+        change, incident, query = document["change"], document["incident"], document["query"]
+        if count <= LISTED:
+            listed.append({"change": change, "incident": incident, "query": query})
+        changes[change["what"]] += 1
+        counted = queries.setdefault(query["id"], {"id": query["id"], "name": query["name"], "count": 0})
+        counted["count"] += 1
+        severities.add(incident["severity"])
+        since, until = min(since or change["at"], change["at"]), max(until or change["at"], change["at"])
+    return {
+        "type": "digest",
+        "count": sum(changes.values()),
+        "since": since,
+        "until": until,
+        "severity": max(severities, key=SEVERITIES.index),
+        "changes": dict(changes),
+        "queries": sorted(queries.values(), key=lambda query: -query["count"]),
+        "incidents": listed,
+        "left_out": max(0, sum(changes.values()) - LISTED),
+        "url": _url(None, None),
+    }
+
+
+def trial_document(channel: str) -> dict[str, Any]:
+    """Return the document of a test of a channel."""
+    return {"type": "test", "channel": channel, "at": _iso(datetime.now(UTC)), "url": _url(None, None)}
+
+
+def message_of(key: str, document: Mapping[str, Any]) -> Message:
+    """Return the message of a document, with words for people."""
+    subject, text = _WRITERS[document["type"]](document)
+    severity = document.get("severity") or document.get("incident", {}).get("severity")
+    return Message(key, document, subject, text, urgent=severity == Severity.CRITICAL)
+
+
+def _incident_words(document):
+    change, incident, query = document["change"], document["incident"], document["query"]
+    subject = f"[{incident['severity']}] {query['name']}: {_object(incident)} {_what(change)}"
+    place = None if incident["lon"] is None else f"{incident['lat']:.5f}, {incident['lon']:.5f}"
+    lines = [
+        ("Object", _object(incident)),
+        ("Query", query["name"]),
+        ("Severity", incident["severity"]),
+        ("What", _what(change) + (f" by {change['user']}" if change["user"] else "")),
+        ("Entered", _time(incident["opened"])),
+        ("Left", _time(incident["closed"])),
+        ("Latitude, longitude", place),
+        *((name, value) for name, value in sorted(incident["properties"].items()) if value is not None),
+    ]
+    told = [f"{name}: {value}" for name, value in lines if value not in (None, "")]
+    return subject, "\n".join([*told, "", f"Incident {incident['id']}: {document['url']}"])
+
+
+def _digest_words(document):
+    opened_only = set(document["changes"]) == {IncidentChange.OPENED}
+    queries = document["queries"]
+    where = queries[0]["name"] if len(queries) == 1 else f"{len(queries)} queries"
+    what = "incidents" if opened_only else "changes of incidents"
+    subject = f"[{document['severity']}] {document['count']} more {what} in {where} since {_time(document['since'])}"
+    counts = [f"{count} {what}" for what, count in document["changes"].items()]
+    lines = [
+        f"From {_time(document['since'])} to {_time(document['until'])}: {', '.join(counts)}.",
+        "They waited for the limit of this subscription.",
+        "",
+        *(f"{query['name']}: {query['count']}" for query in queries[:_LINES]),
+        "",
+        *(_line(told) for told in document["incidents"][:_LINES]),
+    ]
+    rest = document["count"] - min(_LINES, len(document["incidents"]))
+    return subject, "\n".join([*lines, *([f"and {rest} more"] if rest else []), "", document["url"]])
+
+
+def _line(told):
+    change, incident, query = told["change"], told["incident"], told["query"]["name"]
+    return f"{_time(change['at'])}  [{incident['severity']}] {query}: {_object(incident)} {_what(change)}"
+
+
+def _trial_words(document):
+    channel = document["channel"]
+    text = f"This is a test of the channel {channel}. No incident has happened.\n\n{document['url']}"
+    return f"[test] Lookout reaches you by {channel}", text
+
+
+_WRITERS = {"incident": _incident_words, "digest": _digest_words, "test": _trial_words}
+
+
+def _object(incident):
+    return f"{incident['key']} with {incident['partner']}" if incident["partner"] else incident["key"]
+
+
+def _what(change):
+    return _WORDS.get(change["what"], change["what"]).format(text=change["text"]) if change["text"] else change["what"]
+
+
+def _url(lon, lat):
+    """Return the address of the page, at a place if there is one (see static/js/url-state.js)."""
+    return f"{settings.PUBLIC_URL}/" + ("" if lon is None or lat is None else f"#{_ZOOM}/{lat:.4f}/{lon:.4f}")
+
+
+def _iso(at):
+    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds")
+
+
+def _time(text):
+    return text and f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _name(user):
+    return None if user is None else user.get_username()

@@ -1,0 +1,128 @@
+"""The outbox: what is to be sent is written in the transaction that writes the change, so neither is there alone.
+
+References
+----------
+C. Richardson, "Microservices Patterns", 2018, section 3.3.7, "Transactional outbox".
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.utils import timezone
+
+from webapp.delivery.messages import SEVERITIES, document_of
+from webapp.delivery.schedule import within
+from webapp.models import Delivery, IncidentChange, Query, RemovedExamples, Subscription
+from webapp.telling import tell_task
+
+# Changes that are looked up in one statement.
+CHUNK = 500
+_RELATED = (
+    "user",
+    "incident__query",
+    "incident__acknowledged_by",
+    "incident__assigned_to",
+)
+
+
+def enqueue(changes: Iterable[IncidentChange]) -> int:
+    """Write to the outbox what has to be sent of changes; to be called in the transaction that saves them.
+
+    A change is written once for each subscription, however often this is called.
+
+    Parameters
+    ----------
+    changes : iterable of IncidentChange
+        Saved ones, with their numbers.
+
+    Returns
+    -------
+    int
+        How many deliveries there are to make.
+    """
+    numbers = [change.pk for change in changes]
+    listeners = list(_listeners()) if numbers else []
+    if not listeners:
+        return 0
+    made = 0
+    with transaction.atomic():
+        for start in range(0, len(numbers), CHUNK):
+            chunk = IncidentChange.objects.filter(pk__in=numbers[start : start + CHUNK])
+            told = chunk.select_related(*_RELATED).order_by("pk")
+            deliveries = [delivery for change in told for delivery in _deliveries(change, listeners)]
+            Delivery.objects.bulk_create(deliveries, CHUNK, ignore_conflicts=True)
+            made += len(deliveries)
+        if made:
+            transaction.on_commit(_wake, robust=True)
+    return made
+
+
+@dataclass
+class _Listener:
+    """A subscription with what is looked up once for all changes."""
+
+    subscription: Subscription
+    named: frozenset[int]
+    examples: bool
+    known: dict[tuple, bool] = field(default_factory=dict)
+
+    def wants(self, change: IncidentChange) -> bool:
+        """Return whether a change is to be sent; changes that do not differ in what counts are judged once."""
+        incident = change.incident
+        case = (incident.query_id, incident.severity, change.what, change.at.replace(microsecond=0))
+        if case not in self.known:
+            self.known[case] = self._chosen(*case) and self._sees(incident.query)
+        return self.known[case]
+
+    def _chosen(self, query, severity, what, at):
+        told = self.subscription
+        return (
+            what in told.changes
+            and SEVERITIES.index(severity) >= SEVERITIES.index(told.severity)
+            and (not self.named or query in self.named)
+            and within(at, told.weekdays, told.begins, told.ends, told.time_zone)
+        )
+
+    def _sees(self, query: Query):
+        user = self.subscription.user
+        if user is None:
+            return query.shared
+        if not user.is_active:
+            return False
+        shared = query.shared and (self.examples or not query.example)
+        return query.owner_id == user.pk or shared or (user.is_staff and query.pk in self.named)
+
+
+def _listeners() -> Iterator[_Listener]:
+    found = Subscription.objects.filter(enabled=True).select_related("user").prefetch_related("queries")
+    removed = set(RemovedExamples.objects.values_list("user", flat=True))
+    for subscription in found:
+        # Not by `values_list`, which would ask the database for each subscription.
+        named = frozenset(query.pk for query in subscription.queries.all())
+        yield _Listener(subscription, named, subscription.user_id not in removed)
+
+
+def _deliveries(change, listeners):
+    """Return the deliveries of a change; those with a limit are released by `limits.release`."""
+    wanted = [listener.subscription for listener in listeners if listener.wants(change)]
+    document = document_of(change) if wanted else None
+    now = timezone.now()
+    return [
+        Delivery(
+            change=change,
+            subscription=subscription,
+            channel_id=subscription.channel_id,
+            document=document,
+            released=None if subscription.limit else now,
+            created=now,
+            next_attempt=now,
+        )
+        for subscription in wanted
+    ]
+
+
+def _wake():
+    from webapp.delivery.tasks import deliver  # late: the task loads all kinds of channels
+
+    tell_task(deliver)

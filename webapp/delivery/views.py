@@ -1,0 +1,160 @@
+"""The page of a user's alarms: which ones come, and notifications in this browser."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from streaming.errors import InvalidOptions
+from webapp.delivery.channels.base import NotDelivered
+from webapp.delivery.messages import message_of, trial_document
+from webapp.models import Channel, Delivery, Severity, Subscription
+from webapp.models.delivery import new_key
+from webapp.refusals import Refused
+from webapp.static import modules
+from webapp.text import read_json
+
+MODULE = "js/alarms/main.js"
+KIND = "push"
+MOST_BROWSERS = 20
+LATEST = 20
+_TRIALS = threading.BoundedSemaphore(2)
+
+
+@never_cache
+@require_safe
+@login_required
+def page(request: HttpRequest) -> HttpResponse:
+    """Show a user's subscriptions, the latest alarms, and the switch for this browser."""
+    mine = Q(user=request.user) | Q(group__in=request.user.groups.all())
+    subscriptions = Subscription.objects.filter(mine).select_related("channel", "group").prefetch_related("queries")
+    latest = Delivery.objects.filter(subscription__in=subscriptions).select_related("channel").order_by("-pk")[:LATEST]
+    key, problem = _public_key()
+    context = {
+        "subscriptions": subscriptions,
+        "latest": [(told, message_of(told.key, told.document).subject) for told in latest],
+        "severities": Severity,
+        "key": key,
+        "problem": problem,
+        "module": MODULE,
+        "scripts": modules(MODULE),
+    }
+    return render(request, "alarms.html", context)
+
+
+def answers_json(view: Callable) -> Callable:
+    """Return a view that takes a JSON object by POST and answers with one; a broken rule is an `error`."""
+
+    @never_cache
+    @require_POST
+    @login_required
+    @wraps(view)
+    def answering(request):
+        try:
+            document = read_json(request.body.decode())
+            if not isinstance(document, dict):
+                raise Refused("alarms", "a request must be a JSON object")
+            return JsonResponse(view(request.user, document))
+        except ValueError as error:
+            return JsonResponse({"error": str(error)}, status=400)
+        except Refused as refused:
+            return JsonResponse({"error": refused.message}, status=400)
+
+    return answering
+
+
+@answers_json
+def browser(user, document):
+    """Send a user's alarms to a browser from now on; `subscription` is what the browser's push manager gave."""
+    subscription, endpoint = _subscription(document)
+    severity = document.get("severity")
+    if severity not in Severity.values:
+        raise Refused("alarms", f"severity must be one of {', '.join(Severity.values)}; got {severity!r}")
+    name = _name(user, endpoint)
+    channel = Channel.objects.filter(owner=user, kind=KIND, name=name).first()
+    if channel is None and Channel.objects.filter(owner=user, kind=KIND).count() >= MOST_BROWSERS:
+        raise Refused("alarms", f"a user may have at most {MOST_BROWSERS} browsers; remove one in the administration")
+    channel = channel or Channel(owner=user, kind=KIND, name=name)
+    channel.secrets = {"subscription": subscription}
+    try:
+        channel.full_clean()
+    except ValidationError as error:
+        raise Refused("alarms", " ".join(error.messages)) from None
+    with transaction.atomic():
+        channel.save()
+        Subscription.objects.update_or_create(user=user, channel=channel, defaults={"severity": severity})
+    return {"severity": severity}
+
+
+@answers_json
+def known(user, document):
+    """Say which severity a browser gets; None if it gets no alarms of this user."""
+    found = Subscription.objects.filter(user=user, channel__in=_channels(user, document), enabled=True)
+    return {"severity": found.values_list("severity", flat=True).first()}
+
+
+@answers_json
+def forget(user, document):
+    """Send a browser no more alarms of a user."""
+    _channels(user, document).delete()
+    return {"severity": None}
+
+
+@answers_json
+def trial(user, document):
+    """Send a test to a browser that gets alarms."""
+    from webapp.delivery.sending import send_now  # late: it loads a library that other pages do not need
+
+    channel = _channels(user, document).first()
+    if channel is None:
+        raise Refused("alarms", "this browser gets no alarms yet")
+    if not _TRIALS.acquire(blocking=False):
+        raise Refused("alarms", "two tests run already; try again in some seconds")
+    try:
+        _, took_s = send_now(channel, message_of(new_key(), trial_document("notifications in this browser")))
+    except NotDelivered as error:
+        # What a server answers is for staff: the address came from the user.
+        words = str(error) if user.is_staff else f"the push service refused it; status {error.status or 'unknown'}"
+        raise Refused("alarms", words) from None
+    finally:
+        _TRIALS.release()
+    return {"sent": f"The push service accepted it after {took_s * 1000:.0f} ms."}
+
+
+def _subscription(document):
+    """Return the subscription of a browser as text, and its endpoint."""
+    told = document.get("subscription")
+    if not isinstance(told, dict) or not isinstance(told.get("endpoint"), str):
+        raise Refused("alarms", "subscription must be an object with an endpoint")
+    return json.dumps(told), told["endpoint"]
+
+
+def _channels(user, document):
+    endpoint = document.get("endpoint")
+    if not isinstance(endpoint, str):
+        raise Refused("alarms", f"endpoint must be a text; got {endpoint!r}")
+    return Channel.objects.filter(owner=user, kind=KIND, name=_name(user, endpoint))
+
+
+def _name(user, endpoint):
+    return f"Browser {hashlib.sha256(endpoint.encode()).hexdigest()[:8]} of {user.get_username()}"[:80]
+
+
+def _public_key():
+    """Return the key that browsers subscribe with, or why there is none."""
+    try:
+        from webapp.delivery.channels.push import public_key
+
+        return public_key(), ""
+    except (ImportError, InvalidOptions) as error:
+        return "", str(error)

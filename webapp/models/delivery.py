@@ -1,0 +1,305 @@
+"""Where alarms are sent, who gets which, and the outbox of all that is to be sent."""
+
+import uuid
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from streaming.errors import InvalidOptions
+from webapp.delivery.schedule import DAYS, is_zone
+from webapp.models.incidents import IncidentChange
+from webapp.models.queries import Query, Severity
+from webapp.text import SoundJSONField
+
+WHOLE_WEEK = list(range(len(DAYS)))
+CHANGES = [what for what, _ in IncidentChange.WHAT]
+
+
+def whole_week() -> list[int]:
+    """Return all days of the week."""
+    return WHOLE_WEEK.copy()
+
+
+def opened_only() -> list[str]:
+    """Return the changes that people want to hear of by default."""
+    return [IncidentChange.OPENED]
+
+
+class Channel(models.Model):
+    """A way to reach somebody: a kind, its options, and its secrets, which are never shown again.
+
+    A channel belongs to a user, or to a group of users (a team); without either, everybody's subscriptions may use it.
+    """
+
+    name = models.CharField("name", max_length=80, unique=True)
+    kind = models.CharField("kind", max_length=40, help_text="How messages are sent: a kind of docs/delivery.md.")
+    options = SoundJSONField("options", default=dict, blank=True)
+    secrets = models.JSONField("secrets", default=dict, blank=True, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="channels",
+        verbose_name="owner",
+        help_text="Only subscriptions of this user may use it. Empty: see team.",
+    )
+    team = models.ForeignKey(
+        Group,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="channels",
+        verbose_name="team",
+        help_text="Only subscriptions of this group and of its users may use it. Both empty: all subscriptions.",
+    )
+    enabled = models.BooleanField("enabled", default=True, help_text="What is to be sent waits while it is off.")
+    created = models.DateTimeField("created", auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(condition=Q(owner=None) | Q(team=None), name="channel_of_a_user_or_a_team")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Check kind, options and secrets by making the channel."""
+        super().clean()
+        errors = {}
+        if self.owner_id and self.team_id:
+            errors["team"] = "a channel must belong to a user or to a team, not to both"
+        if self.kind:
+            errors |= self._option_errors()
+        if errors:
+            raise ValidationError(errors)
+
+    def _option_errors(self) -> dict[str, str]:
+        from webapp.delivery.channels import channel_kinds, make_channel  # late: it loads the libraries of all kinds
+
+        if not isinstance(self.options, dict):
+            return {"options": f"options must be a JSON object; got {self.options!r}"}
+        if self.kind not in channel_kinds():
+            return {"kind": f"kind must be one of {', '.join(channel_kinds())}; got {self.kind!r}"}
+        try:
+            make_channel(self.kind, self.options, self.secrets)
+        except InvalidOptions as error:
+            return {"options": str(error)}
+        return {}
+
+    def usable_by(self, subscription: "Subscription") -> bool:
+        """Return whether a subscription may use this channel."""
+        if self.owner_id:
+            return self.owner_id == subscription.user_id
+        if not self.team_id:
+            return True
+        if subscription.group_id:
+            return self.team_id == subscription.group_id
+        return bool(subscription.user) and subscription.user.groups.filter(pk=self.team_id).exists()
+
+
+class Subscription(models.Model):
+    """Which changes of incidents a user, or a group of users, gets by which channel, and when.
+
+    A user hears of the queries that the user sees: own and shared ones; staff also of others that the subscription
+    names. A group hears of shared queries.
+    """
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="subscriptions",
+        verbose_name="user",
+    )
+    group = models.ForeignKey(
+        Group, models.CASCADE, null=True, blank=True, related_name="subscriptions", verbose_name="group"
+    )
+    channel = models.ForeignKey(Channel, models.CASCADE, related_name="subscriptions", verbose_name="channel")
+    enabled = models.BooleanField("enabled", default=True)
+    severity = models.CharField(
+        "least severity", max_length=10, choices=Severity, default=Severity.WARNING, help_text="And all above it."
+    )
+    changes = models.JSONField("changes", default=opened_only, help_text="Which changes of incidents are sent.")
+    queries = models.ManyToManyField(
+        Query,
+        blank=True,
+        related_name="subscriptions",
+        verbose_name="queries",
+        help_text="Only incidents of these queries. None: of all that the receiver sees.",
+    )
+    weekdays = models.JSONField("days", default=whole_week, help_text="What happens on other days is not sent.")
+    begins = models.TimeField("from", null=True, blank=True, help_text="Time of day; both empty: the whole day.")
+    ends = models.TimeField("until", null=True, blank=True, help_text="A time before the beginning is on the next day.")
+    time_zone = models.CharField(
+        "time zone", max_length=60, default="UTC", help_text="Of days and times, such as Europe/Helsinki."
+    )
+    limit = models.PositiveIntegerField(
+        "most messages",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="In each window; what is more waits and comes as one digest. Empty: no limit.",
+    )
+    window_s = models.PositiveIntegerField(
+        "window [s]", default=3_600, validators=[MinValueValidator(1), MaxValueValidator(30 * 86_400)]
+    )
+    created = models.DateTimeField("created", auto_now_add=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(user=None, group__isnull=False) | Q(user__isnull=False, group=None),
+                name="subscription_of_a_user_or_a_group",
+                violation_error_message="a subscription must be of a user or of a group",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user or self.group} by {self.channel}"
+
+    @property
+    def schedule(self) -> str:
+        """When this subscription is in force, in words."""
+        every_day = len(self.weekdays) == len(DAYS)
+        days = [] if every_day else [DAYS[day][:3] for day in sorted(self.weekdays)]
+        whole_day = self.begins is None or self.begins == self.ends
+        hours = [] if whole_day else [f"{self.begins:%H:%M}–{self.ends:%H:%M} {self.time_zone}"]
+        return ", ".join([*days, *hours]) or "always"
+
+    def clean(self) -> None:
+        """Check schedule, changes, and that the receiver may use the channel."""
+        super().clean()
+        errors = {}
+        if not is_zone(self.time_zone):
+            errors["time_zone"] = f"the time zone must be a name such as Europe/Helsinki; got {self.time_zone!r}"
+        if (self.begins is None) != (self.ends is None):
+            errors["begins" if self.begins is None else "ends"] = "give both times of day, or neither"
+        errors |= _choice_errors("weekdays", self.weekdays, WHOLE_WEEK)
+        errors |= _choice_errors("changes", self.changes, CHANGES)
+        someone = bool(self.user_id) != bool(self.group_id)
+        if someone and self.channel_id and not self.channel.usable_by(self):
+            errors["channel"] = f"the channel {self.channel} belongs to another user or team"
+        if errors:
+            raise ValidationError(errors)
+
+
+def _choice_errors(field, chosen, choices):
+    if isinstance(chosen, list) and chosen and all(choice in choices for choice in chosen):
+        return {}
+    return {field: f"choose at least one of {', '.join(map(str, choices))}; got {chosen!r}"}
+
+
+class Deliveries(models.QuerySet):
+    """Selections of deliveries."""
+
+    def due(self, now) -> "Deliveries":
+        """Select what is to be sent now: released, not over, and in no worker's hands."""
+        return self.filter(state__in=Delivery.OPEN, released__isnull=False, next_attempt__lte=now)
+
+    def unreleased(self, now) -> "Deliveries":
+        """Select what has to pass the limit of its subscription first."""
+        return self.filter(state=Delivery.PENDING, released=None, next_attempt__lte=now)
+
+    def send_again(self) -> int:
+        """Make dead deliveries due, with all their attempts; return how many there are."""
+        now = timezone.now()
+        dead = self.filter(state=Delivery.DEAD)
+        return dead.update(state=Delivery.PENDING, attempts=0, next_attempt=now, settled=None, lease="", released=now)
+
+
+def new_key() -> str:
+    """Return a new idempotency key."""
+    return uuid.uuid4().hex
+
+
+class Delivery(models.Model):
+    """A row of the outbox: one change of an incident, for one subscription.
+
+    The row holds the message itself, so every attempt sends the same, also after the incident was deleted. Its `key`
+    tells receivers that they know it already. A worker that takes the row sets `lease`, its own token, and moves
+    `next_attempt` behind the end of the lease: if the worker dies, the row is due again.
+    """
+
+    PENDING, SENT, FAILED, DEAD, DIGESTED = "pending", "sent", "failed", "dead", "digested"
+    STATES = [(state, state) for state in (PENDING, SENT, FAILED, DEAD, DIGESTED)]
+    OPEN, OVER = (PENDING, FAILED), (SENT, DEAD, DIGESTED)
+
+    change = models.ForeignKey(
+        IncidentChange, models.SET_NULL, null=True, related_name="deliveries", verbose_name="change"
+    )
+    subscription = models.ForeignKey(
+        Subscription, models.CASCADE, related_name="deliveries", verbose_name="subscription"
+    )
+    channel = models.ForeignKey(Channel, models.CASCADE, related_name="deliveries", verbose_name="channel")
+    key = models.CharField("idempotency key", max_length=32, unique=True, default=new_key, editable=False)
+    document = models.JSONField("message")
+    state = models.CharField("state", max_length=10, choices=STATES, default=PENDING)
+    attempts = models.PositiveIntegerField("attempts", default=0)
+    created = models.DateTimeField("created", default=timezone.now)
+    next_attempt = models.DateTimeField("next attempt", default=timezone.now)
+    lease = models.CharField("lease", max_length=32, blank=True, editable=False)
+    released = models.DateTimeField("released", null=True, help_text="When the limit of the subscription let it pass.")
+    held = models.BooleanField("held by the limit", default=False)
+    settled = models.DateTimeField("over since", null=True)
+    digest = models.ForeignKey(
+        "self", models.SET_NULL, null=True, related_name="digested", verbose_name="sent within the digest"
+    )
+
+    objects = Deliveries.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+        verbose_name_plural = "deliveries"
+        constraints = [
+            models.UniqueConstraint(fields=["change", "subscription"], name="one_delivery_of_a_change_and_subscription")
+        ]
+        indexes = [
+            models.Index(
+                fields=["channel", "next_attempt"],
+                condition=Q(state__in=("pending", "failed"), released__isnull=False),
+                name="deliveries_to_send",
+            ),
+            models.Index(
+                fields=["subscription", "next_attempt"],
+                condition=Q(state="pending", released=None),
+                name="deliveries_to_release",
+            ),
+            models.Index(fields=["subscription", "-released"], name="deliveries_released"),
+            models.Index(fields=["state", "settled"], name="deliveries_over"),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"
+
+
+class DeliveryAttempt(models.Model):
+    """One attempt to send a delivery, and how it ended.
+
+    `interrupted` says that the worker ended before the outcome was known: the receiver may have the message.
+    """
+
+    SENT, FAILED, INTERRUPTED = "sent", "failed", "interrupted"
+    OUTCOMES = [(outcome, outcome) for outcome in (SENT, FAILED, INTERRUPTED)]
+
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="log", verbose_name="delivery")
+    at = models.DateTimeField("at", default=timezone.now)
+    outcome = models.CharField("outcome", max_length=12, choices=OUTCOMES)
+    status = models.IntegerField("status", null=True, help_text="The status code of the receiver, if it gave one.")
+    took_ms = models.PositiveIntegerField("took [ms]", null=True)
+    error = models.TextField("error", blank=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.outcome} at {self.at:%Y-%m-%d %H:%M:%S}"

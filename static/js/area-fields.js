@@ -18,6 +18,12 @@ const HINTS = {
   corridor: "Click from place to place. A double click, or Enter, ends the line.",
 };
 
+const EDIT_HINTS = {
+  polygon: "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.",
+  circle: "Drag the centre, or the handle of the radius.",
+  corridor: "Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner.",
+};
+
 export class AreaFields {
   /**
    * @param {object} L Leaflet
@@ -60,6 +66,11 @@ export class AreaFields {
     return this.editor.kind !== null || this.circle.waiting || Boolean(this.circle.abort);
   }
 
+  /** Whether an area is drawn or has handles. */
+  get active() {
+    return this.drawing || this.editor.active;
+  }
+
   /** Take over the area of a plan; `before`, the saved area of the query, is what the count compares with. */
   start(area, before) {
     this.stop();
@@ -76,7 +87,6 @@ export class AreaFields {
     $("shape-fields-area").hidden = !this.shaped;
     for (const name of ["circle", "corridor"]) $(`${name}-fields`).hidden = this.chosen !== name;
     $("corners-field").hidden = this.chosen === "circle";
-    $("area-hint").textContent = this.shaped ? HINTS[this.chosen] : "";
     Object.assign(this, { stream, filtered, other });
     const was = this.shown;
     this.shown = fields;
@@ -156,8 +166,8 @@ export class AreaFields {
     if (this.shaped && formOf(this.area) !== this.chosen) {
       this.area = null;
       this.#fields();
-      this.onChange();
       this.draw();
+      this.onChange();
     } else {
       this.shown = false; // the handles come back
       this.onChange();
@@ -176,7 +186,7 @@ export class AreaFields {
   #follow() {
     const geometry = this.editor.geometry();
     if (geometry?.type === "LineString") {
-      this.area = normalised({ corridor: { line: geometry.coordinates, width_m: this.#metres("areaWidth") ?? this.area?.corridor?.width_m ?? units().radiusM / 10 } });
+      this.area = normalised({ corridor: { line: geometry.coordinates, width_m: this.#width() } });
     } else if (geometry) this.area = normalised(geometry);
     if (geometry) {
       this.#fields();
@@ -197,6 +207,7 @@ export class AreaFields {
     this.area = { corridor: { ...this.area.corridor, width_m: width } };
     this.#fields();
     this.#overlay();
+    this.#refresh();
     this.onChange();
   }
 
@@ -206,7 +217,7 @@ export class AreaFields {
     this.corridor = null;
     const line = this.chosen === "corridor" && (this.drawing ? this.editor.sketch() : this.area?.corridor?.line);
     if (!line || line.length < 2 || (!this.drawing && !this.shown)) return this.width.remove();
-    const width = this.area?.corridor?.width_m ?? this.#metres("areaWidth") ?? units().radiusM / 10;
+    const width = this.#width();
     const turn = turnTowards(line[0][0], this.map.getCenter().lng);
     const corridor = moved({ corridor: { line, width_m: width } }, ([lon, lat]) => [lon + turn, lat]);
     const style = { color: this.colour(), weight: 1.5, fillOpacity: 0.12, interactive: false, className: "edited-corridor" };
@@ -237,6 +248,11 @@ export class AreaFields {
     return number > 0 ? number * units().long[1] : null;
   }
 
+  /** The width of the corridor, or of one that is being drawn. */
+  #width() {
+    return this.area?.corridor?.width_m ?? this.#metres("areaWidth") ?? units().radiusM / 10;
+  }
+
   #fromFields() {
     const { elements } = this.form;
     if (this.chosen === "circle") {
@@ -255,7 +271,7 @@ export class AreaFields {
     if (!places || places.length < fewest || places.some(([, lat]) => Math.abs(lat) > 90)) {
       return this.onError(`Type ${fewest} corners or more, each on a line: longitude, latitude.`);
     }
-    const width = this.#metres("areaWidth") ?? units().radiusM / 10;
+    const width = this.#width();
     this.#clear();
     this.area = normalised(this.chosen === "polygon" ? { type: "Polygon", coordinates: [[...places, places[0]]] } : { corridor: { line: places, width_m: width } });
     this.shown = false; // the handles are made anew
@@ -271,6 +287,7 @@ export class AreaFields {
     const { drawing } = this;
     const text = this.#sizeText();
     setText($("area-size"), drawing ? "" : text);
+    setText($("area-hint"), (this.read() && !drawing ? EDIT_HINTS : HINTS)[this.chosen] ?? "");
     $("shape-bar").hidden = !drawing;
     if (drawing) {
       const corners = this.editor.points?.length ?? 0;
@@ -283,7 +300,7 @@ export class AreaFields {
 
   #sizeText() {
     const sketch = this.drawing ? this.editor.sketch?.() : null;
-    if (sketch?.length && this.chosen === "corridor") return `Line of ${length(lineLength(sketch))}`;
+    if (sketch?.length && this.chosen === "corridor") return `${length(lineLength(sketch))} long, ${length(this.#width())} wide`;
     if (sketch?.length) {
       const ring = [...sketch, sketch[0]];
       return sketch.length < 3 ? length(lineLength(sketch)) : `${square(sizeOf({ type: "Polygon", coordinates: [ring] }).squareM)}, ${length(lineLength(ring))} around`;

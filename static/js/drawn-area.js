@@ -1,6 +1,7 @@
 // An area with a shape on the map, drawn as it is: a polygon with its holes, a circle, or a corridor with its round ends.
 
 import { turnTowards } from "./geometry.js";
+import { UNROUNDED } from "./moving-layer.js";
 import { boxAround, drawnAs } from "./shapes.js";
 
 export class DrawnArea {
@@ -12,8 +13,8 @@ export class DrawnArea {
   constructor(L, area, style) {
     Object.assign(this, { L, area });
     this.drawn = drawnAs(area);
-    this.fill = L.polygon([], { fillRule: this.drawn.rule, smoothFactor: 0 });
-    this.border = L.polyline([], { smoothFactor: 0 });
+    this.fill = new (L.Polygon.extend(UNROUNDED))([], { fillRule: this.drawn.rule, smoothFactor: 0 });
+    this.border = new (L.Polyline.extend(UNROUNDED))([], { smoothFactor: 0 });
     this.group = L.layerGroup([this.fill, this.border]);
     this.setStyle(style);
   }

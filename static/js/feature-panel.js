@@ -124,6 +124,7 @@ export class FeaturePanel {
       const { radiusM } = units();
       const area = areaAbout(features[0].geometry, { radiusM, widthM: radiusM / 10 });
       const join = { kind: "join", join: { layer, predicate: "intersects", filters: [{ key }] } };
+      this.store.selectFeature(null); // the panel would cover the handles
       this.watch(area ? { kind: "range", area } : join, title(key, known).slice(0, MOST_CHARACTERS));
     } catch (error) {
       this.#error(error.message);

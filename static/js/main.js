@@ -213,7 +213,7 @@ const tooltip = new Tooltip({
   features,
   history: drawnHistory,
   density: sketches.density,
-  disabled: () => editor.active || form.area.drawing || featureEditor.active || sketches.drawing || map.moving.dragging || aroundMenu.open,
+  disabled: () => editor.active || form.area.active || featureEditor.active || sketches.drawing || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -390,7 +390,7 @@ async function ask(message, done) {
 }
 
 function openAroundMenuAt(event) {
-  if (editor.active || form.area.drawing || featureEditor.active || sketches.drawing || map.moving.dragging) return;
+  if (editor.active || form.area.active || featureEditor.active || sketches.drawing || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));

@@ -14,7 +14,9 @@ const MEAN_M = 6_371_008.8;
 const LEAST_LATITUDE_M = 110_574;
 const EQUATOR_DEGREE_M = 111_319;
 const ARC_DEG = 7.5; // between two corners of a round end
-const STEPS = 24; // corners along an edge of a corridor
+const CLOSER = 0.02; // of an edge: the second look for its nearest place
+const STEPS = [2, 48]; // the fewest and the most corners along an edge of a corridor
+const HALVINGS = 12;
 
 /** Return "polygon", "circle" or "corridor" for an area that has a shape; null for a box, and without an area. */
 export function formOf(area) {
@@ -106,15 +108,38 @@ function corridorAs({ line, width_m: width }) {
     const ring = capsule(line[i - 1], line[i], width / 2);
     if (!ring) continue;
     capsules.push([ring]);
-    // What lies within the corridor of another edge is not its border.
-    let part = [];
-    for (const place of [...ring, ring[0]]) {
-      if (lineDistance(line, place) > 0.4985 * width) part.push(place);
-      else if (part.length) border.push(part.splice(0));
-    }
-    if (part.length) border.push(part);
+    border.push(...partsOutside([...ring, ring[0]], (place) => lineDistance(line, place) < 0.4985 * width));
   }
   return { fill: capsules, rule: "nonzero", lines: border.filter((part) => part.length > 1), ring: capsules[0]?.[0] ?? [] };
+}
+
+/** Return the parts of a line that do not lie inside, as lines; where one begins or ends between two places, that place is looked up. */
+function partsOutside(line, inside) {
+  const parts = [];
+  let before = null;
+  for (const place of line) {
+    const now = { place, inside: inside(place) };
+    if (before && before.inside !== now.inside) {
+      const edge = crossing(before, now, inside);
+      if (now.inside) parts.at(-1).push(edge);
+      else parts.push([edge]);
+    } else if (!before && !now.inside) parts.push([]);
+    if (!now.inside) parts.at(-1).push(place);
+    before = now;
+  }
+  return parts;
+}
+
+/** Return the place between two, of which one is inside, where that changes. */
+function crossing(a, b, inside) {
+  let [low, high] = [0, 1];
+  const at = (share) => a.place.map((value, axis) => value + share * (b.place[axis] - value));
+  for (let round = 0; round < HALVINGS; round++) {
+    const middle = (low + high) / 2;
+    if (inside(at(middle)) === a.inside) low = middle;
+    else high = middle;
+  }
+  return at((low + high) / 2);
 }
 
 /** Return the ring of the places within a distance of an edge; null for an edge without a length. */
@@ -126,7 +151,8 @@ function capsule(from, to, metres) {
   };
   if (from[0] === to[0] && from[1] === to[1]) return null;
   const reach = (place, degrees) => scaled(place, near(destination(place, degrees, metres), place), metres);
-  const side = (sign) => Array.from({ length: STEPS + 1 }, (_, i) => at(i / STEPS)).map((place) => reach(place, bearing(place) + sign * 90));
+  const steps = clamp(Math.ceil(distance(from, to) / (2 * metres)), ...STEPS);
+  const side = (sign) => Array.from({ length: steps + 1 }, (_, i) => at(i / steps)).map((place) => reach(place, bearing(place) + sign * 90));
   const end = (place, first) => Array.from({ length: 180 / ARC_DEG - 1 }, (_, i) => reach(place, bearing(place) + first + (i + 1) * ARC_DEG));
   return [...side(-1), ...end(to, -90), ...side(1).reverse(), ...end(from, 90)];
 }
@@ -183,14 +209,21 @@ function edgeDistance(from, to, target) {
   const pieces = Math.max(1, Math.ceil(Math.max(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1])) / 4));
   let least = Infinity;
   for (let piece = 0; piece < pieces; piece++) {
-    const at = (share) => [0, 1].map((axis) => from[axis] + ((to[axis] - from[axis]) * (piece + share)) / pieces);
-    const [start, end] = [rectangular(at(0)), rectangular(at(1))];
-    const way = end.map((value, i) => value - start[i]);
-    const squared = way.reduce((sum, value) => sum + value * value, 0);
-    const along = squared && way.reduce((sum, value, i) => sum + value * (target[i] - start[i]), 0) / squared;
-    least = Math.min(least, arc(rectangular(at(clamp(along, 0, 1))), target));
+    const at = (share) => rectangular([0, 1].map((axis) => from[axis] + ((to[axis] - from[axis]) * (piece + share)) / pieces));
+    const about = nearestShare(at, 0, 1, target);
+    const exact = nearestShare(at, Math.max(0, about - CLOSER), Math.min(1, about + CLOSER), target);
+    least = Math.min(least, arc(at(exact), target));
   }
   return least;
+}
+
+/** Return the share of a way, between two shares, at which the straight line through the earth between them is nearest. */
+function nearestShare(at, from, to, target) {
+  const [start, end] = [at(from), at(to)];
+  const way = end.map((value, i) => value - start[i]);
+  const squared = way.reduce((sum, value) => sum + value * value, 0);
+  const along = squared && way.reduce((sum, value, i) => sum + value * (target[i] - start[i]), 0) / squared;
+  return from + (to - from) * clamp(along, 0, 1);
 }
 
 /** Return the size of an area as `{squareM, lengthM}`: what it covers, and how long its border is, or the line of a corridor. */
@@ -265,11 +298,11 @@ export function steppedLength(metres, steps) {
   return Math.max(1, Math.round((metres + steps * unit) * 100) / 100);
 }
 
-/** Return the place on the border of a corridor that is beside the middle of its longest edge. */
-export function besideMiddle({ line, width_m: width }) {
+/** Return a place on the border of a corridor, beside its longest edge, but not beside the middle of it. */
+export function besideLongest({ line, width_m: width }) {
   const edges = line.slice(1).map((to, i) => [line[i], to]);
   const [from, to] = edges.reduce((a, b) => (distance(...b) > distance(...a) ? b : a));
-  const middle = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2];
+  const middle = [0, 1].map((axis) => from[axis] + 0.3 * (to[axis] - from[axis]));
   const [perLon, perLat] = localMetres(clamp(middle[1], -89.9, 89.9));
   const bearing = Math.atan2((to[0] - from[0]) * perLon, (to[1] - from[1]) * perLat) / DEG;
   return near(destination(middle, bearing - 90, width / 2), middle);

@@ -1,7 +1,7 @@
 // The handle of a corridor's width. The user drags it, or moves the keyboard focus to it and presses the arrow keys.
 
 import { length } from "./format.js";
-import { besideMiddle, lineDistance, steppedLength, wholeLength } from "./shapes.js";
+import { besideLongest, lineDistance, steppedLength, wholeLength } from "./shapes.js";
 
 const STEPS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 const LARGE = 10; // steps, with Shift
@@ -19,7 +19,7 @@ export class WidthHandle {
   /** Show the handle of a corridor `{line, width_m}`, whose line is in the copy of the world on the screen. */
   show(corridor, colour) {
     this.corridor = corridor;
-    const [lon, lat] = besideMiddle(corridor);
+    const [lon, lat] = besideLongest(corridor);
     this.marker ??= this.#made();
     this.marker.setLatLng([lat, lon]);
     const element = this.marker.getElement();
@@ -37,7 +37,7 @@ export class WidthHandle {
 
   #made() {
     const icon = this.L.divIcon({ className: "handle around-handle handle-width", iconSize: [13, 13] });
-    const marker = this.L.marker([0, 0], { icon, keyboard: false }).addTo(this.map);
+    const marker = this.L.marker([0, 0], { icon, keyboard: false, zIndexOffset: 1000 }).addTo(this.map);
     marker.bindTooltip("", { direction: "top", offset: [0, -8], className: "reach" });
     const element = marker.getElement();
     element.tabIndex = 0;

@@ -8,6 +8,8 @@ RFC 7946, sections 3.1.6 and 3.1.7: Polygon and MultiPolygon.
 OGC 06-103r4 (simple features), section 6.1.11: which polygons are valid.
 """
 
+import itertools
+import sys
 from typing import Any
 
 import shapely
@@ -28,6 +30,7 @@ from streaming.kinds.areas import (
 from streaming.kinds.parts import Box, Filter, parse_box, parse_number
 from streaming.spaces import Space
 
+_NUMBERS = {int, float}
 POLYGON_TYPES = ("Polygon", "MultiPolygon")
 _FORMS = (
     'an object of the form {"lo": [...], "hi": [...]}, a GeoJSON Polygon or MultiPolygon, '
@@ -108,7 +111,7 @@ def polygons_geometry(shape: PolygonArea) -> shapely.Geometry:
 
 
 def _ring(ring, name):
-    places = tuple(_place(place, f"{name}: a vertex") for place in ring)
+    places = _places(ring, f"{name}: a vertex")
     if places[0] != places[-1]:
         raise InvalidPlan(f"{name}: a ring must end where it begins; got {list(places[0])} and {list(places[-1])}")
     return places
@@ -126,7 +129,7 @@ def _measured(value, name, space):
     if form == "circle":
         return CircleArea(_place(inner["center"], f"{name}: center"), length)
     _check_count([inner["line"]], f"{name}: line", 2)
-    line = tuple(_place(place, f"{name}: a vertex") for place in inner["line"])
+    line = _places(inner["line"], f"{name}: a vertex")
     if len(set(line)) < 2:
         raise InvalidPlan(f"{name}: line must have two places that differ; got {inner['line']!r:.200}")
     return CorridorArea(line, length)
@@ -139,6 +142,16 @@ def _check_count(lists, name, fewest):
             raise InvalidPlan(f"{name} must be a list of {fewest} vertices or more; got {places!r:.200}")
     if (count := sum(map(len, lists))) > MAX_AREA_VERTICES:
         raise InvalidPlan(f"an area must have at most {MAX_AREA_VERTICES:,} vertices; got {count:,}")
+
+
+def _places(places, name) -> tuple[Place, ...]:
+    # Without a look at each number: programs register thousands of shapes.
+    if all(type(place) is list and len(place) == 2 for place in places):
+        flat = list(itertools.chain.from_iterable(places))
+        if set(map(type, flat)) <= _NUMBERS and all(abs(number) <= sys.float_info.max for number in flat):
+            numbers = list(map(float, flat))
+            return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return tuple(_place(place, name) for place in places)
 
 
 def _place(place, name) -> Place:

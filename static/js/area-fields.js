@@ -5,8 +5,8 @@ import { $, coalesced, setText } from "./dom.js";
 import { DrawnArea } from "./drawn-area.js";
 import { FeatureEditor } from "./feature-editor.js";
 import { count, length, shapeText, square } from "./format.js";
-import { turnTowards } from "./geometry.js";
-import { changeOf, cornersFrom, cornersOf, cornersText, crossesItself, formOf, lineLength, moved, MOST_VERTICES, normalised, placesOf, polygonsOf, sizeOf } from "./shapes.js";
+import { rectangleOf, turnTowards } from "./geometry.js";
+import { boxAround, changeOf, cornersFrom, cornersOf, cornersText, crossesItself, formOf, lineLength, moved, MOST_VERTICES, normalised, placesOf, polygonsOf, sizeOf } from "./shapes.js";
 import { units } from "./units.js";
 import { WidthHandle } from "./width-handle.js";
 
@@ -48,7 +48,8 @@ export class AreaFields {
     $("shape-finish").addEventListener("click", () => this.editor.finish());
     $("shape-stop").addEventListener("click", () => this.cancel());
     this.recount = coalesced(() => this.#count(), COUNT_MS);
-    this.store.on("objects", () => this.shown && this.recount());
+    this.store.on("objects", () => this.counting && this.recount());
+    map.on("moveend", () => this.counting && this.recount());
     map.on("moveend", () => this.shown && this.chosen === "corridor" && !this.drawing && this.#overlay());
   }
 
@@ -144,7 +145,7 @@ export class AreaFields {
   /** Remove everything from the map. */
   stop() {
     this.#clear();
-    this.shown = false;
+    this.shown = this.counting = false;
     this.#refresh();
   }
 
@@ -313,6 +314,13 @@ export class AreaFields {
     return `${count(cornersOf(area))} corners, ${square(squareM)}, ${length(lengthM)} around`;
   }
 
+  /** Whether all of an area is on the screen; the page knows only the objects there. */
+  #inView(area) {
+    const box = formOf(area) ? boxAround(area) : area;
+    const { west, south, east, north } = rectangleOf(box, this.map.getCenter().lng);
+    return this.map.getBounds().contains([[south, west], [north, east]]);
+  }
+
   /** Say how many objects the area has, and how an edit changes that. */
   #count() {
     const area = this.counting ? (this.read() ?? (this.shaped ? null : this.other)) : null;
@@ -320,7 +328,8 @@ export class AreaFields {
     if (!area || this.drawing) return setText(line, "");
     const { inside, came, left } = changeOf(this.store.objects, this.stream, this.before, area);
     const filter = this.filtered ? ", before the filter" : "";
-    const now = `${count(inside)} object${inside === 1 ? "" : "s"} of the map there now${filter}`;
+    const part = this.#inView(area) ? "" : ", in the part in view: zoom out to count all";
+    const now = `${count(inside)} object${inside === 1 ? "" : "s"} of the map there now${filter}${part}`;
     setText(line, this.before ? `+${count(came)} \u2212${count(left)}: ${now}` : now);
     line.title = shapeText(area);
   }

@@ -1,4 +1,4 @@
-"""Areas of any shape drawn with the mouse and with keys, edited, counted before they are saved, and drawn as they are."""
+"""Areas of any shape: drawn by mouse and keys, edited, counted before they are saved, and answered by the engine."""
 
 import json
 import re
@@ -66,6 +66,8 @@ def test_an_edit_says_what_would_change_and_then_changes_it(looking, feed):
     looking.act("Circle", "Edit")
     expect(looking.page.locator("#area-count")).to_have_text("+0 −0: 1 object of the map there now")
     looking.field("areaRadius").fill("30")
+    expect(looking.page.locator("#area-count")).to_contain_text("zoom out to count all")
+    looking.turn(ZOOM, *MIDDLE)
     expect(looking.page.locator("#area-count")).to_have_text("+1 −0: 2 objects of the map there now")
     looking.save()
     looking.expect_query("Circle", "running", "2")

@@ -4,9 +4,13 @@ import math
 import re
 
 import orjson
+import shapely
+from shapely import affinity
 
+from streaming.kinds.areas import AreaFilter, CircleArea, CorridorArea
 from streaming.kinds.range.plan import RangePlan
 from streaming.spaces import EARTH, Space
+from tests.geodesy import apart_m
 
 METRES_PER_DEGREE = 6_371_008.8 * math.pi / 180
 
@@ -57,9 +61,45 @@ def where_holds(where: str, properties: str) -> bool:
     return actual is not None and actual > float(value)
 
 
+def box_shape(box):
+    """A box in the plane: a point, a line or a polygon; the whole world where it has no bounds."""
+    n = len(box) // 2
+    x_lo, y_lo, x_hi, y_hi = box[0], box[1], box[n], box[n + 1]
+    if math.isinf(x_lo):
+        x_lo, x_hi = -180.0, 180.0
+    if (x_lo, y_lo) == (x_hi, y_hi):
+        return shapely.Point(x_lo, y_lo)
+    if x_lo == x_hi or y_lo == y_hi:
+        return shapely.LineString([(x_lo, y_lo), (x_hi, y_hi)])
+    return shapely.box(x_lo, y_lo, x_hi, y_hi)
+
+
+def meets_area(area, shape) -> bool:
+    """Tell whether a geometry meets a polygon, circle or corridor, straight from its definition."""
+    if isinstance(area, CircleArea):
+        return apart_m(shape, shapely.Point(area.center)) <= max(area.radius_m, 1e-6)
+    if isinstance(area, CorridorArea):
+        return apart_m(shape, shapely.LineString(area.line)) <= max(area.width_m / 2, 1e-6)
+    polygons = [shapely.Polygon(rings[0], rings[1:]) for rings in area.polygons]
+    return any(affinity.translate(shape, turn).intersects(one) for turn in (-360, 0, 360) for one in polygons)
+
+
+def in_area(plan, box, space: Space = EARTH, shape=None) -> bool:
+    """Tell whether an element lies in the area of a plan: its geometry if it has one, otherwise its box."""
+    areas = [entry.shape for entry in plan.filters if isinstance(entry, AreaFilter)]
+    if areas:
+        return all(meets_area(area, box_shape(box) if shape is None else shape) for area in areas)
+    return boxes_meet(box, plan.area, space)
+
+
+def filters_of(plan):
+    """Return the filters of a plan, without the shape of its area."""
+    return [entry for entry in plan.filters if not isinstance(entry, AreaFilter)]
+
+
 def satisfies(plan: RangePlan, stream: str, box, properties: str, space: Space = EARTH) -> bool:
     """Tell whether an element satisfies a range query."""
-    if stream != plan.stream or not boxes_meet(box, plan.area, space):
+    if stream != plan.stream or not in_area(plan, box, space):
         return False
     for step in plan.transform:
         box = enlarge(box, step.by, step.amount, space)

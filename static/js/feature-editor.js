@@ -5,12 +5,15 @@ import { turnOf } from "./features.js";
 import { drawn, geometryOf, linesOf, middlesOf, opened, removePoint } from "./vertices.js";
 
 const MOST_HANDLES = 400;
+const ARROWS = { ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowLeft: [-1, 0], ArrowDown: [0, 1] };
+const STEP_PX = 2;
+const LARGE = 10; // steps, with Shift
 
 export class FeatureEditor {
   /**
    * @param {object} L Leaflet
    * @param {object} map Leaflet's map
-   * @param {object} parts `colour()`; `onChange()` after every step
+   * @param {object} parts `colour()`; `onChange()` after every step; `onDrag()`, if given, while a corner or the pointer moves
    */
   constructor(L, map, parts) {
     Object.assign(this, { L, map }, parts);
@@ -19,6 +22,8 @@ export class FeatureEditor {
     map.on("click", ({ latlng }) => this.kind && this.#add(latlng));
     map.on("dblclick", () => this.kind && this.finish());
     map.on("moveend", () => this.shape && this.#handles());
+    map.on("mousemove", ({ latlng }) => this.kind && this.points.length > 0 && this.#hover(latlng));
+    document.addEventListener("keydown", (event) => this.kind && this.#key(event));
   }
 
   get active() {
@@ -45,9 +50,23 @@ export class FeatureEditor {
     this.stop();
     this.kind = kind;
     this.points = [];
+    this.pointer = null;
     this.turn = this.map.getCenter().lng - wrapped(this.map.getCenter().lng);
     this.map.doubleClickZoom.disable();
     this.map.getContainer().classList.add("drawing-feature");
+  }
+
+  /** Take the last corner of a drawing back. */
+  undo() {
+    if (!this.kind || this.points.length === 0) return;
+    this.points.pop();
+    this.#refresh();
+  }
+
+  /** Return the places of a drawing, the last one being where the pointer is; null while nothing is drawn. */
+  sketch() {
+    if (!this.kind) return null;
+    return this.pointer && this.points.length > 0 ? [...this.points, this.pointer] : this.points;
   }
 
   /** End the drawing, unless it has too few points yet. */
@@ -82,8 +101,25 @@ export class FeatureEditor {
     const last = this.points.at(-1);
     if (last && last[0] === lng && last[1] === lat) return; // the second click of a double click
     this.points.push([lng, lat]);
+    this.pointer = null;
     if (this.kind === "Point") return this.finish();
     this.#refresh();
+  }
+
+  /** Draw the edge to the pointer. */
+  #hover({ lat, lng }) {
+    this.pointer = [lng, lat];
+    this.#outline();
+    this.onDrag?.();
+  }
+
+  #key(event) {
+    const undoes = event.key === "Backspace" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z");
+    if (event.target.closest("input, textarea, select") || (!undoes && event.key !== "Enter")) return;
+    if (event.key === "Enter" && event.target.closest("button, a, summary")) return;
+    event.preventDefault();
+    if (undoes) this.undo();
+    else this.finish();
   }
 
   #refresh() {
@@ -98,7 +134,7 @@ export class FeatureEditor {
     this.outline?.remove();
     const options = { color: this.colour(), weight: 2.5, fillOpacity: 0.12, interactive: false, dashArray: this.kind ? "5 5" : null };
     if (this.kind) {
-      const places = this.points.map(([lon, lat]) => [lat, lon]);
+      const places = this.sketch().map(([lon, lat]) => [lat, lon]);
       this.outline = (this.kind === "Polygon" ? L.polygon : L.polyline)(places, options);
     } else {
       this.outline = L.GeoJSON.geometryToLayer({ type: "Feature", geometry: geometryOf(this.shape) }, {
@@ -140,10 +176,24 @@ export class FeatureEditor {
     const remove = () => removePoint(this.shape, line, at) && this.#refresh();
     handle.on("contextmenu dblclick", remove);
     handle.getElement().addEventListener("keydown", (event) => {
-      if (!["Delete", "Backspace"].includes(event.key)) return;
+      if (event.key in ARROWS) this.#nudge(line, at, ARROWS[event.key], event.shiftKey ? LARGE : 1);
+      else if (["Delete", "Backspace"].includes(event.key)) remove();
+      else return;
       event.preventDefault();
-      remove();
+      event.stopPropagation();
     });
+    handle.getElement().dataset.corner = `${linesOf(this.shape).indexOf(line)}:${at}`;
+  }
+
+  /** Move a corner by some pixels, and keep the keyboard focus on it. */
+  #nudge(line, at, [right, down], steps) {
+    const [lng, lat] = line[at];
+    const from = this.map.latLngToContainerPoint([lat, lng]);
+    const to = this.map.containerPointToLatLng(from.add([right * steps * STEP_PX, down * steps * STEP_PX]));
+    line[at] = [to.lng, to.lat];
+    const corner = `${linesOf(this.shape).indexOf(line)}:${at}`;
+    this.#refresh();
+    this.handles.map((handle) => handle.getElement()).find((element) => element?.dataset.corner === corner)?.focus();
   }
 
   #middle(line, at, place) {
@@ -157,6 +207,7 @@ export class FeatureEditor {
     const { lat, lng } = handle.getLatLng();
     line[at] = [lng, lat];
     this.#outline();
+    this.onDrag?.();
   }
 
   #marker([lon, lat], className, draggable) {

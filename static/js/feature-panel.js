@@ -4,8 +4,11 @@ import { confirmed } from "./confirm.js";
 import { $, coalesced, setText } from "./dom.js";
 import { properties, title } from "./format.js";
 import { countRows, fill } from "./object-panel.js";
+import { areaAbout } from "./shapes.js";
+import { units } from "./units.js";
 
 const REFRESH_MS = 250;
+const MOST_CHARACTERS = 100; // of a query's name
 const HINTS = {
   Point: "Click on the map to place the point.",
   LineString: "Click from place to place; a double click, or Finish, ends the line.",
@@ -17,13 +20,14 @@ const CONFLICT = (version) =>
   `Somebody else saved version ${version} first, so your change is not saved. Save again to add your change to theirs, or discard it.`;
 
 export class FeaturePanel {
-  /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)` */
+  /** @param {object} parts `store`; `api`, a LayersApi; `editor`, a FeatureEditor; `features`, FeatureLayers; `done(text)`; `watch(plan, name)`, which begins a query */
   constructor(parts) {
     Object.assign(this, parts);
     this.editing = null; // {layer, key, version, properties, fresh}
     this.form = $("feature-form");
     $("feature-close").addEventListener("click", () => this.store.selectFeature(null));
     $("feature-edit").addEventListener("click", () => this.#edit(this.store.selectedFeature));
+    $("feature-watch").addEventListener("click", () => this.#watch(this.store.selectedFeature));
     $("feature-delete").addEventListener("click", () => this.#delete(this.store.selectedFeature));
     $("feature-discard").addEventListener("click", () => this.close());
     $("feature-finish").addEventListener("click", () => this.editor.finish());
@@ -104,6 +108,24 @@ export class FeaturePanel {
       this.#begin({ layer, key, version, properties: known ?? {}, fresh: false });
       this.features.hide({ layer, key });
       this.refresh();
+    } catch (error) {
+      this.#error(error.message);
+    }
+  }
+
+  /**
+   * Begin a query about a feature: in its polygon, in a corridor about its line, or in a circle about its point. What an area
+   * cannot be, such as a feature of several lines, is watched by a join with the layer, with this feature alone.
+   */
+  async #watch({ layer, key, properties: known }) {
+    try {
+      const { features } = await this.api.features(layer, { version: this.store.layers.get(layer).version, key });
+      if (features.length === 0) throw new Error("This feature was deleted by somebody else.");
+      const { radiusM } = units();
+      const area = areaAbout(features[0].geometry, { radiusM, widthM: radiusM / 10 });
+      const join = { kind: "join", join: { layer, predicate: "intersects", filters: [{ key }] } };
+      this.store.selectFeature(null); // the panel would cover the handles
+      this.watch(area ? { kind: "range", area } : join, title(key, known).slice(0, MOST_CHARACTERS));
     } catch (error) {
       this.#error(error.message);
     }

@@ -1,6 +1,7 @@
 // Writes figures, times and places as text. Pure except for the chosen units; the clock and the zone are passed in.
 
 import { kindOf } from "./kinds.js";
+import { formOf, polygonsOf } from "./shapes.js";
 import { timesOf } from "./time-joins.js";
 import { LENGTHS_M, units } from "./units.js";
 import { ruleText } from "./rules/rule-words.js";
@@ -357,15 +358,33 @@ export function focusText(around, name) {
 
 function membersText(plan, titleOf, focus) {
   if (plan?.kind === "rule") return ruleText(plan, (number) => titleOf("query", number));
-  if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}`;
-  if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus));
-  if (kindOf(plan).report !== "join") return `${plan?.report ?? "inside"} a rectangle`;
+  const shape = shapeText(plan?.area);
+  const within = shape && ` ${shape}`;
+  if (plan?.kind === "knn") return `${count(plan.k)} nearest to ${focusText(plan.around, focus)}${atMost(plan.max_distance)}${within}`;
+  if (plan?.around) return aroundText(plan.around, focusText(plan.around, focus)) + within;
+  if (kindOf(plan).report !== "join") return shape && !plan.compare ? shape : `${plan?.report ?? "inside"} a rectangle${within}`;
   const { predicate, distance } = plan.join;
   const source = SOURCES.find((one) => plan.join[one]);
   const name = titleOf(source, plan.join[source]);
   const partner = source === "stored" ? `where ${name} have been` : name;
   const near = predicate === "dwithin" ? `within ${length(distance)} of` : (PREDICATES.find(([name]) => name === predicate)?.[1] ?? predicate);
-  return `${near} ${partner}${timesText(plan)}${awayText(plan, titleOf)}`;
+  return `${near} ${partner}${timesText(plan)}${awayText(plan, titleOf)}${within}`;
+}
+
+/** Say what an area with a shape is: "in a circle of 5 km", "in a polygon"; nothing for a box. */
+export function shapeText(area) {
+  const form = formOf(area);
+  if (form === "circle") return `in a circle of ${length(area.circle.radius_m)}`;
+  if (form === "corridor") return `in a corridor of ${length(area.corridor.width_m)}`;
+  return form ? (polygonsOf(area).length === 1 ? "in a polygon" : `in ${count(polygonsOf(area).length)} polygons`) : "";
+}
+
+/** Return an area in square metres as text, in squares of the unit of lengths: "12.3 km²". */
+export function square(squareM) {
+  const { long: [symbol, size], short: [shortSymbol, shortSize], shortM } = units();
+  const [unit, metres] = squareM < shortM ** 2 ? [shortSymbol, shortSize] : [symbol, size];
+  const value = squareM / metres ** 2;
+  return `${number(value, value < 100 ? 1 : 0)}\u00a0${unit}²`;
 }
 
 function awayText({ away_from: away }, titleOf) {
@@ -423,6 +442,7 @@ const TIME_FIELDS = {
 export function errorField(code, message) {
   const text = `${code} ${message}`.toLowerCase();
   if (/got the unknown/.test(text)) return "plan"; // the message names all keys that there are
+  if (/^\w* (an )?area\b/.test(text) || /report outside needs/.test(text)) return "box";
   if (/\bjoin: where/.test(text)) return "partnerWhere";
   if (/\bwhere:/.test(text)) return "where"; // before the rules below: the message quotes the user's text, which may have their words
   if (/\baway_from\b/.test(text)) return "away";

@@ -1,5 +1,6 @@
 // Puts the page together: store, socket, map and panels.
 
+import { AreaFields } from "./area-fields.js";
 import { AroundMenu } from "./around-menu.js";
 import { aboutObject, aboutPlace, placeOf } from "./around-targets.js";
 import { confirmed } from "./confirm.js";
@@ -123,6 +124,7 @@ const subscribe = coalesced(() => subscriptions.refresh(), SHOWN_MS);
 const form = new QueryForm({
   store,
   editor: editor.sharedBy((rectangle) => form.showNumbers(rectangle)),
+  areas: (parts) => new AreaFields(L, map.leaflet, { store, colour: () => palette.read().accent, ...parts }),
   view: () => map.bounds(),
   centerLon: () => map.leaflet.getCenter().lng,
   center: () => placeOf(map.leaflet.getCenter()),
@@ -247,7 +249,7 @@ const tooltip = new Tooltip({
   features,
   history: drawnHistory,
   density: sketches.density,
-  disabled: () => editor.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging || aroundMenu.open,
+  disabled: () => editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging || aroundMenu.open,
   onPick: (slot) => navigation.select(slot),
   onPickFeature: (found) => store.selectFeature(found),
   onPickRow: (index) => {
@@ -259,7 +261,14 @@ const featureEditor = new FeatureEditor(L, map.leaflet, {
   colour: () => palette.read().accent,
   onChange: () => featurePanel.refresh(),
 });
-const featurePanel = new FeaturePanel({ store, api, features, editor: featureEditor, done: (text) => toast(text) });
+const featurePanel = new FeaturePanel({
+  store,
+  api,
+  features,
+  editor: featureEditor,
+  done: (text) => toast(text),
+  watch: (plan, name) => form.start(null, plan, name),
+});
 
 const queryList = createQueryList(store, pages, {
   now,
@@ -351,6 +360,7 @@ const toggleTheme = createTheme($("theme"), () => {
   sketches.redraw();
   reports.panel.redraw();
   featureEditor.recolour();
+  form.area.recolour();
 });
 createShortcuts([
   { key: "n", text: "New query: draw a rectangle", run: () => form.start() },
@@ -432,7 +442,7 @@ function showIncident({ stream, key, lon, lat, query }) {
 }
 
 function openAroundMenuAt(event) {
-  if (editor.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging) return;
+  if (editor.active || form.area.active || featureEditor.active || sketches.drawing || reports.drawing || map.moving.dragging) return;
   tooltip.hide();
   const slot = map.objects.hit(map.leaflet.mouseEventToContainerPoint(event));
   const place = placeOf(map.leaflet.mouseEventToLatLng(event));
@@ -538,6 +548,7 @@ function writeHash() {
 
 function escape() {
   if (aroundMenu.close()) return undefined;
+  if (form.area.cancel()) return undefined;
   if (form.open) return form.close();
   if (editor.active) return editor.stop();
   if (sketches.drawing) return sketches.stopDrawing();

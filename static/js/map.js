@@ -4,9 +4,10 @@ import { createBaseLayer } from "./base-layer.js";
 import { firstOf, layerOf, needsGround } from "./base-maps.js";
 import { createObjectLayer } from "./canvas-layer.js";
 import { lessMotion } from "./dom.js";
+import { DrawnArea } from "./drawn-area.js";
 import { smallestAround } from "./labels.js";
 import { MovingLayer } from "./moving-layer.js";
-import { boxOf } from "./plan.js";
+import { boxOf, shapedArea } from "./plan.js";
 import { QueryNames } from "./query-names.js";
 import { createScale } from "./scale.js";
 import { latitudeOf, longitudeOf, rectangleOf, turnTowards, wrapLongitude } from "./geometry.js";
@@ -163,7 +164,9 @@ export class MonitorMap {
       const known = this.rectangles.get(number);
       if (known?.query.plan === query.plan && known.query.status === query.status && known.query.name === query.name) continue;
       known?.shape.remove();
-      const shape = this.L.rectangle(this.#latLngs(boxOf(query.plan)), this.#style(query)).addTo(this.leaflet);
+      const area = shapedArea(query.plan);
+      const style = this.#style(query);
+      const shape = (area ? new DrawnArea(this.L, area, style) : this.L.rectangle(this.#latLngs(boxOf(query.plan)), style)).addTo(this.leaflet);
       this.rectangles.set(number, { query, shape });
       this.#name(number);
     }
@@ -180,7 +183,7 @@ export class MonitorMap {
 
   /** Return the number of the query whose shape is at a place, the smallest shape of several; undefined if there is none. */
   queryAt(place) {
-    const corners = ({ shape }) => shape.getLatLngs()[0].map(({ lng, lat }) => [lng, lat]);
+    const corners = ({ shape }) => shape.ring ?? shape.getLatLngs()[0].map(({ lng, lat }) => [lng, lat]);
     const rectangles = [...this.rectangles].map(([number, known]) => [number, corners(known)]);
     return smallestAround(new Map([...rectangles, ...this.moving.rings()]), place);
   }
@@ -188,12 +191,15 @@ export class MonitorMap {
   /** Move the rectangles to the copy of the world that is on the screen. */
   placeRectangles() {
     for (const [number, { query, shape }] of this.rectangles) {
-      const bounds = this.#latLngs(boxOf(query.plan));
-      if (shape.getBounds().equals(bounds, 0)) continue;
-      shape.setBounds(bounds);
-      this.#name(number);
+      if (shape.place ? shape.place(this.leaflet.getCenter().lng) : this.#replaced(shape, this.#latLngs(boxOf(query.plan)))) this.#name(number);
     }
     this.names.place();
+  }
+
+  #replaced(rectangle, bounds) {
+    if (rectangle.getBounds().equals(bounds, 0)) return false;
+    rectangle.setBounds(bounds);
+    return true;
   }
 
   #restyle(numbers) {
@@ -208,7 +214,7 @@ export class MonitorMap {
 
   #name(number) {
     const { query, shape } = this.rectangles.get(number);
-    this.names.set(number, query.name, { bounds: shape.getBounds(), colour: this.#style(query).color, round: false });
+    this.names.set(number, query.name, { bounds: shape.getBounds(), colour: this.#style(query).color, round: Boolean(shapedArea(query.plan)) });
   }
 
   /** Return the boxes, in layer points, in which labels lie already. */

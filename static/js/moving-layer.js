@@ -14,8 +14,8 @@ const LABELS = 20; // ranks that are written onto the nearest neighbours
 const RANK_PX = [24, 20]; // width and height of a rank
 const RANK_AT = [8, -20]; // from the object to its rank's corner, as the style sheet has it
 const PREVIEW = "preview";
-// Leaflet puts corners onto whole pixels, which makes a round shape tremble while it moves.
-const UNROUNDED = {
+// Leaflet puts corners onto whole pixels, which makes a round shape bumpy, and tremble while it moves.
+export const UNROUNDED = {
   _projectLatlngs(latLngs, result, bounds) {
     if (Array.isArray(latLngs[0])) return latLngs.forEach((ring) => this._projectLatlngs(ring, result, bounds));
     const origin = this._map.getPixelOrigin();

@@ -2,16 +2,26 @@
 
 import { length } from "./format.js";
 import { kindOf } from "./kinds.js";
+import { boxAround, formOf } from "./shapes.js";
 import { timed, timeless } from "./time-joins.js";
 import { units } from "./units.js";
 
-/** Return the box of a plan on the map: what it compares with, the area of a join or a sketch; null for the whole map, and with a focus. */
+/**
+ * Return the box of a plan on the map: what it compares with, the area of a join or a sketch, or the box about an area that has
+ * a shape; null for the whole map, and with a focus.
+ */
 export function boxOf(plan) {
-  if (plan?.polygon) return boxAround(plan.polygon);
-  return plan?.around ? null : (plan?.compare ?? plan?.area ?? null);
+  if (plan?.polygon) return boxAroundRing(plan.polygon);
+  if (plan?.around) return null;
+  return plan?.compare ?? (shapedArea(plan) ? boxAround(plan.area) : (plan?.area ?? null));
 }
 
-function boxAround(ring) {
+/** Return the area of a plan if it is a polygon, a circle or a corridor; otherwise null. */
+export function shapedArea(plan) {
+  return formOf(plan?.area) ? plan.area : null;
+}
+
+function boxAroundRing(ring) {
   const ends = (pick) => [0, 1].map((axis) => pick(...ring.map((vertex) => vertex[axis])));
   return { lo: ends(Math.min), hi: ends(Math.max) };
 }
@@ -46,7 +56,8 @@ export function reportOf(plan) {
  * Return the plan to save. It keeps what the form does not show of an edited plan, except for an area that only repeats
  * the old box, or that would cut the answer when the plan turns from inside to outside. Without a new box the old one stays.
  *
- * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null; for a join `join`, its partners
+ * @param {object} fields `stream`, `report` as `reportOf` returns it, `where`, `box` or null, `shape`, an area that is no box, or
+ *   null; for a join `join`, its partners
  *   `{source, name, predicate, distance, where}` and, with a stream, `times` as `timesOf` returns them; with a focus `around`;
  *   for nearest neighbours `k`, and `max_distance` or null; for ranges `aggregate` or null
  */
@@ -54,12 +65,13 @@ export function planOf(before, fields) {
   return { join: joinOf, around: aroundOf, nearest: nearestOf }[fields.report]?.(before, fields) ?? rangeOf(before, fields);
 }
 
-function rangeOf(before, { stream, report, where, box, aggregate }) {
+function rangeOf(before, { stream, report, where, box, shape, aggregate }) {
   const { area, join, kind, compare: old, around, k, max_distance: _max, alpha, aggregate: _aggregate, ...kept } = timeless(before);
   const plan = withAggregate({ kind: "range", ...kept, stream, report, where }, aggregate);
+  if (shape) return { ...plan, ...(shapedArea(before) && old ? { compare: old } : {}), area: shape };
   const compare = box ? boxWith(box, old) : old;
   if (compare) plan.compare = compare;
-  const fixed = !join && !around;
+  const fixed = !join && !around && !formOf(area);
   const ownArea = fixed && area && JSON.stringify(area) !== JSON.stringify(old) && report === (before.report ?? "inside");
   return ownArea ? { ...plan, area } : plan;
 }
@@ -89,7 +101,7 @@ function told({ emit, ...plan }) {
   return emit && emit !== "all" ? { ...plan, emit } : plan;
 }
 
-function joinOf(before, { stream, where, box, join }) {
+function joinOf(before, { stream, where, box, shape, join }) {
   const { area: own, compare, report, kind, join: old, around, k, max_distance: _max, alpha, aggregate, ...kept } = timeless(before);
   const area = around ? undefined : own;
   const { layer: _layer, stream: _stream, stored: _stored, predicate: _predicate, distance: _distance, where: _where, ...others } = old ?? {};
@@ -98,7 +110,8 @@ function joinOf(before, { stream, where, box, join }) {
   if (join.where) partners.where = join.where;
   const now = { ...kept, stream, kind: "join", where, join: partners };
   const plan = join.source === "stream" && join.times && join.times.when !== "now" ? timed(now, before, join.times) : now;
-  return box ? { ...plan, area: boxWith(box, area) } : plan;
+  if (shape) return { ...plan, area: shape };
+  return box ? { ...plan, area: boxWith(box, formOf(area) ? null : area) } : plan;
 }
 
 /** Return a box of longitudes and latitudes, with the further dimensions of an old box. */

@@ -1,6 +1,7 @@
 // The form of a new or edited query: its name, stream, kind, area or focus, figure and filter; and its plan as JSON.
 
 import { AggregateFields } from "./aggregate-fields.js";
+import { AreaFields } from "./area-fields.js";
 import { AroundFields } from "./around-fields.js";
 import { $, offer } from "./dom.js";
 import { FilterField } from "./filter-field.js";
@@ -8,18 +9,18 @@ import { plainly } from "./filter-words.js";
 import { errorField } from "./format.js";
 import { normalisedBox, rectangleOf, roundedBox } from "./geometry.js";
 import { JoinFields } from "./join-fields.js";
-import { boxOf, planOf, reportOf } from "./plan.js";
+import { boxOf, planOf, reportOf, shapedArea } from "./plan.js";
 
 const FIELDS = ["name", "stream", "partner", "distance", "windowS", "slideS", "beforeS", "forMin", "away", "latenessS", "partnerWhere", "focus", "shape", "k", "maxDistance", "aggregate", "thresholds", "box", "where", "plan", "form"];
 // The form element that gets the focus after an error, where it does not have the name of the error's field.
-const FIRST_OF = { box: "west", focus: "focusKey", aggregate: "function", thresholds: "function" };
+const FIRST_OF = { focus: "focusKey", aggregate: "function", thresholds: "function" };
 const NOT_OF_PLAN = ["name", "shared", "severity", "plan"]; // the plan is read when it is edited, not written again
 const NO_STREAM = "No stream is switched on. An administrator can add one or switch one on.";
 const SIDES = ["west", "south", "east", "north"];
 
 export class QueryForm {
   /**
-   * @param {object} parts `store`; `editor`, of rectangles; `view()`, the map's rectangle; `centerLon()`;
+   * @param {object} parts `store`; `editor`, of rectangles; `areas(parts)`, which makes the fields of other areas; `view()`, the map's rectangle; `centerLon()`;
    *   `center()`; `dimensions()`; `preview(query, plan, onDraft)`, which shows a plan with a focus on the map;
    *   `save(query, fields)` and, for a filter, `check(fields)`, which return promises; `onClose()`; `onOpen(query)`
    */
@@ -37,6 +38,7 @@ export class QueryForm {
     $("form-view").addEventListener("click", () => this.setRectangle(shrunk(this.view())));
     this.join = new JoinFields({ store: this.store, form: this.form });
     this.around = new AroundFields({ store: this.store, form: this.form, center: this.center });
+    this.area = this.areas({ form: this.form, onChange: () => this.#areaChanged(), onError: (text) => this.#error("box", text) });
     this.aggregate = new AggregateFields({ store: this.store, form: this.form, dimensions: this.dimensions });
     this.filter = new FilterField({ store: this.store, form: this.form, check: this.check });
     this.form.elements.plan.addEventListener("input", () => this.#fromText());
@@ -90,6 +92,7 @@ export class QueryForm {
     this.form.hidden = true;
     this.query = null;
     this.editor.stop();
+    this.area.stop();
     this.preview(null, null);
     this.onClose();
   }
@@ -120,8 +123,10 @@ export class QueryForm {
     this.join.start(plan);
     this.around.start(plan);
     this.aggregate.start(plan.aggregate);
+    const saved = this.query && !this.query.plan.around ? this.query.plan : null;
+    this.area.start(plan.around ? null : plan.area, shapedArea(saved) ?? (saved && boxOf(saved)));
     this.#arrange();
-    const box = boxOf(plan);
+    const box = shapedArea(plan) ? null : boxOf(plan);
     if (box && isFlatBox(box)) this.setRectangle(rectangleOf(box, this.centerLon()));
   }
 
@@ -131,7 +136,21 @@ export class QueryForm {
     $("around-fields").hidden = !this.focused;
     $("box-fields").hidden = !this.bounded;
     $("aggregate-fields").hidden = this.joins || this.form.elements.report.value === "nearest";
-    if (!this.bounded) this.editor.stop();
+    const { elements } = this.form;
+    const outside = elements.report.value === "outside";
+    if (outside) elements.areaForm.value = "rectangle"; // what lies outside of a shape is not asked for
+    for (const radio of elements.areaForm) radio.disabled = outside && radio.value !== "rectangle";
+    $("outside-hint").hidden = !outside;
+    const other = this.rectangle && roundedBox(normalisedBox(this.rectangle));
+    this.area.show(this.bounded, { stream: elements.stream.value, filtered: Boolean(elements.where.value.trim()), other });
+    if (!this.bounded || this.area.shaped) this.editor.stop();
+  }
+
+  #areaChanged() {
+    this.#error("box", this.area.drawing ? "" : this.area.error());
+    const area = this.area.read();
+    if (area) this.#chooseStream(boxOf({ area }));
+    this.#changed();
   }
 
   get joins() {
@@ -151,9 +170,9 @@ export class QueryForm {
   /** Build the plan again after a field changed. If it was written as JSON, the fields change that plan. */
   #changed() {
     const turnsToJoin = this.joins && $("join-fields").hidden;
-    if (turnsToJoin && !this.rectangle) this.form.elements.extent.value = "whole";
+    if (turnsToJoin && !this.rectangle && !this.area.read()) this.form.elements.extent.value = "whole";
     this.#arrange();
-    if (this.bounded && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
+    if (this.bounded && !this.area.shaped && this.rectangle && !this.editor.active) this.editor.edit(this.rectangle);
     this.written = null;
     const plan = this.#plan();
     this.form.elements.plan.value = JSON.stringify(plan, null, 2);
@@ -164,7 +183,9 @@ export class QueryForm {
   /** Show a plan with a focus on the map, and take over what the user drags there. */
   #preview(plan) {
     const whole = this.focused && Object.keys(this.around.errors(plan.kind === "knn")).length === 0;
-    this.preview(this.query, whole ? plan : null, (drafted) => {
+    const circle = this.bounded ? this.area.around() : null;
+    this.preview(this.query, whole ? plan : circle && { stream: plan.stream, ...circle }, (drafted) => {
+      if (circle) return this.area.setCircle(drafted);
       this.around.setRange(drafted);
       this.#changed();
     });
@@ -194,9 +215,10 @@ export class QueryForm {
 
   #plan() {
     const { elements } = this.form;
-    const box = this.bounded && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
+    const shape = this.bounded ? this.area.read() : null;
+    const box = this.bounded && !this.area.shaped && this.rectangle ? roundedBox(normalisedBox(this.rectangle)) : null;
     const { value: report } = elements.report;
-    const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box };
+    const fields = { stream: elements.stream.value, report, where: elements.where.value.trim(), box, shape };
     if (this.joins) return planOf(this.base, { ...fields, join: this.join.read() });
     if (report === "nearest") return planOf(this.base, { ...fields, around: this.around.around(true), ...this.around.neighbours() });
     const aggregate = this.aggregate.read();
@@ -219,7 +241,8 @@ export class QueryForm {
     if (!this.written && !elements.stream.value) errors.stream = NO_STREAM;
     if (this.written === undefined) errors.plan = $("error-plan").textContent;
     else if (this.written === null) {
-      if (this.bounded && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+      if (this.bounded && !this.area.shaped && !this.rectangle) errors.box = "Draw a rectangle on the map, or type its sides.";
+      if (this.bounded && this.area.error()) errors.box = this.area.error();
       if (this.joins) Object.assign(errors, this.join.errors());
       if (this.focused) Object.assign(errors, this.around.errors(elements.report.value === "nearest"));
       if (!$("aggregate-fields").hidden) Object.assign(errors, this.aggregate.errors());
@@ -272,6 +295,7 @@ export class QueryForm {
   #errors(errors) {
     for (const field of FIELDS) this.#error(field, errors[field] ?? "");
     const first = Object.keys(errors)[0];
+    if (first === "box") return this.form.elements[this.area.shaped ? (this.area.chosen === "circle" ? "areaLon" : "corners") : "west"].focus();
     const target = first === "focus" && this.form.elements.focus.value === "place" ? "focusLon" : (FIRST_OF[first] ?? first);
     if (!first || first === "form") return;
     const details = $(`error-${first}`).closest("details");

@@ -7,12 +7,12 @@ import math
 from typing import Any
 
 from streaming.errors import InvalidPlan
+from streaming.kinds.area_documents import area_document, parse_area_value, shape_of
 from streaming.kinds.base import Plan
 from streaming.kinds.parts import (
     Box,
     box_document,
     filters_document,
-    parse_box,
     parse_choice,
     parse_filters,
     parse_transform,
@@ -33,14 +33,19 @@ def common(document: dict[str, Any], space: Space) -> dict[str, Any]:
     }
 
 
+def located(document: dict[str, Any], space: Space) -> dict[str, Any]:
+    """Return the fields of `common`, and `area`, which is the whole space if it is missing.
+
+    If the area has a shape, `area` is the box about it, and the shape is the first filter.
+    """
+    area, shape = parse_area_value(document.get("area"), "area", space)
+    fields = common(document, space)
+    return fields | {"area": area or whole(space), "filters": shape + fields["filters"]}
+
+
 def compared(document: dict[str, Any], space: Space) -> dict[str, Any]:
-    """Return the fields of `common`, and `transform`, for kinds that transform elements before they compare them."""
-    return common(document, space) | {"transform": parse_transform(document.get("transform", []), space)}
-
-
-def parse_area(document: dict[str, Any], space: Space) -> Box:
-    """Return the area of a document; the whole space if it is missing."""
-    return parse_box(document.get("area"), "area", space) or whole(space)
+    """Return the fields of `located`, and `transform`, for kinds that transform elements before they compare them."""
+    return located(document, space) | {"transform": parse_transform(document.get("transform", []), space)}
 
 
 def check_kept(emit: str) -> None:
@@ -61,14 +66,20 @@ def opening(plan: Plan) -> dict[str, Any]:
 
 def emitted(plan: Plan, space: Space) -> dict[str, Any]:
     """Return the keys for `where`, `emit` and `filters`, as they follow each other in every document."""
-    filters = {"filters": filters_document(plan.filters, space)} if plan.filters else {}
-    return {"where": plan.where, "emit": plan.emit} | filters
+    filters = filters_document(plan.filters, space)
+    return {"where": plan.where, "emit": plan.emit} | ({"filters": filters} if filters else {})
 
 
 def area_of(plan: Plan, space: Space, missing: Box) -> dict[str, Any]:
     """Return the key `area`, unless the area is unbounded and a document without it means the same area, `missing`."""
-    needed = any(map(math.isfinite, plan.area)) or plan.area != missing
-    return {"area": box_document(plan.area, space)} if needed else {}
+    shape = shape_of(plan.filters)
+    return {"area": area_document(shape)} if shape else box_of(plan.area, space, missing)
+
+
+def box_of(area: Box, space: Space, missing: Box) -> dict[str, Any]:
+    """Return the key `area` of an area that is a box, as `area_of` does."""
+    needed = any(map(math.isfinite, area)) or area != missing
+    return {"area": box_document(area, space)} if needed else {}
 
 
 def parse_stream(document: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from streaming.cql2 import MAX_CHARACTERS as MAX_WHERE_CHARACTERS
 from streaming.errors import InvalidPlan, InvalidSpace
 from streaming.filters import parse_filter
+from streaming.kinds.areas import AreaFilter
 from streaming.spaces import Space
 
 ENLARGEMENTS = ("enlarge_factor", "enlarge_value", "enlarge_m")
@@ -82,7 +83,8 @@ class UserFilter:
     argument: str = ""
 
 
-Filter = KeyFilter | BoxFilter | UserFilter
+# The shape of an area is a filter, too, but it is written as the area.
+Filter = KeyFilter | BoxFilter | UserFilter | AreaFilter
 
 
 def check_keys(document: Mapping[str, Any], keys: tuple[str, ...], what: str) -> None:
@@ -221,13 +223,13 @@ def parse_text(value: Any, name: str) -> str:
 
 
 def filters_document(filters: tuple[Filter, ...], space: Space) -> list[dict[str, Any]]:
-    """Return the JSON form of filters."""
+    """Return the JSON form of filters, without the shape of an area."""
     forms: Mapping[type, Any] = {
         KeyFilter: lambda f: {"key": f.key},
         BoxFilter: lambda f: {"box": box_document(f.box, space)},
         UserFilter: lambda f: {"udf": f.udf, "argument": f.argument} if f.argument else {"udf": f.udf},
     }
-    return [forms[type(entry)](entry) for entry in filters]
+    return [forms[type(entry)](entry) for entry in filters if type(entry) in forms]
 
 
 def given(document: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, get_type_hints
 
+from streaming.kinds.areas import MAX_AREA_METRES, MAX_AREA_VERTICES, CircleArea, CorridorArea
 from streaming.kinds.around import MAX_VERTICES, SHAPES, Carried, Circle, Focus, Rectangle
 from streaming.kinds.fields import EMITS
 from streaming.kinds.parts import (
@@ -66,6 +67,8 @@ def _property(field: Field, kind: Any, special: Mapping[str, Schema]) -> Schema:
     """Return the schema of one field, without its description."""
     if field.name == "kind":
         return {"const": field.default}
+    if field.name == "area" and field.name not in special:
+        return dict(ref("area"))
     schema = dict(special[field.name]) if field.name in special else dict(_TYPES[kind])
     if field.name == "emit":
         schema = {"enum": list(EMITS)}
@@ -143,7 +146,8 @@ def shared_definitions() -> dict[str, Schema]:
     """Return the definitions of what plans of several kinds are made of, by name."""
     filters = {"key_filter": KeyFilter, "box_filter": BoxFilter, "user_filter": UserFilter}
     shared = {name: object_schema(cls) for name, cls in filters.items()}
-    return shared | {"enlargement": _enlargement(), "box": _box(), "focus": _focus(), "around": _around()}
+    shared |= {"enlargement": _enlargement(), "box": _box()} | area_definitions()
+    return shared | {"focus": _focus(), "around": _around()}
 
 
 def _enlargement() -> Schema:
@@ -169,6 +173,38 @@ def _box() -> Schema:
         "required": ["lo", "hi"],
         "additionalProperties": False,
     }
+
+
+def area_definitions() -> dict[str, Schema]:
+    """Return the definitions of an area: a box, GeoJSON polygons, a circle or a corridor."""
+    place = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": "number"}}
+    ring = {"type": "array", "minItems": 4, "maxItems": MAX_AREA_VERTICES, "items": place}
+    rings = {"type": "array", "minItems": 1, "items": ring}
+    line = {"type": "array", "minItems": 2, "maxItems": MAX_AREA_VERTICES, "items": place}
+    length = {"type": "number", **ABOVE_0, "maximum": MAX_AREA_METRES}
+    forms = {
+        "circle": object_schema(CircleArea, {"center": place, "radius_m": length}),
+        "corridor": object_schema(CorridorArea, {"line": line, "width_m": length}),
+    }
+    coordinates = {"Polygon": rings, "MultiPolygon": {"type": "array", "minItems": 1, "items": rings}}
+    definitions = {
+        form.lower(): _alone(
+            f"An area that is a GeoJSON {form} (RFC 7946), of at most {MAX_AREA_VERTICES:,} vertices.",
+            type={"const": form, "description": "The type of the geometry."},
+            coordinates=value | {"description": "Longitudes and latitudes; a ring ends where it begins."},
+        )
+        for form, value in coordinates.items()
+    }
+    for form, schema in forms.items():
+        definitions[form] = _alone(f"An area that is a {form}.", **{form: schema})
+    names = ("box", *definitions)
+    return {"area": {"description": "A box or a shape.", "oneOf": [ref(name) for name in names]}} | definitions
+
+
+def _alone(description: str, **properties: Schema) -> Schema:
+    """Return the schema of an object that has some keys, all of them, and no other."""
+    schema = {"description": description, "type": "object", "properties": properties}
+    return schema | {"required": [*properties], "additionalProperties": False}
 
 
 def _focus() -> Schema:

@@ -1,5 +1,6 @@
 """Words that the descriptions of several kinds of queries use."""
 
+import itertools
 from typing import Any
 
 
@@ -19,3 +20,28 @@ def box(document: dict[str, Any]) -> str:
 def focus(around: dict[str, Any]) -> str:
     """Return the name of a focal object, or the coordinates of a place, as text."""
     return ", ".join(map(number, around["at"])) if "at" in around else f"{around['stream']} {around['key']}"
+
+
+def shape(area: dict[str, Any], unit: str) -> str:
+    """Return an area that has a shape as text, such as "in a circle of 5,000 m"; `unit` follows lengths.
+
+    Examples
+    --------
+    >>> shape({"circle": {"center": [24, 60], "radius_m": 5000.0}}, " m")
+    'in a circle of 5,000 m'
+    >>> shape({"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [0, 1], [0, 0]]]}, " m")
+    'in a polygon of 3 corners'
+    """
+    if "circle" in area:
+        return f"in a circle of {number(area['circle']['radius_m'])}{unit}"
+    if "corridor" in area:
+        return f"in a corridor of {number(area['corridor']['width_m'])}{unit}"
+    polygons = area["coordinates"] if area["type"] == "MultiPolygon" else [area["coordinates"]]
+    corners = sum(len(ring) - 1 for ring in itertools.chain.from_iterable(polygons))
+    return f"in {'a polygon' if len(polygons) == 1 else f'{len(polygons)} polygons'} of {corners:,} corners"
+
+
+def within(document: dict[str, Any], unit: str) -> str:
+    """Return what the words of a plan end with if its area has a shape; otherwise nothing."""
+    area = document.get("area")
+    return "" if area is None or "lo" in area else f" {shape(area, unit)}"

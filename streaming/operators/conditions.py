@@ -1,4 +1,4 @@
-"""The conditions that queries set for the elements in their range: CQL2 text and filters."""
+"""The conditions that queries set for the elements in their range: the shape of an area, CQL2 text and filters."""
 
 import functools
 from collections import defaultdict
@@ -12,8 +12,10 @@ import polars as pl
 import pyarrow as pa
 
 from streaming.filters import parse_filter
+from streaming.kinds.areas import AreaFilter
 from streaming.kinds.base import Plan
 from streaming.kinds.parts import BoxFilter, Filter, KeyFilter
+from streaming.operators.areas import Areas
 from streaming.operators.boxes import intersects
 from streaming.operators.elements import Elements
 from streaming.operators.failures import Failures
@@ -40,6 +42,8 @@ class Condition:
 class Conditions:
     """The conditions of queries; queries with equal conditions share one.
 
+    The shapes of areas are apart, since many queries differ in nothing but their area.
+
     Parameters
     ----------
     plans : sequence of Plan, length Q
@@ -47,30 +51,56 @@ class Conditions:
     """
 
     def __init__(self, plans: Sequence[Plan], space: Space) -> None:
-        column = Numbered.of([(plan.where, plan.filters) for plan in plans])
-        self._use(replace(column, values=tuple(Condition(*asked) for asked in column.values)), space)
+        areas = [tuple(entry for entry in plan.filters if isinstance(entry, AreaFilter)) for plan in plans]
+        column = Numbered.of([(plan.where, plan.filters[len(own) :]) for plan, own in zip(plans, areas, strict=True)])
+        column = replace(column, values=tuple(Condition(*asked) for asked in column.values))
+        self._use(column, Numbered.of([own[0] if own else None for own in areas]), space)
 
-    def _use(self, column, space):
-        self.space, self._column, self._condition = space, column, column.number
+    def _use(self, column, areas, space):
+        self.space, self._column, self._condition, self._areas = space, column, column.number, areas
         self._asks = np.array([bool(one.where or one.filters) for one in column.values], dtype=bool)
 
     @classmethod
-    def _of(cls, column, space):
+    def _of(cls, column, areas, space):
         conditions = cls.__new__(cls)
-        conditions._use(column, space)
+        conditions._use(column, areas, space)
         return conditions
+
+    @functools.cached_property
+    def _shapes(self):
+        """The areas that have a shape, and of each query the position of its area among these, -1 for none."""
+        shaped = np.array([area is not None for area in self._areas.values], dtype=bool)
+        place = np.where(shaped, np.cumsum(shaped) - 1, -1)
+        return Areas([area for area in self._areas.values if area is not None], self.space), place[self._areas.number]
 
     def take(self, queries: np.ndarray) -> "Conditions":
         """Return the conditions of the queries at positions."""
-        return self._of(self._column.take(queries).used()[0], self.space)
+        return self._of(self._column.take(queries).used()[0], self._areas.take(queries).used()[0], self.space)
 
     @classmethod
     def together(cls, parts: Sequence["Conditions"]) -> "Conditions":
         """Return the conditions of the queries of all parts, one part after the other; needs at least one part."""
-        return cls._of(Numbered.together([part._column for part in parts])[0], parts[0].space)
+        column, areas = ([getattr(part, name) for part in parts] for name in ("_column", "_areas"))
+        return cls._of(Numbered.together(column)[0], Numbered.together(areas)[0], parts[0].space)
+
+    def met(self, row: np.ndarray, query: np.ndarray, elements: Elements) -> np.ndarray:
+        """Tell which pairs have an element that meets the area of the query, if that has a shape: bool of (P,)."""
+        return self._meeting(query, lambda areas, pair, area: areas.met(elements, row[pair], area))
+
+    def met_by_boxes(self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Tell which pairs of a box (N, 2n) and a query meet, as `met` does for elements without a geometry."""
+        return self._meeting(query, lambda areas, pair, area: areas.met_by_boxes(bounds, row[pair], area))
+
+    def _meeting(self, query, compare):
+        met = np.ones(len(query), dtype=bool)
+        areas, place = self._shapes
+        if len(areas.form):
+            pair = np.flatnonzero(place[query] >= 0)
+            met[pair] = compare(areas, pair, place[query[pair]])
+        return met
 
     def passing(self, row: np.ndarray, query: np.ndarray, elements: Elements, failures: Failures) -> np.ndarray:
-        """Tell which pairs have an element that passes the filters of the query.
+        """Tell which pairs have an element that meets the area and passes the filters of the query.
 
         Each distinct condition sees an element once, however many queries share the condition.
 
@@ -86,6 +116,18 @@ class Conditions:
         -------
         ndarray of bool, shape (P,)
         """
+        shaped = self._shapes[1][query] >= 0
+        if not shaped.any():
+            return self._passing(row, query, elements, failures)
+        began = perf_counter()
+        met = self.met(row, query, elements)
+        failures.share(query[shaped], perf_counter() - began)
+        # The other filters see only what meets the areas.
+        met[met] = self._passing(row[met], query[met], elements, failures)
+        return met
+
+    def _passing(self, row, query, elements, failures):
+        """Tell which pairs have an element that passes the filters of the query, areas aside."""
         keep = np.ones(len(row), dtype=bool)
         if not self._asks[self._condition[query]].any():
             return keep

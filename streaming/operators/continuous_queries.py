@@ -183,7 +183,7 @@ class ContinuousQueries:
         own = [(part, *find(part.queries, pairs.query)) for part in self._refined.values()]
         for part, place, mine in own:
             number[mine] = part.range_of(place[mine])
-        lies = self._ranges.lies(elements.bounds[pairs.row], number)
+        lies = self._ranges.lies(elements, pairs.row, number)
         for part, place, mine in own:
             mine = np.flatnonzero(lies & mine)
             if len(mine):

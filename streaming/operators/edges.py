@@ -52,14 +52,14 @@ TURNS = np.array([[0.0, 0.0], [-FULL_TURN_DEG, 0.0], [FULL_TURN_DEG, 0.0]])
 COLLECTIONS = shapely.GeometryType.MULTIPOINT
 
 
-def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m: float = np.nan) -> np.ndarray:
+def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m=np.nan) -> np.ndarray:
     """Return the lengths of the least geodesics between points, lines and outlines, a pair a row.
 
     Parameters
     ----------
     shapes, geometries : ndarray of geometries, shape (P,)
         In degrees; none is missing or empty. Of a polygon only the outline counts.
-    limit_m : float, optional
+    limit_m : float or ndarray of float64, shape (P,), optional
         See `geodesics.geodesic_m`.
 
     Returns
@@ -67,8 +67,8 @@ def apart_m(shapes: np.ndarray, geometries: np.ndarray, limit_m: float = np.nan)
     ndarray of float64, shape (P,)
         Metres.
     """
-    pairs = _edges(shapes) * _edges(geometries)
-    parts = [_of_pairs(shapes[rows], geometries[rows], limit_m) for rows in _chunks(pairs)]
+    pairs, limit_m = _edges(shapes) * _edges(geometries), np.broadcast_to(limit_m, len(shapes))
+    parts = [_of_pairs(shapes[rows], geometries[rows], limit_m[rows]) for rows in _chunks(pairs)]
     return np.concatenate([np.empty(0), *parts])
 
 

@@ -188,7 +188,7 @@ class PlacedRanges:
     def lies(
         self, bounds: np.ndarray, row: np.ndarray, query: np.ndarray, keys: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Tell which pairs of a box and a range have the box in the range, filters aside.
+        """Tell which pairs of a box and a range have the box in the range, filters aside but for the area's shape.
 
         Parameters
         ----------
@@ -208,6 +208,7 @@ class PlacedRanges:
         ranges, space = self.ranges, self.ranges.space
         lies = intersects(bounds, row, ranges.area, query, space) & (keys[row] != ranges.focal[query])
         lies &= ~np.isnan(self.boxes[query, 0])
+        lies[lies] = ranges.conditions.met_by_boxes(bounds, row[lies], query[lies])
         kind, distance = ranges.kind[query], np.full(len(query), np.nan)
         circles, searched = kind == CIRCLE, np.isnan(ranges.radius[query])
         at = np.flatnonzero(lies & circles & ~searched)

@@ -22,7 +22,7 @@ FEW = 64
 _POINT, _LINE = 0, 1
 
 
-def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
+def distance_m(shapes, geometries, limit_m=np.nan) -> np.ndarray:
     """Return the distances between elements and geometries, a pair a row; the same in both directions.
 
     Parameters
@@ -30,7 +30,7 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
     shapes, geometries : geometry or array of geometries, shape (P,)
         Points, lines, polygons, in finite degrees; the two are broadcast together. Edges are straight lines in
         longitude and latitude. Places a turn of longitude apart are the same place.
-    limit_m : float, optional
+    limit_m : float or ndarray of float64, shape (P,), optional
         The limit that the caller will compare the distances with. A distance beyond it need not be exact.
 
     Returns
@@ -46,15 +46,15 @@ def distance_m(shapes, geometries, limit_m: float = np.nan) -> np.ndarray:
     [111.4]
     """
     shapes, geometries = np.broadcast_arrays(np.atleast_1d(shapes), np.atleast_1d(geometries))
-    distance = np.full(len(shapes), np.nan)
+    distance, limit_m = np.full(len(shapes), np.nan), np.broadcast_to(limit_m, len(shapes))
     kinds = [_kinds(side) for side in (shapes, geometries)]
     known = (kinds[0] >= _POINT) & (kinds[1] >= _POINT)
     points = known & (kinds[0] == _POINT) & (kinds[1] == _POINT)
     points &= shapely.get_num_coordinates(shapes) * shapely.get_num_coordinates(geometries) == 1
     places = [shapely.get_coordinates(side[points]).T for side in (shapes, geometries)]
-    distance[points] = geodesic_m(*places[0], *places[1], limit_m=limit_m)
+    distance[points] = geodesic_m(*places[0], *places[1], limit_m=limit_m[points])
     rest = np.flatnonzero(known & ~points)
-    distance[rest] = apart_m(shapes[rest], geometries[rest], limit_m)
+    distance[rest] = apart_m(shapes[rest], geometries[rest], limit_m[rest])
     # For a point that lies on a line, `apart_m` finds 0 already; only pairs with more dimensions are tested.
     rest = np.flatnonzero(known & (kinds[0] + kinds[1] > _LINE))
     distance[rest[meets(shapes[rest], geometries[rest])]] = 0.0
@@ -130,15 +130,17 @@ def closer_than(shapes, geometries, limit_m: float) -> np.ndarray:
     return closer
 
 
-def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m: float) -> np.ndarray:
+def perhaps_closer(shapes: np.ndarray, geometries: np.ndarray, limit_m) -> np.ndarray:
     """Tell which pairs may have a `distance_m` up to a limit, by distances in degrees, bool of shape (P,).
 
+    The limit is a float, or float64 of shape (P,).
     It is fast if the geometries are prepared: then it need not read all vertices. It returns True for all pairs with
     few vertices, because measuring these takes less time than this test.
     """
     closer = shapely.get_num_coordinates(shapes) * shapely.get_num_coordinates(geometries) <= FEW
     heavy = np.flatnonzero(~closer)
-    closer[heavy] = _perhaps_closer(shapes[heavy], geometries[heavy], limit_m)
+    limit_m = np.broadcast_to(limit_m, len(shapes))
+    closer[heavy] = _perhaps_closer(shapes[heavy], geometries[heavy], limit_m[heavy])
     return closer
 
 

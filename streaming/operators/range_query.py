@@ -161,9 +161,14 @@ class RangeQueries:
                 meets[rows[self._candidates(index, bounds[rows])[0]]] = True
         return meets
 
-    def lies(self, bounds: np.ndarray, query: np.ndarray) -> np.ndarray:
-        """Tell which pairs of a box (P, 2n) and a query (P,) satisfy the query, filters aside: bool of shape (P,)."""
-        return self._satisfies(bounds, np.arange(len(query)), query)
+    def lies(self, elements: Elements, row: np.ndarray, query: np.ndarray) -> np.ndarray:
+        """Tell which pairs of an element and a query, (P,) each, satisfy the query, filters aside: bool of shape (P,).
+
+        The shape of an area is no filter here.
+        """
+        lies = self._satisfies(elements.bounds, row, query)
+        lies[lies] = self._conditions.met(row[lies], query[lies], elements)
+        return lies
 
     def _of_stream(self, index, rows, bounds, failures):
         """Match the elements at `rows`, all of one stream, with that stream's queries."""

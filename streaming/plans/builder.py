@@ -58,6 +58,18 @@ class QueryPlanBuilder:
         """Register the query in a box (alpha): the query ignores elements outside of it."""
         return self._with(area=_box(lo, hi))
 
+    def in_circle(self, center: Sequence[float], radius_m: float) -> "QueryPlanBuilder":
+        """Register the query in a circle, given its centre (longitude, latitude) and its radius in metres."""
+        return self._with(area={"circle": {"center": list(center), "radius_m": radius_m}})
+
+    def in_corridor(self, line: Sequence[Sequence[float]], width_m: float) -> "QueryPlanBuilder":
+        """Register the query in a corridor, given its line and its width in metres."""
+        return self._with(area={"corridor": {"line": [list(place) for place in line], "width_m": width_m}})
+
+    def in_polygon(self, geometry: Mapping[str, Any]) -> "QueryPlanBuilder":
+        """Register the query in a GeoJSON Polygon or MultiPolygon."""
+        return self._with(area=dict(geometry))
+
     def compare_with_static_space(self, lo: Corner, hi: Corner) -> "QueryPlanBuilder":
         """Compare the elements with a box (tau): the plan is a range query."""
         return self._with(compare=_box(lo, hi))

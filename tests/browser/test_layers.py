@@ -196,7 +196,7 @@ def test_a_join_with_a_layer_is_begun_from_the_list(parks, name):
     plan = json.loads(parks.field("plan").input_value())
     assert plan["join"] == {"layer": name, "predicate": "dwithin", "distance": 5, "where": "kind = 'park'"}
     assert "area" not in plan
-    parks.page.get_by_text("In a rectangle").click()
+    parks.page.get_by_text("In an area").click()
     parks.page.get_by_role("button", name="Draw", exact=True).click()
     parks.drag((24.2, 59.8), (24.8, 59.6))
     expect(parks.field("west")).not_to_have_value("")

@@ -1,6 +1,7 @@
 """Documents of plans that `parse_plan` accepts, of every kind and with every key, there or not."""
 
 import math
+import random
 
 from hypothesis import strategies as st
 
@@ -8,6 +9,7 @@ from streaming.kinds.aggregate.plan import FUNCTIONS
 from streaming.kinds.fields import EMITS
 from streaming.kinds.join.plan import PREDICATES, SOURCES
 from streaming.kinds.range.plan import REPORTS
+from tests.areas import random_area
 from tests.strategies import corners, steps
 
 
@@ -37,6 +39,13 @@ looks = {"where": wheres, "filters": st.lists(filters, max_size=3)}
 common = looks | {"transform": st.lists(steps, max_size=3), "emit": st.sampled_from(EMITS)}
 kept = st.sampled_from(["changes", "membership"])
 boxes_or_null = st.one_of(st.none(), boxes)
+shapes = st.builds(
+    lambda seed, lon, lat: random_area(random.Random(seed), lon, lat, 1.0),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([-180, 20.5, 180]),
+    st.sampled_from([-90, 0, 60.5]),
+)
+areas_or_null = st.one_of(boxes_or_null, shapes)
 
 
 @st.composite
@@ -62,14 +71,17 @@ def range_documents(draw):
     """Return the document of a range query."""
     needed, other = draw(st.permutations(["area", "compare"]))
     optional = common | {"kind": st.just("range"), "report": st.sampled_from(REPORTS), other: boxes_or_null}
-    return draw(st.fixed_dictionaries({"stream": texts, needed: boxes}, optional=optional))
+    document = draw(st.fixed_dictionaries({"stream": texts, needed: boxes}, optional=optional))
+    if document.get("report") != "outside" and draw(st.booleans()):
+        document["area"] = draw(shapes)
+    return document
 
 
 @st.composite
 def join_documents(draw):
     """Return the document of a join."""
     needed = {"stream": texts, "kind": st.just("join"), "join": partners()}
-    return draw(st.fixed_dictionaries(needed, optional=common | {"area": boxes_or_null}))
+    return draw(st.fixed_dictionaries(needed, optional=common | {"area": areas_or_null}))
 
 
 lengths = st.one_of(st.integers(1, 20_000_000), st.floats(0.001, 2e7))
@@ -130,7 +142,7 @@ def aggregates(draw):
 @st.composite
 def moving_documents(draw):
     """Return the document of a moving range, perhaps with an aggregate."""
-    optional = looks | {"emit": kept, "kind": st.just("range"), "area": boxes_or_null, "aggregate": aggregates()}
+    optional = looks | {"emit": kept, "kind": st.just("range"), "area": areas_or_null, "aggregate": aggregates()}
     return draw(st.fixed_dictionaries({"stream": texts, "around": arounds()}, optional=optional))
 
 
@@ -138,7 +150,7 @@ def moving_documents(draw):
 def nearest_documents(draw):
     """Return the document of a query for nearest neighbours."""
     needed = {"stream": texts, "kind": st.just("knn"), "k": st.integers(1, 1_000), "around": focuses()}
-    optional = looks | {"emit": kept, "area": boxes_or_null, "max_distance": lengths, "alpha": st.floats(0, 10)}
+    optional = looks | {"emit": kept, "area": areas_or_null, "max_distance": lengths, "alpha": st.floats(0, 10)}
     return draw(st.fixed_dictionaries(needed, optional=optional))
 
 
@@ -153,7 +165,7 @@ def aggregate_documents(draw):
 def time_join_documents(draw):
     """Return the document of a join over event time."""
     needed = {"stream": texts, "join": partners(("stream",))}
-    optional = common | {"area": boxes_or_null, "emit": st.just("all"), "mirrored": st.booleans()}
+    optional = common | {"area": areas_or_null, "emit": st.just("all"), "mirrored": st.booleans()}
     optional |= {"lateness_s": st.sampled_from([0, 3, 0.5]), "idle_s": st.sampled_from([1, 0.25])}
     document = draw(st.fixed_dictionaries(needed, optional=optional))
     if draw(st.booleans()):
@@ -170,7 +182,7 @@ def encounter_documents(draw):
     """Return the document of encounters."""
     needed = {"stream": texts, "kind": st.just("encounter"), "join": partners(("stream",))}
     away = st.one_of(st.none(), st.fixed_dictionaries({"layer": texts, "distance": amounts}))
-    optional = common | {"area": boxes_or_null, "emit": kept, "mirrored": st.booleans(), "away_from": away}
+    optional = common | {"area": areas_or_null, "emit": kept, "mirrored": st.booleans(), "away_from": away}
     optional |= {"lateness_s": st.sampled_from([0, 3, 0.5]), "idle_s": st.sampled_from([1, 0.25])}
     optional |= {"gap_s": st.sampled_from([0.5, 60, 90])}
     needed["for_s"] = st.sampled_from([0, 0.5, 60, 90])

@@ -30,11 +30,20 @@ EMIT = {
 }
 
 
+def in_area(builder, area):
+    """Call the method for the form of an area."""
+    if "lo" in area:
+        return builder.for_all_new_elements_in(**area)
+    if "circle" in area:
+        return builder.in_circle(**area["circle"])
+    return builder.in_corridor(**area["corridor"]) if "corridor" in area else builder.in_polygon(area)
+
+
 def called(document):
     """Return the builder after the calls that say what a document says."""
     builder = QueryPlanBuilder.create_query_on(document["stream"])
     if document.get("area"):
-        builder = builder.for_all_new_elements_in(**document["area"])
+        builder = in_area(builder, document["area"])
     if document.get("compare"):
         builder = builder.compare_with_static_space(**document["compare"])
     if document.get("report") == "outside":

@@ -14,7 +14,7 @@ from streaming.kinds.range.plan import RangePlan
 from streaming.operators.geodesics import local_metres
 from streaming.results import DROPPED, EXPIRED
 from tests.geodesy import apart_m, points_m
-from tests.oracle import boxes_meet, satisfies, where_holds
+from tests.oracle import boxes_meet, in_area, satisfies, where_holds
 from tests.servers.test_continuous_queries import SECOND_US, World
 
 # As exact are distances below 10 km.
@@ -113,7 +113,7 @@ class MovingWorld(World):
         """The objects that a query looks at, wherever it is."""
         for (stream, key), (box, properties) in self.objects.items():
             focal = plan.focus.key and (plan.focus.stream, plan.focus.key) == (stream, key)
-            here = stream == plan.stream and not focal and boxes_meet(box, plan.area, self.space)
+            here = stream == plan.stream and not focal and in_area(plan, box, self.space)
             if here and where_holds(plan.where, properties):
                 yield key, box, properties
 

@@ -28,7 +28,7 @@ from streaming.results import CANCELLED, EDITED, ENTERED, LEFT, MOVED, REGISTERE
 from streaming.results.netting import net
 from streaming.spaces import EARTH
 from tests.geodesy import apart_m
-from tests.oracle import boxes_meet, enlarge, where_holds
+from tests.oracle import box_shape, boxes_meet, enlarge, filters_of, in_area, where_holds
 from tests.servers.harness import Client, Engine, one
 
 KEYS = ("a", "b", "c", "d")
@@ -87,18 +87,6 @@ def random_box(rng):
     return low + high
 
 
-def shape_of(box):
-    """A box in the plane: a point, a line or a polygon; the whole world where it is unbounded."""
-    x_lo, y_lo, _, x_hi, y_hi, _ = box
-    if math.isinf(x_lo):
-        x_lo, x_hi = -180.0, 180.0
-    if (x_lo, y_lo) == (x_hi, y_hi):
-        return shapely.Point(x_lo, y_lo)
-    if x_lo == x_hi or y_lo == y_hi:
-        return shapely.LineString([(x_lo, y_lo), (x_hi, y_hi)])
-    return shapely.box(x_lo, y_lo, x_hi, y_hi)
-
-
 def close(shape, geometry, distance):
     """Tell whether two are within a distance; what is a micrometre apart touches."""
     return apart_m(shape, geometry) <= max(distance, 1e-6)
@@ -112,9 +100,9 @@ def anywhere(box):
 def joined(plan, key, box, text, feature_key, feature):
     """Tell whether an element and a feature are a pair of the join, straight from the definition."""
     partners, (geometry, bounds, properties) = plan.partners, feature
-    if not boxes_meet(box, plan.area, EARTH) or not where_holds(plan.where, text):
+    if not in_area(plan, box) or not where_holds(plan.where, text):
         return False
-    if any(entry.key != key for entry in plan.filters):
+    if any(entry.key != key for entry in filters_of(plan)):
         return False
     if not where_holds(partners.where, orjson.dumps(properties)):
         return False
@@ -125,8 +113,8 @@ def joined(plan, key, box, text, feature_key, feature):
         box = enlarge(box, step.by, step.amount, EARTH)
     if partners.predicate == "boxes":
         return boxes_meet(box, bounds, EARTH)
-    shape = shapely.box(*shape_of(box).bounds) if plan.transform else shape_of(box)
-    other = shape_of(bounds) if geometry is None else geometry
+    shape = shapely.box(*box_shape(box).bounds) if plan.transform else box_shape(box)
+    other = box_shape(bounds) if geometry is None else geometry
     if partners.predicate == "dwithin":
         return boxes_meet(anywhere(box), bounds, EARTH) and close(shape, other, partners.distance)
     turns = [affinity.translate(shape, turn) for turn in (-360, 0, 360)]

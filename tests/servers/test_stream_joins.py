@@ -21,9 +21,9 @@ from streaming.results.netting import net
 from streaming.spaces import EARTH
 from streaming.state.manifest import read_manifest
 from tests.geodesy import apart_m
-from tests.oracle import boxes_meet, enlarge, where_holds
+from tests.oracle import box_shape, boxes_meet, enlarge, filters_of, in_area, where_holds
 from tests.servers.harness import Client, Engine
-from tests.servers.test_joins import anywhere, close, shape_of
+from tests.servers.test_joins import anywhere, close
 
 SECOND_US = 1_000_000
 KEYS = ("a", "b", "c")
@@ -39,7 +39,7 @@ class Element:
 
     def __init__(self, stream, key, box, text, geometry, heard_us):
         self.stream, self.key, self.box, self.text, self.heard_us = stream, key, box, text, heard_us
-        self.shape = shape_of(box) if geometry is None else geometry
+        self.shape = box_shape(box) if geometry is None else geometry
 
 
 def random_geometry(rng):
@@ -83,7 +83,7 @@ def joined(plan, one, other):
     partners, box = plan.partners, one.box
     if (one.stream, other.stream) != (plan.stream, partners.name) or (one.stream, one.key) == (other.stream, other.key):
         return False
-    if not boxes_meet(box, plan.area, EARTH) or not passes(plan.where, plan.filters, one):
+    if not in_area(plan, box, shape=one.shape) or not passes(plan.where, filters_of(plan), one):
         return False
     if not passes(partners.where, partners.filters, other):
         return False
@@ -103,7 +103,7 @@ def compared(plan, one):
     box = one.box
     for step in plan.transform:
         box = enlarge(box, step.by, step.amount, EARTH)
-    return shape_of(box) if plan.transform else one.shape
+    return box_shape(box) if plan.transform else one.shape
 
 
 class World:

@@ -9,7 +9,7 @@ from streaming.kinds.encounter.schema import definition, definitions
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
 from streaming.kinds.parts import Enlargement, check_keys, parse_amount, parse_text
-from streaming.kinds.words import number
+from streaming.kinds.words import number, within
 from streaming.spaces import Space
 
 
@@ -38,7 +38,7 @@ class EncounterKind(TimeJoinKind[EncounterPlan]):
         near = f"{times.near_words(document['join'], unit)} for at least {duration(document['for_s'])}"
         if away := document.get("away_from"):
             near += f", more than {number(away['distance'])}{unit} from {away['layer']}"
-        return near
+        return near + within(document, unit)
 
     def definition(self) -> dict[str, Any]:
         return definition()

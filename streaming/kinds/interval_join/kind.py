@@ -7,7 +7,7 @@ from streaming.kinds.interval_join.plan import KEYS, IntervalJoinPlan
 from streaming.kinds.interval_join.schema import definition
 from streaming.kinds.join import times
 from streaming.kinds.join.time_kind import TimeJoinKind
-from streaming.kinds.words import number
+from streaming.kinds.words import number, within
 from streaming.spaces import Space
 
 # By default a bin is as long as the interval, but at least this long.
@@ -33,7 +33,7 @@ class IntervalJoinKind(TimeJoinKind[IntervalJoinPlan]):
 
     def words(self, document: dict[str, Any], unit: str) -> str:
         lower, upper = (number(document[name]) for name in ("lower_s", "upper_s"))
-        return f"{times.near_words(document['join'], unit)}, {lower} to {upper} s later"
+        return f"{times.near_words(document['join'], unit)}, {lower} to {upper} s later{within(document, unit)}"
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -4,13 +4,13 @@ import math
 from typing import Any
 
 from streaming.kinds.base import Evaluation, Kind, Source, udfs
-from streaming.kinds.fields import area_of, compared, emitted, opening, parse_area, whole
+from streaming.kinds.fields import area_of, compared, emitted, opening, whole
 from streaming.kinds.join.partners import parse_partners, partners_document
 from streaming.kinds.join.plan import JOIN_KEYS, SOURCES, JoinPlan
 from streaming.kinds.join.schema import definition, definitions
 from streaming.kinds.parts import Enlargement, UserFilter, check_keys, transform_document
 from streaming.kinds.schema import of_kind
-from streaming.kinds.words import number
+from streaming.kinds.words import number, within
 from streaming.spaces import Space
 
 
@@ -23,8 +23,7 @@ class JoinKind(Kind[JoinPlan]):
 
     def parse(self, document: dict[str, Any], space: Space) -> JoinPlan:
         check_keys(document, JOIN_KEYS, "a join")
-        area = parse_area(document, space)
-        return JoinPlan(partners=parse_partners(document.get("join"), space), area=area, **compared(document, space))
+        return JoinPlan(partners=parse_partners(document.get("join"), space), **compared(document, space))
 
     def document(self, plan: JoinPlan, space: Space) -> dict[str, Any]:
         join = {"join": partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
@@ -34,7 +33,7 @@ class JoinKind(Kind[JoinPlan]):
         join = document["join"]
         source = next(name for name in SOURCES if name in join)
         distance = f" {number(join['distance'])}{unit}" if "distance" in join else ""
-        return f"{join['predicate']}{distance} {source} {join[source]}"
+        return f"{join['predicate']}{distance} {source} {join[source]}{within(document, unit)}"
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -11,9 +11,9 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Plan
-from streaming.kinds.fields import area_of, check_kept, common, opening, parse_area, whole
+from streaming.kinds.fields import area_of, check_kept, emitted, located, opening, whole
 from streaming.kinds.join.partners import parse_partners, partners_document
-from streaming.kinds.parts import check_keys, filters_document, parse_number, parse_transform, transform_document
+from streaming.kinds.parts import check_keys, parse_number, parse_transform, transform_document
 from streaming.kinds.schema import Schema, allow_null, given_as, object_schema, ref
 from streaming.kinds.words import number
 from streaming.spaces import Space
@@ -52,9 +52,8 @@ def parsed(
         raise InvalidPlan(
             f"emit must be all: each pair is told once, and no answer is kept; got {document['emit']!r:.80}"
         )
-    return common(document if kept else {"emit": "all"} | document, space) | {
+    return located(document if kept else {"emit": "all"} | document, space) | {
         "partners": parse_partners(document.get("join"), space, ("stream",)),
-        "area": parse_area(document, space),
         "transform": parse_transform(document.get("transform", []), space),
         "lateness_s": seconds(document, "lateness_s", LATENESS_S, lo=0.0),
         "idle_s": seconds(document, "idle_s", IDLE_S, above=0.0),
@@ -70,18 +69,9 @@ def seconds(document: dict[str, Any], name: str, missing: float | None = None, *
 
 def written(plan: Any, space: Space, own: dict[str, Any]) -> dict[str, Any]:
     """Return the document of a plan, given its `own` keys; the inverse of `parsed`."""
-    filters = {"filters": filters_document(plan.filters, space)} if plan.filters else {}
     more = {"lateness_s": plan.lateness_s, "idle_s": plan.idle_s, "mirrored": plan.mirrored}
     join = {"join": partners_document(plan.partners, space), "transform": transform_document(plan.transform)}
-    return (
-        opening(plan)
-        | join
-        | own
-        | more
-        | {"where": plan.where, "emit": plan.emit}
-        | filters
-        | area_of(plan, space, whole(space))
-    )
+    return opening(plan) | join | own | more | emitted(plan, space) | area_of(plan, space, whole(space))
 
 
 def schema_of(

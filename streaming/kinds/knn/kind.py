@@ -7,7 +7,7 @@ from streaming.errors import InvalidPlan
 from streaming.kinds import words
 from streaming.kinds.around import FOCUS_KEYS, Focus, focus_document, parse_focus, parse_length
 from streaming.kinds.base import Evaluation, Kind, Source, focal_source
-from streaming.kinds.fields import area_of, check_kept, common, emitted, opening, parse_area, whole
+from streaming.kinds.fields import area_of, check_kept, emitted, located, opening, whole
 from streaming.kinds.knn.plan import MAX_ALPHA, MAX_K, NEAREST_KEYS, NearestPlan
 from streaming.kinds.knn.schema import definition
 from streaming.kinds.parts import check_keys, parse_number
@@ -23,7 +23,7 @@ class NearestKind(Kind[NearestPlan]):
 
     def parse(self, document: dict[str, Any], space: Space) -> NearestPlan:
         check_keys(document, NEAREST_KEYS, "a query for nearest neighbours")
-        around, shared = document.get("around"), common(document, space)
+        around, shared = document.get("around"), located(document, space)
         check_kept(shared["emit"])
         focus = parse_focus(around, shared["stream"], space)
         check_keys(around or {}, FOCUS_KEYS, "around, of a query for nearest neighbours,")
@@ -31,7 +31,6 @@ class NearestKind(Kind[NearestPlan]):
         return NearestPlan(
             focus=focus,
             k=_whole_number(document.get("k"), "k", MAX_K),
-            area=parse_area(document, space),
             max_distance=math.inf if limit is None else parse_length(limit, "max_distance", space),
             alpha=parse_number(document.get("alpha", NearestPlan.alpha), "alpha", lo=0.0, hi=MAX_ALPHA),
             **shared,
@@ -45,7 +44,8 @@ class NearestKind(Kind[NearestPlan]):
     def words(self, document: dict[str, Any], unit: str) -> str:
         limit = document.get("max_distance")
         farthest = f", at most {words.number(limit)}{unit} away" if limit else ""
-        return f"the {document['k']:,} nearest to {words.focus(document['around'])}{farthest}"
+        nearest = f"the {document['k']:,} nearest to {words.focus(document['around'])}{farthest}"
+        return nearest + words.within(document, unit)
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -15,7 +15,7 @@ from streaming.kinds.around import (
     shape_reach,
 )
 from streaming.kinds.base import Evaluation, Kind, Source, focal_source
-from streaming.kinds.fields import area_of, check_kept, common, emitted, opening, parse_area, whole
+from streaming.kinds.fields import area_of, check_kept, emitted, located, opening, whole
 from streaming.kinds.moving_range.plan import MOVING_KEYS, MovingRangePlan
 from streaming.kinds.moving_range.schema import definition
 from streaming.kinds.parts import check_keys
@@ -37,28 +37,18 @@ class MovingRangeKind(Kind[MovingRangePlan]):
         if fixed:
             raise InvalidPlan(f"a plan has around, or compare, report and transform; got around and {', '.join(fixed)}")
         check_keys(document, MOVING_KEYS, "a range query with around")
-        around, shared = document["around"], common(document, space)
+        around, shared = document["around"], located(document, space)
         check_kept(shared["emit"])
         focus = parse_focus(around, shared["stream"], space)
         check_keys(around, (*FOCUS_KEYS, *SHAPES), "around")
-        return MovingRangePlan(
-            focus=focus, shape=parse_shape(around, space), area=parse_area(document, space), **shared
-        )
+        return MovingRangePlan(focus=focus, shape=parse_shape(around, space), **shared)
 
     def document(self, plan: MovingRangePlan, space: Space) -> dict[str, Any]:
         around = {"around": focus_document(plan.focus) | shape_document(plan.shape)}
         return opening(plan) | around | emitted(plan, space) | area_of(plan, space, whole(space))
 
     def words(self, document: dict[str, Any], unit: str) -> str:
-        around = document["around"]
-        focus = words.focus(around)
-        if "radius" in around:
-            return f"within {words.number(around['radius'])}{unit} of {focus}"
-        if "polygon" in around:
-            return f"in a polygon of {len(around['polygon'])} corners around {focus}"
-        halves = [*around["half_widths"], None][:2]
-        sides = " × ".join("any" if half is None else f"{words.number(2 * half)}{unit}" for half in halves)
-        return f"in {sides} around {focus}"
+        return _about(document["around"], unit) + words.within(document, unit)
 
     def definition(self) -> dict[str, Any]:
         return definition()
@@ -77,3 +67,15 @@ class MovingRangeKind(Kind[MovingRangePlan]):
 
     def reach(self, plan: MovingRangePlan) -> float:
         return shape_reach(plan.shape)
+
+
+def _about(around, unit):
+    """Return the range about a focus as text."""
+    focus = words.focus(around)
+    if "radius" in around:
+        return f"within {words.number(around['radius'])}{unit} of {focus}"
+    if "polygon" in around:
+        return f"in a polygon of {len(around['polygon'])} corners around {focus}"
+    halves = [*around["half_widths"], None][:2]
+    sides = " × ".join("any" if half is None else f"{words.number(2 * half)}{unit}" for half in halves)
+    return f"in {sides} around {focus}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds import words
+from streaming.kinds.area_documents import shape_of
 from streaming.kinds.base import Evaluation, Kind
 from streaming.kinds.fields import area_of, compared, emitted, opening, whole
 from streaming.kinds.parts import Box, box_document, check_keys, parse_box, parse_choice, transform_document
@@ -25,11 +26,15 @@ class RangeKind(Kind[RangePlan]):
         if document.get("area") is None and document.get("compare") is None:
             raise InvalidPlan("a plan needs an area or a compare box, or around; got none of them")
         report = parse_choice(document, "report", REPORTS)
-        named = parse_box(document.get("area"), "area", space)
-        compare = parse_box(document.get("compare"), "compare", space) or named
+        fields = compared(document, space)
+        named = None if document.get("area") is None else fields["area"]
+        compare = parse_box(document.get("compare"), "compare", space)
+        if report == "outside" and compare is None and shape_of(fields["filters"]):
+            raise InvalidPlan("report outside needs a compare box beside an area that is no box; got none")
+        compare = compare or named
         assert compare is not None
         area = named or (compare if report == "inside" else whole(space))
-        return RangePlan(area=area, compare=compare, report=report, **compared(document, space))
+        return RangePlan(**fields | {"area": area, "compare": compare, "report": report})
 
     def like(self, plan: RangePlan, boxes: Mapping[str, Sequence[Box]]) -> list[RangePlan]:
         compare = boxes.get("compare") or boxes["area"]
@@ -38,12 +43,17 @@ class RangeKind(Kind[RangePlan]):
 
     def document(self, plan: RangePlan, space: Space) -> dict[str, Any]:
         boxes = {"compare": box_document(plan.compare, space), "report": plan.report}
+        if shape_of(plan.filters) and plan.compare == plan.area:
+            del boxes["compare"]
         missing = plan.compare if plan.report == "inside" else whole(space)
         transform = {"transform": transform_document(plan.transform)}
         return opening(plan) | boxes | transform | emitted(plan, space) | area_of(plan, space, missing)
 
     def words(self, document: dict[str, Any], unit: str) -> str:
-        return f"{document.get('report', 'inside')} {words.box(document.get('compare') or document['area'])}"
+        compare, area = document.get("compare"), words.within(document, unit)
+        if compare is None and area:
+            return area.strip()
+        return f"{document.get('report', 'inside')} {words.box(compare or document['area'])}{area}"
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -4,7 +4,7 @@ from typing import Any
 
 from streaming.errors import InvalidPlan
 from streaming.kinds.base import Evaluation, Kind
-from streaming.kinds.fields import area_of, opening, parse_stream, whole
+from streaming.kinds.fields import box_of, opening, parse_stream, whole
 from streaming.kinds.parts import check_keys, given, parse_number, parse_text
 from streaming.kinds.schema import of_kind
 from streaming.kinds.sketch.asks import ask_document, parse_asks
@@ -122,7 +122,7 @@ def _place_document(place, space):
     """Return the keys of a place: those of a polygon, or of a box unless it is the whole space."""
     if place.polygon:
         return {"polygon": [list(vertex) for vertex in place.polygon]}
-    return area_of(place, space, whole(space))
+    return box_of(place.area, space, whole(space))
 
 
 def _other(document, place, time, space):

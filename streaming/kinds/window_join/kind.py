@@ -8,7 +8,7 @@ from streaming.kinds.join.time_kind import TimeJoinKind
 from streaming.kinds.parts import parse_number
 from streaming.kinds.window_join.plan import KEYS, WindowJoinPlan
 from streaming.kinds.window_join.schema import definition
-from streaming.kinds.words import number
+from streaming.kinds.words import number, within
 from streaming.spaces import Space
 
 # Each report is in so many windows, and each of its pairs is told for each of them.
@@ -38,7 +38,7 @@ class WindowJoinKind(TimeJoinKind[WindowJoinPlan]):
     def words(self, document: dict[str, Any], unit: str) -> str:
         join, window, slide = document["join"], document["window_s"], document["slide_s"]
         every = "" if slide == window else f", every {number(slide)} s"
-        return f"{times.near_words(join, unit)} in the same {number(window)} s{every}"
+        return f"{times.near_words(join, unit)} in the same {number(window)} s{every}{within(document, unit)}"
 
     def definition(self) -> dict[str, Any]:
         return definition()

@@ -1,0 +1,340 @@
+// The part of the query form for areas that are polygons, circles or corridors: drawing, handles, fields, size and count.
+
+import { CircleDrawing } from "./circle-drawing.js";
+import { $, coalesced, setText } from "./dom.js";
+import { DrawnArea } from "./drawn-area.js";
+import { FeatureEditor } from "./feature-editor.js";
+import { count, length, shapeText, square } from "./format.js";
+import { rectangleOf, turnTowards } from "./geometry.js";
+import { boxAround, changeOf, cornersFrom, cornersOf, cornersText, crossesItself, formOf, lineLength, moved, MOST_VERTICES, normalised, placesOf, polygonsOf, sizeOf } from "./shapes.js";
+import { units } from "./units.js";
+import { WidthHandle } from "./width-handle.js";
+
+const COUNT_MS = 200;
+const TYPES = { polygon: "Polygon", corridor: "LineString" };
+const HINTS = {
+  polygon: "Click corner by corner. A double click, or Enter, ends the polygon.",
+  circle: "Press on the centre and drag outwards. A tap takes the radius of the form.",
+  corridor: "Click from place to place. A double click, or Enter, ends the line.",
+};
+
+const EDIT_HINTS = {
+  polygon: "Drag a corner, or the middle of an edge for a new one. A double click, or Delete, removes a corner.",
+  circle: "Drag the centre, or the handle of the radius.",
+  corridor: "Drag a corner, the middle of an edge for a new one, or the handle of the width. A double click, or Delete, removes a corner.",
+};
+
+export class AreaFields {
+  /**
+   * @param {object} L Leaflet
+   * @param {object} map Leaflet's map
+   * @param {object} parts `store`; `form`, the query form's element; `colour()`; `onChange()`, called when the area changes
+   */
+  constructor(L, map, parts) {
+    Object.assign(this, { L, map }, parts);
+    this.area = null;
+    this.editor = new FeatureEditor(L, map, { colour: this.colour, onChange: () => this.#follow(), onDrag: () => this.#follow() });
+    this.circle = new CircleDrawing(L, map, {
+      onCircle: (center, radius) => this.#take({ circle: { center: this.#inWorld(center), radius_m: radius ?? this.#metres("areaRadius") ?? units().radiusM } }),
+      onEnd: () => this.#refresh(),
+    });
+    this.width = new WidthHandle(L, map, (width) => this.#resize(width));
+    const { elements } = this.form;
+    for (const radio of elements.areaForm) radio.addEventListener("change", () => this.#choose());
+    for (const name of ["areaLon", "areaLat", "areaRadius", "areaWidth"]) elements[name].addEventListener("input", () => this.#fromFields());
+    elements.corners.addEventListener("change", () => this.#fromCorners());
+    $("area-draw").addEventListener("click", () => this.draw());
+    $("shape-undo").addEventListener("click", () => this.editor.undo());
+    $("shape-finish").addEventListener("click", () => this.editor.finish());
+    $("shape-stop").addEventListener("click", () => this.cancel());
+    this.recount = coalesced(() => this.#count(), COUNT_MS);
+    this.store.on("objects", () => this.counting && this.recount());
+    map.on("moveend", () => this.counting && this.recount());
+    map.on("moveend", () => this.shown && this.chosen === "corridor" && !this.drawing && this.#overlay());
+  }
+
+  /** The chosen form: "rectangle", "polygon", "circle" or "corridor". */
+  get chosen() {
+    return this.form.elements.areaForm.value;
+  }
+
+  /** Whether the chosen form is not a rectangle. */
+  get shaped() {
+    return this.chosen !== "rectangle";
+  }
+
+  get drawing() {
+    return this.editor.kind !== null || this.circle.waiting || Boolean(this.circle.abort);
+  }
+
+  /** Whether an area is drawn or has handles. */
+  get active() {
+    return this.drawing || this.editor.active;
+  }
+
+  /** Take over the area of a plan; `before`, the saved area of the query, is what the count compares with. */
+  start(area, before) {
+    this.stop();
+    this.before = before;
+    this.area = formOf(area) ? area : null;
+    this.form.elements.areaForm.value = formOf(area) ?? "rectangle";
+    this.#fields();
+  }
+
+  /** Show the fields, and on the map the area with its handles, if `on` and if the form is no rectangle; `other` is the rectangle. */
+  show(on, { stream, filtered, other }) {
+    const fields = on && this.shaped;
+    $("rectangle-fields").hidden = this.shaped;
+    $("shape-fields-area").hidden = !this.shaped;
+    for (const name of ["circle", "corridor"]) $(`${name}-fields`).hidden = this.chosen !== name;
+    $("corners-field").hidden = this.chosen === "circle";
+    Object.assign(this, { stream, filtered, other });
+    const was = this.shown;
+    this.shown = fields;
+    if (!fields) this.stop();
+    else if (!was && this.area) this.#edit();
+    this.counting = on;
+    this.recount();
+  }
+
+  /** Return the area; null for a rectangle, and until one is drawn. */
+  read() {
+    return this.shaped && formOf(this.area) === this.chosen ? this.area : null;
+  }
+
+  /** Return the plan of a range that is drawn, with its handles, like the area; null unless that is a circle. */
+  around() {
+    const { circle } = this.read() ?? {};
+    return circle && this.shown ? { around: { at: circle.center, radius: circle.radius_m } } : null;
+  }
+
+  /** Take over a circle that was changed on the map. */
+  setCircle({ around: { at, radius } }) {
+    this.#take({ circle: { center: at, radius_m: radius } });
+  }
+
+  /** What is missing or wrong, in words; empty if nothing is. */
+  error() {
+    if (!this.shaped) return "";
+    if (this.drawing && this.chosen !== "circle") return "Finish the drawing first: press Enter, or Finish.";
+    const area = this.read();
+    if (!area) return `Draw a ${this.chosen} on the map, or type its numbers.`;
+    if (placesOf(area).length > MOST_VERTICES) return `An area has at most ${count(MOST_VERTICES)} corners; this one has ${count(placesOf(area).length)}.`;
+    if (this.chosen === "polygon" && polygonsOf(area).flat().some(crossesItself)) return "The outline of the polygon crosses itself. Move a corner.";
+    return "";
+  }
+
+  /** Let the user draw the chosen form anew. */
+  draw() {
+    this.#clear();
+    if (this.chosen === "circle") this.circle.draw();
+    else this.editor.draw(TYPES[this.chosen]);
+    this.map.getContainer().focus({ preventScroll: true });
+    this.#refresh();
+  }
+
+  /** End a drawing without a result; show the area that there was. */
+  cancel() {
+    if (!this.drawing) return false;
+    this.#clear();
+    if (this.area) this.#edit();
+    this.#refresh();
+    return true;
+  }
+
+  /** Remove everything from the map. */
+  stop() {
+    this.#clear();
+    this.shown = this.counting = false;
+    this.#refresh();
+  }
+
+  recolour() {
+    if (this.editor.active) this.editor.recolour();
+    if (this.shown) this.#overlay();
+  }
+
+  #clear() {
+    this.editor.stop();
+    this.circle.stop();
+    this.width.remove();
+    this.corridor?.remove();
+    this.corridor = null;
+  }
+
+  #choose() {
+    this.#clear();
+    if (this.shaped && formOf(this.area) !== this.chosen) {
+      this.area = null;
+      this.#fields();
+      this.draw();
+      this.onChange();
+    } else {
+      this.shown = false; // the handles come back
+      this.onChange();
+    }
+  }
+
+  /** Show handles for the area. Those of a circle come with `around`. */
+  #edit() {
+    const { type, corridor } = this.area;
+    if (type) this.editor.edit(this.area);
+    else if (corridor) this.editor.edit({ type: "LineString", coordinates: corridor.line });
+    this.#overlay();
+  }
+
+  /** Take over what the editor of corners made. */
+  #follow() {
+    const geometry = this.editor.geometry();
+    if (geometry?.type === "LineString") {
+      this.area = normalised({ corridor: { line: geometry.coordinates, width_m: this.#width() } });
+    } else if (geometry) this.area = normalised(geometry);
+    if (geometry) {
+      this.#fields();
+      this.onChange();
+    }
+    this.#overlay();
+    this.#refresh();
+  }
+
+  #take(area) {
+    this.area = normalised(area);
+    this.#fields();
+    this.onChange();
+    this.#refresh();
+  }
+
+  #resize(width) {
+    this.area = { corridor: { ...this.area.corridor, width_m: width } };
+    this.#fields();
+    this.#overlay();
+    this.#refresh();
+    this.onChange();
+  }
+
+  /** Draw the band of a corridor below its line, and the handle of its width. */
+  #overlay() {
+    this.corridor?.remove();
+    this.corridor = null;
+    const line = this.chosen === "corridor" && (this.drawing ? this.editor.sketch() : this.area?.corridor?.line);
+    if (!line || line.length < 2 || (!this.drawing && !this.shown)) return this.width.remove();
+    const width = this.#width();
+    const turn = turnTowards(line[0][0], this.map.getCenter().lng);
+    const corridor = moved({ corridor: { line, width_m: width } }, ([lon, lat]) => [lon + turn, lat]);
+    const style = { color: this.colour(), weight: 1.5, fillOpacity: 0.12, interactive: false, className: "edited-corridor" };
+    this.corridor = new DrawnArea(this.L, corridor, style).addTo(this.map);
+    if (this.drawing) this.width.remove();
+    else this.width.show(corridor.corridor, this.colour());
+  }
+
+  /** Show the numbers of the area in the fields, except in the one that has the focus. */
+  #fields() {
+    const { elements } = this.form;
+    const [symbol, size] = units().long;
+    for (const label of this.form.querySelectorAll(".area-unit")) setText(label, symbol);
+    const put = (name, value) => document.activeElement !== elements[name] && (elements[name].value = value);
+    const { circle, corridor } = this.area ?? {};
+    put("areaLon", circle ? rounded(circle.center[0], 5) : "");
+    put("areaLat", circle ? rounded(circle.center[1], 5) : "");
+    put("areaRadius", rounded((circle?.radius_m ?? units().radiusM) / size, 4));
+    put("areaWidth", rounded((corridor?.width_m ?? units().radiusM / 10) / size, 4));
+    const text = this.area && !circle ? cornersText(this.area) : "";
+    put("corners", text ?? "");
+    elements.corners.disabled = text === null;
+    elements.corners.placeholder = text === null ? "Several polygons, or holes: change them on the map or in the plan." : "24.9, 60.1";
+  }
+
+  #metres(name) {
+    const number = this.form.elements[name].valueAsNumber;
+    return number > 0 ? number * units().long[1] : null;
+  }
+
+  /** The width of the corridor, or of one that is being drawn. */
+  #width() {
+    return this.area?.corridor?.width_m ?? this.#metres("areaWidth") ?? units().radiusM / 10;
+  }
+
+  #fromFields() {
+    const { elements } = this.form;
+    if (this.chosen === "circle") {
+      const center = [elements.areaLon.valueAsNumber, elements.areaLat.valueAsNumber];
+      const radius = this.#metres("areaRadius");
+      if (center.every(Number.isFinite) && Math.abs(center[1]) <= 90 && radius) this.#take({ circle: { center, radius_m: rounded(radius, 2) } });
+      else if (radius && this.area?.circle) this.#take({ circle: { ...this.area.circle, radius_m: rounded(radius, 2) } });
+    } else if (this.area?.corridor && this.#metres("areaWidth")) this.#resize(rounded(this.#metres("areaWidth"), 2));
+    else this.#overlay();
+  }
+
+  /** Take over the corners that were typed. */
+  #fromCorners() {
+    const places = cornersFrom(this.form.elements.corners.value);
+    const fewest = this.chosen === "polygon" ? 3 : 2;
+    if (!places || places.length < fewest || places.some(([, lat]) => Math.abs(lat) > 90)) {
+      return this.onError(`Type ${fewest} corners or more, each on a line: longitude, latitude.`);
+    }
+    const width = this.#width();
+    this.#clear();
+    this.area = normalised(this.chosen === "polygon" ? { type: "Polygon", coordinates: [[...places, places[0]]] } : { corridor: { line: places, width_m: width } });
+    this.shown = false; // the handles are made anew
+    this.onChange();
+  }
+
+  #inWorld([lon, lat]) {
+    return [lon, Math.max(-90, Math.min(90, lat))];
+  }
+
+  /** Show the size, and while the user draws also what the keys do. */
+  #refresh() {
+    const { drawing } = this;
+    const text = this.#sizeText();
+    setText($("area-size"), drawing ? "" : text);
+    setText($("area-hint"), (this.read() && !drawing ? EDIT_HINTS : HINTS)[this.chosen] ?? "");
+    $("shape-bar").hidden = !drawing;
+    if (drawing) {
+      const corners = this.editor.points?.length ?? 0;
+      setText($("shape-bar-text"), (corners > 0 && text) || HINTS[this.chosen]);
+      $("shape-undo").hidden = this.chosen === "circle" || corners === 0;
+      $("shape-finish").hidden = this.chosen === "circle" || corners < (this.chosen === "polygon" ? 3 : 2);
+    }
+    this.recount?.();
+  }
+
+  #sizeText() {
+    const sketch = this.drawing ? this.editor.sketch?.() : null;
+    if (sketch?.length && this.chosen === "corridor") return `${length(lineLength(sketch))} long, ${length(this.#width())} wide`;
+    if (sketch?.length) {
+      const ring = [...sketch, sketch[0]];
+      return sketch.length < 3 ? length(lineLength(sketch)) : `${square(sizeOf({ type: "Polygon", coordinates: [ring] }).squareM)}, ${length(lineLength(ring))} around`;
+    }
+    const area = this.read();
+    if (!area) return "";
+    const { squareM, lengthM } = sizeOf(area);
+    if (area.circle) return `Radius ${length(area.circle.radius_m)}, ${square(squareM)}`;
+    if (area.corridor) return `${length(lengthM)} long, ${length(area.corridor.width_m)} wide, ${square(squareM)}`;
+    return `${count(cornersOf(area))} corners, ${square(squareM)}, ${length(lengthM)} around`;
+  }
+
+  /** Whether all of an area is on the screen; the page knows only the objects there. */
+  #inView(area) {
+    const box = formOf(area) ? boxAround(area) : area;
+    const { west, south, east, north } = rectangleOf(box, this.map.getCenter().lng);
+    return this.map.getBounds().contains([[south, west], [north, east]]);
+  }
+
+  /** Say how many objects the area has, and how an edit changes that. */
+  #count() {
+    const area = this.counting ? (this.read() ?? (this.shaped ? null : this.other)) : null;
+    const line = $("area-count");
+    if (!area || this.drawing) return setText(line, "");
+    const { inside, came, left } = changeOf(this.store.objects, this.stream, this.before, area);
+    const filter = this.filtered ? ", before the filter" : "";
+    const part = this.#inView(area) ? "" : ", in the part in view: zoom out to count all";
+    const now = `${count(inside)} object${inside === 1 ? "" : "s"} of the map there now${filter}${part}`;
+    setText(line, this.before ? `+${count(came)} \u2212${count(left)}: ${now}` : now);
+    line.title = shapeText(area);
+  }
+}
+
+function rounded(value, decimals) {
+  return Math.round(value * 10 ** decimals) / 10 ** decimals;
+}

@@ -1,0 +1,182 @@
+"""Areas from JSON and back: a box, a GeoJSON polygon, a circle or a corridor.
+
+If a value breaks a rule, the functions raise `InvalidPlan`. The message says the rule and the value.
+
+References
+----------
+RFC 7946, sections 3.1.6 and 3.1.7: Polygon and MultiPolygon.
+OGC 06-103r4 (simple features), section 6.1.11: which polygons are valid.
+"""
+
+import itertools
+import sys
+from typing import Any
+
+import shapely
+
+from streaming.errors import InvalidPlan, InvalidSpace
+from streaming.kinds.areas import (
+    MAX_AREA_METRES,
+    MAX_AREA_VERTICES,
+    AreaFilter,
+    AreaShape,
+    CircleArea,
+    CorridorArea,
+    Place,
+    PolygonArea,
+    envelope,
+    vertices_of,
+)
+from streaming.kinds.parts import Box, Filter, parse_box, parse_number
+from streaming.spaces import Space
+
+_NUMBERS = {int, float}
+POLYGON_TYPES = ("Polygon", "MultiPolygon")
+_FORMS = (
+    'an object of the form {"lo": [...], "hi": [...]}, a GeoJSON Polygon or MultiPolygon, '
+    '{"circle": {"center": [...], "radius_m": ...}} or {"corridor": {"line": [...], "width_m": ...}}'
+)
+
+
+def parse_area_value(value: Any, name: str, space: Space) -> tuple[Box | None, tuple[AreaFilter, ...]]:
+    """Return the box of an area, and the filter of its shape.
+
+    Parameters
+    ----------
+    value : object
+        The JSON value.
+    name : str
+        What messages call it.
+    space : Space
+
+    Returns
+    -------
+    box : tuple of float, length 2n, or None
+        The box about the shape; None for null.
+    filters : tuple of AreaFilter
+        One for a shape; none for a box, which is the area itself.
+    """
+    if value is None:
+        return None, ()
+    keys = set(value) if isinstance(value, dict) else set()
+    if "type" in keys:
+        shape = _polygons(value, name, space)
+    elif "circle" in keys or "corridor" in keys:
+        shape = _measured(value, name, space)
+    elif keys == {"lo", "hi"}:
+        return parse_box(value, name, space), ()
+    else:
+        raise InvalidPlan(f"{name} must be {_FORMS}; got {value!r:.200}")
+    places = vertices_of(shape)
+    _corners(places, name, space)
+    return space.corners(*envelope(shape)), (AreaFilter(shape),)
+
+
+def _corners(places, name, space):
+    """Check that places lie in the space: longitudes begin within it, and span at most a turn, as those of boxes."""
+    low, high = (list(map(pick, zip(*places, strict=True))) for pick in (min, max))
+    try:
+        space.corners(low, high)
+    except InvalidSpace as error:
+        raise InvalidPlan(f"{name}: {error}") from None
+
+
+def _polygons(value, name, space):
+    if space.n < 2:
+        raise InvalidPlan(f"{name}: a polygon needs a space of two dimensions or more; got {space.name!r}")
+    form = value["type"]
+    if form not in POLYGON_TYPES or set(value) != {"type", "coordinates"}:
+        raise InvalidPlan(
+            f"{name} must have a type, {' or '.join(POLYGON_TYPES)}, and coordinates, if it is GeoJSON; "
+            f"got {form!r:.80} with {', '.join(map(str, value))}"
+        )
+    polygons = value["coordinates"] if form == "MultiPolygon" else [value["coordinates"]]
+    if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
+        raise InvalidPlan(f"{name}: coordinates must be lists of rings that are not empty; got {polygons!r:.200}")
+    if not polygons:
+        raise InvalidPlan(f"{name} must have a polygon; got none")
+    _check_count([ring for rings in polygons for ring in rings], f"{name}: a ring", 4)
+    shape = PolygonArea(tuple(tuple(_ring(ring, name) for ring in rings) for rings in polygons))
+    made = polygons_geometry(shape)
+    if not made.is_valid or not made.area > 0:
+        reason = shapely.is_valid_reason(made) if not made.is_valid else "no area"
+        raise InvalidPlan(f"{name} must be made of simple rings that do not cross, with an area; got {reason}")
+    return shape
+
+
+def polygons_geometry(shape: PolygonArea) -> shapely.Geometry:
+    """Return the polygons of a shape as one geometry."""
+    made = [shapely.Polygon(rings[0], rings[1:]) for rings in shape.polygons]
+    return made[0] if len(made) == 1 else shapely.MultiPolygon(made)
+
+
+def _ring(ring, name):
+    places = _places(ring, f"{name}: a vertex")
+    if places[0] != places[-1]:
+        raise InvalidPlan(f"{name}: a ring must end where it begins; got {list(places[0])} and {list(places[-1])}")
+    return places
+
+
+def _measured(value, name, space):
+    form = "circle" if "circle" in value else "corridor"
+    keys = ("center", "radius_m") if form == "circle" else ("line", "width_m")
+    inner = value[form]
+    if set(value) != {form} or not isinstance(inner, dict) or set(inner) != set(keys):
+        raise InvalidPlan(f"{name}: a {form} must be an object with {' and '.join(keys)} alone; got {value!r:.200}")
+    if not space.geographic:
+        raise InvalidPlan(f"{name}: a {form} needs a space with longitude and latitude; got {space.name!r}")
+    length = parse_number(inner[keys[1]], f"{name}: {keys[1]}", above=0.0, hi=MAX_AREA_METRES)
+    if form == "circle":
+        return CircleArea(_place(inner["center"], f"{name}: center"), length)
+    _check_count([inner["line"]], f"{name}: line", 2)
+    line = _places(inner["line"], f"{name}: a vertex")
+    if len(set(line)) < 2:
+        raise InvalidPlan(f"{name}: line must have two places that differ; got {inner['line']!r:.200}")
+    return CorridorArea(line, length)
+
+
+def _check_count(lists, name, fewest):
+    """Check how many places each of some lists has, and all of them together."""
+    for places in lists:
+        if not isinstance(places, list) or len(places) < fewest:
+            raise InvalidPlan(f"{name} must be a list of {fewest} vertices or more; got {places!r:.200}")
+    if (count := sum(map(len, lists))) > MAX_AREA_VERTICES:
+        raise InvalidPlan(f"an area must have at most {MAX_AREA_VERTICES:,} vertices; got {count:,}")
+
+
+def _places(places, name) -> tuple[Place, ...]:
+    # Without a look at each number: programs register thousands of shapes.
+    if all(type(place) is list and len(place) == 2 for place in places):
+        flat = list(itertools.chain.from_iterable(places))
+        if set(map(type, flat)) <= _NUMBERS and all(abs(number) <= sys.float_info.max for number in flat):
+            numbers = list(map(float, flat))
+            return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+    return tuple(_place(place, name) for place in places)
+
+
+def _place(place, name) -> Place:
+    if not isinstance(place, list) or len(place) != 2:
+        raise InvalidPlan(f"{name} must be a list of 2 numbers; got {place!r:.200}")
+    first, second = (parse_number(number, f"{name}: a coordinate") for number in place)
+    return first, second
+
+
+def shape_of(filters: tuple[Filter, ...]) -> AreaShape | None:
+    """Return the shape of the area of a plan, given the filters of the plan; None if the area is a box."""
+    return next((entry.shape for entry in filters if isinstance(entry, AreaFilter)), None)
+
+
+def area_document(shape: AreaShape) -> dict[str, Any]:
+    """Return the JSON form of a shape; `parse_area_value` is the inverse."""
+    if isinstance(shape, CircleArea):
+        return {"circle": {"center": list(shape.center), "radius_m": shape.radius_m}}
+    if isinstance(shape, CorridorArea):
+        return {"corridor": {"line": _lists(shape.line), "width_m": shape.width_m}}
+    polygons = [[_lists(ring) for ring in rings] for rings in shape.polygons]
+    if len(polygons) == 1:
+        return {"type": "Polygon", "coordinates": polygons[0]}
+    return {"type": "MultiPolygon", "coordinates": polygons}
+
+
+def _lists(places):
+    return list(map(list, places))

@@ -140,7 +140,7 @@ def test_the_table_of_objects(screen, feed):
     expect(rows).to_have_count(0)
     found["no rows"] = wrong(page)
     page.set_viewport_size({"width": 390, "height": 780})
-    found["a narrow screen"] = wrong(page)
+    found["a narrow screen"] = wrong(page, "#table")
     assert not any(found.values()), found
 
 

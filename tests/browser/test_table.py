@@ -116,11 +116,12 @@ def test_a_row_under_the_pointer_lights_its_object(seen):
     expect(names(page)).to_have_text(["MS Anna", "MS Berta"])
     expect(page).not_to_have_url(re.compile(r"#9/59\.70*/"))  # the map is smaller, and its middle is further north
     seen.lat = float(re.search(r"#9/([\d.]+)/", page.url)[1])
-    assert seen.painted(ANNA, "accent", present=False, radius=24)
-    row(page, "MS Anna").hover()
-    assert seen.painted(ANNA, "accent", radius=24)
+    assert seen.painted(ANNA, "accent", radius=24)  # that of the row at which the keyboard is
+    assert seen.painted(BERTA, "accent", present=False, radius=24)
+    row(page, "MS Berta").hover()
+    assert seen.painted(BERTA, "accent", radius=24)
     page.mouse.move(5, 5)
-    assert seen.painted(ANNA, "accent", present=False, radius=24)
+    assert seen.painted(BERTA, "accent", present=False, radius=24)
 
 
 def test_watched_objects_are_followed_wherever_they_are(seen, feed):

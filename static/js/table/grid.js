@@ -121,12 +121,12 @@ export class Grid {
     return h("div", { role: "row", class: "table-row", "aria-rowindex": 1 }, star, ...headings);
   }
 
-  /** Add an element to the pool. All rows get others, since they are found by the size of the pool. */
+  /** Add an element to the pool; it has the number of its row, and in `at` the slot of its object. All rows get others, since they are found by the size of the pool. */
   #addRow() {
     const cells = this.names.map((name) => h("div", { role: "gridcell", class: "table-cell", "data-name": name }));
     const star = h("button", { type: "button", class: "table-star quiet", tabindex: -1, "aria-pressed": "false" }, icon("star"));
     const row = h("div", { role: "row", class: "table-row" }, h("div", { role: "gridcell", class: "table-cell table-stars" }, star), ...cells);
-    Object.assign(row, { star, cells, row: -1, id: `table-row-${this.pool.length}` });
+    Object.assign(row, { star, cells, row: -1, at: undefined, id: `table-row-${this.pool.length}` });
     this.pool.push(row);
     this.body.append(row);
     for (const element of this.pool) element.row = -1;
@@ -142,8 +142,8 @@ export class Grid {
       element.setAttribute("aria-rowindex", row + 2);
       element.written = -1;
     }
-    if (element.slot !== slot) {
-      element.slot = slot;
+    if (element.at !== slot) {
+      element.at = slot;
       element.written = -1;
     }
     mark(element, "aria-selected", slot === selected);
@@ -212,7 +212,7 @@ export class Grid {
   #markActive() {
     let found = null;
     for (const element of this.pool) {
-      const active = !element.hidden && element.slot === this.active && this.active !== undefined;
+      const active = !element.hidden && element.at === this.active && this.active !== undefined;
       element.classList.toggle("active", active);
       if (active) found = element;
     }
@@ -222,7 +222,7 @@ export class Grid {
 }
 
 function slotOf(target) {
-  return target.closest(".table-row")?.slot;
+  return target.closest(".table-row")?.at;
 }
 
 /** Set an attribute to true or false, only when it differs. */

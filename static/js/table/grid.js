@@ -1,11 +1,12 @@
 // The grid of the table: a heading, and of the rows only those in view. Rows have one height, and their elements are used again.
 
 import { h, icon } from "../dom.js";
-import { aboutColumn, NAME } from "./columns.js";
+import { aboutColumn, NAME, PLACE } from "./columns.js";
 import { rowAfter, rowsInView, scrolledTo } from "./windowing.js";
 
 export const ROW_PX = 28;
 const STAR_PX = 40;
+const HINT = "A part of the text, or >, <, >=, <=, = or <> and a value";
 const STEP_PX = 120; // by which the left and right arrows scroll
 
 export class Grid {
@@ -108,14 +109,14 @@ export class Grid {
       const { label, unit } = aboutColumn(name);
       const written = this.rows.conditions.get(name) ?? "";
       const sort = h("button", { type: "button", class: "table-sort quiet", title: name.startsWith("@") ? `Sort by ${label.toLowerCase()}` : `Sort by ${name}`, onclick: () => this.onSort(name) }, h("span", {}, label));
-      const input = h("input", { type: "text", class: "table-only", value: written, autocomplete: "off", spellcheck: "false", "aria-label": `Filter ${label}`, placeholder: unit ? `> ${unit}` : "Filter", title: "A part of the text, or >, <, >=, <=, = or <> and a value" });
+      const input = h("input", { type: "text", class: "table-only", value: written, autocomplete: "off", spellcheck: "false", "aria-label": `Filter ${label}`, placeholder: unit ? `> ${unit}` : "Filter", title: HINT });
       const check = () => {
         const wrong = this.onCondition(name, input.value);
         input.setAttribute("aria-invalid", String(Boolean(wrong)));
-        input.title = wrong || "A part of the text, or >, <, >=, <=, = or <> and a value";
+        input.title = wrong || HINT;
       };
       input.addEventListener("input", check);
-      return h("div", { role: "columnheader", class: "table-heading", "data-name": name }, sort, name === "@place" ? null : input);
+      return h("div", { role: "columnheader", class: "table-heading", "data-name": name }, sort, name === PLACE ? null : input);
     });
     const star = h("div", { role: "columnheader", class: "table-heading table-stars" }, h("span", { class: "visually-hidden" }, "Watched"), icon("star"));
     return h("div", { role: "row", class: "table-row", "aria-rowindex": 1 }, star, ...headings);
@@ -156,8 +157,8 @@ export class Grid {
     mark(element.star, "aria-pressed", watched);
     const { columns } = this.rows;
     const name = columns.text(NAME, slot) ?? objects.keys[slot];
-    if (element.star.name_ !== name) {
-      element.star.name_ = name;
+    if (element.star.called !== name) {
+      element.star.called = name;
       element.star.setAttribute("aria-label", `Watch ${name}`);
     }
     this.names.forEach((column, i) => {
@@ -167,7 +168,7 @@ export class Grid {
       cell.shown = text;
       cell.textContent = text;
       const number = columns.number(column, slot);
-      cell.classList.toggle("number", number === number && column !== "@place");
+      cell.classList.toggle("number", number === number && column !== PLACE);
     });
   }
 

@@ -9,8 +9,9 @@ import { Grid } from "./grid.js";
 import { hasObjects, readSource, VIEW, WATCHED } from "./sources.js";
 
 const VALUES_MS = 250; // between two times that values are written
-const SORT_MS = 1000; // between two times that the rows are sorted anew,
-const SHARE = 15; // which takes at most one part in so many of the time
+const SORT_MS = 1000; // between two times that the rows are sorted anew; it takes at most one part in `SHARE` of the time,
+const SHARE = 15;
+const LONGEST_MS = 5000; // unless they would wait for longer than this
 const AGES_MS = 1000;
 const WRITE_MS = 200; // after a key, before rows are filtered
 const LEAST_PX = 150;
@@ -129,7 +130,7 @@ export class TablePanel {
     this.timer = setTimeout(() => {
       this.timer = null;
       if (!this.held) this.collect();
-    }, Math.max(SORT_MS, SHARE * this.costMs));
+    }, Math.min(LONGEST_MS, Math.max(SORT_MS, SHARE * this.costMs)));
   }
 
   #sort(name) {
